@@ -1,0 +1,44 @@
+"""Batches of sequences: an order that is a pure function of (seed, epoch), so that a position in it is a number to skip."""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+_POOL = 50  # batches that are sorted by length together: little padding, and still a random order
+
+
+def steps_per_epoch(rows: int, batch_size: int) -> int:
+    return math.ceil(rows / batch_size)
+
+
+def bucketed_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> np.ndarray:
+    """An order of the rows in which neighbours have similar lengths: int64 [n], read `batch_size` at a time.
+
+    The rows are shuffled, cut into pools of some batches, sorted by length in each pool, and the batches of a pool shuffled
+    again. Only the last batch of an epoch is smaller than the others.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    rows = rng.permutation(len(lengths))
+    full = len(rows) // batch_size * batch_size
+    batches = []
+    for start in range(0, full, _POOL * batch_size):
+        pool = rows[start : min(start + _POOL * batch_size, full)]
+        pool = pool[np.argsort(lengths[pool], kind="stable")].reshape(-1, batch_size)
+        batches.append(rng.permutation(pool, axis=0).reshape(-1))
+    return np.concatenate([*batches, rows[full:]])
+
+
+def padded_batches(ids: tf.RaggedTensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> tf.data.Dataset:
+    """Batches of (ids int32 [batch, time], labels int32 [batch]) in the given order, padded with 0 to the longest row."""
+    labels = tf.constant(labels, tf.int32)
+
+    def gather(rows):
+        return tf.gather(ids, rows).to_tensor(), tf.gather(labels, rows)
+
+    return (
+        tf.data.Dataset.from_tensor_slices(order)
+        .batch(batch_size)
+        .map(gather, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
+        .prefetch(tf.data.AUTOTUNE)
+    )

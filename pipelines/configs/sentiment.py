@@ -1,0 +1,102 @@
+"""Every knob of the sentiment pipeline."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import tyro
+
+from pipelines.configs.base import by_preset, require
+
+PATH = tyro.conf.arg(metavar="PATH")
+NAME = tyro.conf.arg(metavar="NAME")
+
+# Found on IMDB's training reviews with a tenth of the films held out (benchmarks/sentiment.py measures them).
+PRESETS = {
+    ("bag", "quick"): dict(
+        max_tokens=1000, vocabulary_size=30_000, ngram_buckets=2**17, embedding_size=16, hidden_size=0, dropout=0.3,
+        batch_size=64, epochs=3, learning_rate=0.01,
+    ),
+    ("bag", "full"): dict(
+        max_tokens=3000, vocabulary_size=30_000, ngram_buckets=2**18, embedding_size=16, hidden_size=0, dropout=0.3,
+        batch_size=64, epochs=4, learning_rate=0.01,
+    ),
+    ("lstm", "quick"): dict(
+        max_tokens=100, vocabulary_size=10_000, ngram_buckets=0, embedding_size=64, hidden_size=64, dropout=0.3,
+        batch_size=64, epochs=3, learning_rate=0.003,
+    ),
+    ("lstm", "full"): dict(
+        max_tokens=300, vocabulary_size=20_000, ngram_buckets=0, embedding_size=128, hidden_size=96, dropout=0.5,
+        batch_size=64, epochs=4, learning_rate=0.002,
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SentimentConfig:
+    """Settings of the sentiment pipeline: review -> label. Where a default says quick/full, --preset decides."""
+
+    data: Annotated[str | None, PATH] = None
+    """Reviews to learn from: a CSV or TSV file (also .gz, .xz, .bz2, .zip), a folder with one sub-folder of .txt files per
+    class (such as aclImdb), or `imdb`, which is downloaded. Without it: the embedded sample."""
+    valid: Annotated[str | None, PATH] = None
+    """Validation reviews of your own, in the same formats. Without it, part of --data is split off."""
+    valid_fraction: float = 0.1
+    """The part to split off for validation: by film where there is a `url` column, else by text."""
+    text_column: Annotated[str | None, NAME] = None
+    """The column with the text; found by its name (text, review, ...) if not given."""
+    label_column: Annotated[str | None, NAME] = None
+    """The column with the label; found by its name (label, sentiment, ...) if not given."""
+    preset: Literal["quick", "full"] | None = None
+    """quick: about two minutes on two cores; full: best quality. By default quick on the sample and full on --data."""
+    model: Literal["bag", "lstm"] = "bag"
+    """bag: averaged embeddings of words and word pairs; lstm: a bidirectional LSTM, pooled by its maxima."""
+    tokens: Literal["word", "character", "subword"] = "word"
+    """The unit of text that the model reads."""
+    class_weights: bool = False
+    """Weigh each class by the inverse of its frequency, for data with rare classes."""
+    max_bytes: int = 40_000
+    """Bytes of UTF-8 that are read of a review; the rest is cut."""
+    max_tokens: Annotated[int | None, by_preset(PRESETS, "max_tokens")] = None
+    """The window: how many tokens of a review the model reads; of longer ones the start and the end, half each."""
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    """How many different tokens are known, the four special ones included."""
+    ngram_buckets: Annotated[int | None, by_preset(PRESETS, "ngram_buckets")] = None
+    """bag: hash buckets for the pairs of neighbouring tokens; 0 leaves the pairs out."""
+    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
+    """Width of a token's vector."""
+    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    """lstm: width of the state in each direction."""
+    dropout: Annotated[float | None, by_preset(PRESETS, "dropout")] = None
+    """The part of the units left out in training."""
+    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
+    """Reviews per training step."""
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    """Passes over the training reviews, at most."""
+    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate")] = None
+    """Adam's step size at its highest: after a warm-up of 5 % of the steps, then down to zero on a cosine."""
+    clip_norm: float = 1.0
+    """Gradients are scaled down to this global norm."""
+    patience: int = 3
+    """Stop after so many epochs without a lower validation loss; the best epoch is the one that is kept."""
+    precision: Literal["auto", "float32", "mixed_bfloat16"] = "auto"
+    """Of training; auto takes mixed_bfloat16 where the hardware multiplies it faster. Scores and exports are float32."""
+    checkpoint_every: int = 200
+    """Steps between checkpoints (one is written after every epoch as well)."""
+    seed: int = 1
+    """Seed of weights, dropout and order: the same seed on the same machine gives the same weights."""
+
+    def check(self) -> None:
+        """Raises UserError for the first setting that no training could use. Expects a resolved config."""
+        require(0 < self.valid_fraction < 1, "valid_fraction", self.valid_fraction, "between 0 and 1")
+        require(self.max_bytes >= 100, "max_bytes", self.max_bytes, "at least 100")
+        require(self.max_tokens >= 4, "max_tokens", self.max_tokens, "at least 4")
+        require(self.vocabulary_size >= 10, "vocabulary_size", self.vocabulary_size, "at least 10")
+        pairs = self.ngram_buckets
+        require(pairs == 0 or 2 <= pairs <= 2**21, "ngram_buckets", pairs, "0 (no pairs) or from 2 to 2097152")
+        for name in ("embedding_size", "batch_size", "epochs", "patience", "checkpoint_every"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        require(self.model != "lstm" or self.hidden_size >= 1, "hidden_size", self.hidden_size, "at least 1")
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
+        require(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
+        require(self.clip_norm > 0, "clip_norm", self.clip_norm, "above 0")
+        require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")

@@ -1,0 +1,68 @@
+"""Folders with one sub-folder of .txt files per class, as in the Large Movie Review Dataset (`aclImdb`)."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.errors import UserError
+
+NOT_A_CLASS = ("unsup",)  # aclImdb's 50,000 unlabelled reviews
+
+
+def read(folder: Path) -> dict[str, tuple]:
+    """Reads `folder/train/CLASS/*.txt` and `folder/test/CLASS/*.txt`, or `folder/CLASS/*.txt` as training data.
+
+    Where `urls_CLASS.txt` lies beside a class (aclImdb: line i is the film of review i), the film is the group.
+
+    Returns:
+        split name -> the fields of `Reviews`.
+
+    Raises:
+        UserError: no such sub-folders, or no readable text in them.
+    """
+    if (folder / "train").is_dir():
+        splits = {"train": folder / "train"}
+        if (folder / "test").is_dir():
+            splits["test"] = folder / "test"
+    else:
+        splits = {"train": folder}
+    return {name: _read_classes(path) for name, path in splits.items()}
+
+
+def _read_classes(folder: Path) -> tuple:
+    classes = sorted(p for p in folder.iterdir() if p.is_dir() and any(p.glob("*.txt")) and p.name not in NOT_A_CLASS)
+    if not classes:
+        raise UserError(f"{folder}: expected one sub-folder of .txt files per class, such as {folder.name}/pos/1.txt")
+    texts, labels, groups, unreadable = [], [], [], 0
+    films = {path.name: _films(folder / f"urls_{path.name}.txt") for path in classes}
+    for path in classes:
+        for file in sorted(path.glob("*.txt")):
+            try:
+                texts.append(file.read_text(encoding="utf-8-sig"))
+            except UnicodeDecodeError:
+                unreadable += 1
+                continue
+            labels.append(path.name)
+            groups.append(_group(file, films[path.name]))
+    if not texts:
+        raise UserError(f"{folder}: none of the {unreadable} files is UTF-8; convert them, for example with iconv")
+    dropped = {"not UTF-8": unreadable} if unreadable else {}
+    by_film = all(films.values())
+    return _objects(texts), _objects(labels), _objects(groups) if by_film else None, dropped
+
+
+def _films(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+
+
+def _group(file: Path, films: list[str]) -> str:
+    number = re.match(r"(\d+)_", file.name)  # aclImdb: ID_RATING.txt
+    line = int(number.group(1)) if number else -1
+    return films[line] if 0 <= line < len(films) else file.name
+
+
+def _objects(values: list[str]) -> np.ndarray:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

@@ -1,0 +1,208 @@
+"""One fit for all tasks: epoch by epoch, with checkpoints from which it goes on as if it had never stopped."""
+
+import contextlib
+import dataclasses
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import pandas as pd
+import tensorflow as tf
+
+from pipelines import checkpoints, console
+from pipelines.checkpoints import Position
+from pipelines.files import write_text
+
+
+class Interrupted(Exception):
+    """Ctrl-C or SIGTERM came while training; the checkpoint is written."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How long to train and when to save.
+
+    Attributes:
+        epochs: at most so many.
+        patience: stop after so many epochs in a row without a lower validation loss.
+        checkpoint_every: steps between checkpoints.
+        steps: per epoch.
+        items: per epoch, for the progress bar.
+        unit: what the items are called.
+    """
+
+    epochs: int
+    patience: int
+    checkpoint_every: int
+    steps: int
+    items: int
+    unit: str
+
+
+def training_precision(precision: str) -> str:
+    """The dtype policy behind `precision`: `auto` is mixed_bfloat16 where the hardware multiplies bfloat16 faster."""
+    if precision != "auto":
+        return precision
+    for gpu in tf.config.list_physical_devices("GPU"):
+        capability = tf.config.experimental.get_device_details(gpu).get("compute_capability", (0, 0))
+        return "mixed_bfloat16" if capability >= (8, 0) else "float32"
+    cpu = Path("/proc/cpuinfo")
+    return "mixed_bfloat16" if cpu.exists() and "amx_bf16" in cpu.read_text() else "float32"
+
+
+def make_deterministic(seed: int) -> None:
+    """The same seed gives the same weights on the same machine: Python, NumPy, Keras, and every op."""
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
+
+
+def fit(
+    model: keras.Model,
+    batches: Callable[[int, int], tf.data.Dataset],
+    validate: Callable[[], dict[str, float]],
+    plan: Plan,
+    folder: Path,
+    class_weight: dict[int, float] | None = None,
+) -> Position:
+    """Trains a compiled model to the end, from its last checkpoint if there is one.
+
+    Writes `folder`/checkpoints/last.npz (the whole state), best.npz (the weights of the best epoch) and
+    `folder`/metrics.csv (a line per epoch). Killed at any moment, the same call goes on and ends with the same bits.
+
+    Args:
+        batches: (epoch, steps to skip) -> the batches of that epoch; the same for the same arguments.
+        validate: scores the model as it is; must give "val_loss".
+        class_weight: Keras's.
+
+    Returns:
+        The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
+
+    Raises:
+        Interrupted: by SIGINT or SIGTERM; all is saved.
+    """
+    last, best = folder / "checkpoints" / "last.npz", folder / "checkpoints" / "best.npz"
+    last.parent.mkdir(parents=True, exist_ok=True)
+    model.optimizer.build(model.trainable_variables)
+    # Keras creates the variables of the metrics with the first batch; they must be there before they can be restored.
+    model.test_on_batch(*next(iter(batches(0, 0).take(1))))
+    variables = checkpoints.state_variables(model)
+    position = checkpoints.restore(last, variables) if last.exists() else Position()
+    if position.step or position.rows:
+        console.say(f"going on at epoch {position.epoch + 1}, step {position.step} of {plan.steps}")
+
+    with _stop_signals() as stop_requested:
+        while not position.finished:
+            started = time.monotonic()
+            saver = _Saver(last, variables, position, plan, stop_requested)
+            progress = _Progress(plan, position)
+            first_step = position.step
+            try:
+                history = model.fit(
+                    batches(position.epoch, position.step), initial_epoch=position.epoch, epochs=position.epoch + 1,
+                    callbacks=[saver, progress], class_weight=class_weight, shuffle=False, verbose=0,
+                )  # fmt: skip
+            finally:
+                progress.close()
+            trained = {name: float(values[-1]) for name, values in history.history.items()}
+            seconds = time.monotonic() - started
+            scores = validate()
+            row = {"epoch": position.epoch + 1, **trained, **scores}
+            if scores["val_loss"] < position.best_loss:
+                position.best_loss, position.best_epoch = scores["val_loss"], position.epoch
+                checkpoints.save(best, model.weights, position)
+            rate = plan.items * (plan.steps - first_step) / plan.steps / seconds
+            _say_epoch(row, plan, rate)
+            position.rows.append(row)
+            position.seconds += time.monotonic() - started
+            position.epoch, position.step = position.epoch + 1, 0
+            waited = position.epoch - 1 - position.best_epoch
+            position.finished = position.epoch == plan.epochs or waited >= plan.patience
+            _write_metrics(folder / "metrics.csv", position.rows)
+            checkpoints.save(last, variables, position)
+            if stop_requested():
+                raise Interrupted
+    return position
+
+
+def restore_best(model: keras.Model, folder: Path) -> None:
+    """Gives `model` the weights of the best epoch."""
+    checkpoints.restore(folder / "checkpoints" / "best.npz", model.weights)
+
+
+class _Saver(keras.callbacks.Callback):
+    """Writes the checkpoint every few steps and when a stop is requested; puts a broken epoch's metrics back."""
+
+    def __init__(self, path: Path, variables: list, position: Position, plan: Plan, stop_requested: Callable[[], bool]):
+        super().__init__()
+        self._path, self._variables, self._position = path, variables, position
+        self._plan, self._stop_requested = plan, stop_requested
+
+    def set_model(self, model):
+        super().set_model(model)
+        self._metrics = [keras.ops.convert_to_numpy(variable) for variable in model.metrics_variables]
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._position.step:  # `fit` has just set them to zero
+            for variable, value in zip(self.model.metrics_variables, self._metrics, strict=True):
+                variable.assign(value)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._position.step += 1
+        if self._position.step == self._plan.steps:
+            return  # the epoch is not over before it is validated; `fit` saves then
+        if self._stop_requested():
+            checkpoints.save(self._path, self._variables, self._position)
+            raise Interrupted
+        if self._position.step % self._plan.checkpoint_every == 0:
+            checkpoints.save(self._path, self._variables, self._position)
+
+
+class _Progress(keras.callbacks.Callback):
+    """The bar of one epoch."""
+
+    def __init__(self, plan: Plan, position: Position):
+        super().__init__()
+        self._per_step = plan.items / plan.steps
+        self._bar = console.bar(
+            plan.items, plan.unit, f"epoch {position.epoch + 1}/{plan.epochs}", round(position.step * self._per_step)
+        )
+        self._done = position.step * self._per_step
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._done += self._per_step
+        self._bar.set_postfix({name: f"{value:.4f}" for name, value in logs.items()}, refresh=False)
+        self._bar.update(round(self._done) - self._bar.n)
+
+    def close(self):
+        self._bar.close()
+
+
+@contextlib.contextmanager
+def _stop_signals():
+    """Turns the first SIGINT or SIGTERM into a request to stop after the step; a second one ends at once."""
+    requested = []
+
+    def request(number, frame):
+        if requested:
+            raise KeyboardInterrupt
+        requested.append(number)
+        console.say("stopping after this step ...")
+
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(requested)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _say_epoch(row: dict, plan: Plan, rate: float) -> None:
+    scores = ", ".join(f"{name.replace('val_', 'validation ')} {value:.4f}" for name, value in row.items() if name != "epoch")
+    console.say(f"epoch {row['epoch']}/{plan.epochs}: {scores}, {rate:,.0f} {plan.unit}/s")
+
+
+def _write_metrics(path: Path, rows: list[dict]) -> None:
+    # Written whole from the checkpoint's rows each time: so it never holds a line that the checkpoint does not know.
+    write_text(path, pd.DataFrame(rows).to_csv(index=False))
