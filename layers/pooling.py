@@ -10,6 +10,13 @@ from keras import ops
 class _MaskedPooling(keras.layers.Layer):
     """inputs [batch, time, features] and mask bool [batch, time] -> [batch, features]."""
 
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # there is no time axis left to mask
+
     def compute_output_shape(self, inputs_shape, mask_shape=None):
         return (inputs_shape[0], inputs_shape[2])
 

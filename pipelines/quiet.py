@@ -35,7 +35,7 @@ def descriptor_2_caught():
 def import_tensorflow() -> None:
     """Imports TensorFlow, its text ops and Keras; afterwards a plain `import tensorflow` is silent and free."""
     os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     with descriptor_2_caught():
         for name in ("tensorflow", "tensorflow_text", "keras"):
             importlib.import_module(name)

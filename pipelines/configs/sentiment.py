@@ -13,8 +13,8 @@ NAME = tyro.conf.arg(metavar="NAME")
 # Found on IMDB's training reviews with a tenth of the films held out (benchmarks/sentiment.py measures them).
 PRESETS = {
     ("bag", "quick"): dict(
-        max_tokens=1000, vocabulary_size=30_000, ngram_buckets=2**17, embedding_size=16, hidden_size=0, dropout=0.3,
-        batch_size=64, epochs=3, learning_rate=0.01,
+        max_tokens=1000, vocabulary_size=30_000, ngram_buckets=2**16, embedding_size=16, hidden_size=0, dropout=0.3,
+        batch_size=32, epochs=4, learning_rate=0.02,
     ),
     ("bag", "full"): dict(
         max_tokens=3000, vocabulary_size=30_000, ngram_buckets=2**18, embedding_size=16, hidden_size=0, dropout=0.3,
@@ -22,7 +22,7 @@ PRESETS = {
     ),
     ("lstm", "quick"): dict(
         max_tokens=100, vocabulary_size=10_000, ngram_buckets=0, embedding_size=64, hidden_size=64, dropout=0.3,
-        batch_size=64, epochs=3, learning_rate=0.003,
+        batch_size=32, epochs=3, learning_rate=0.005,
     ),
     ("lstm", "full"): dict(
         max_tokens=300, vocabulary_size=20_000, ngram_buckets=0, embedding_size=128, hidden_size=96, dropout=0.5,

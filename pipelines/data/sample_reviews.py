@@ -69,8 +69,8 @@ def generate(reviews: int = 5000, seed: int = 1) -> tuple:
 
 def _review(rng: random.Random, positive: bool, film: str) -> str:
     sentences = [rng.choice(OPENINGS).format(film=film)]
-    for _ in range(rng.randint(1, 3)):
-        if rng.random() < 0.5:
+    for _ in range(rng.randint(2, 4)):
+        if rng.random() < 0.35:
             less, more = _clause(rng, not positive), _clause(rng, positive)
             sentences.append(_capital(rng.choice(CONTRASTS).format(less=less, more=more)))
         else:
@@ -84,7 +84,7 @@ def _review(rng: random.Random, positive: bool, film: str) -> str:
 
 def _clause(rng: random.Random, positive: bool) -> str:
     own, other = (GOOD, BAD) if positive else (BAD, GOOD)
-    form = rng.choice(SAYS["negated"] if rng.random() < 0.4 else SAYS["plain"])
+    form = rng.choice(SAYS["negated"] if rng.random() < 0.3 else SAYS["plain"])
     return form.format(aspect=rng.choice(ASPECTS), own=rng.choice(own), other=rng.choice(other))
 
 

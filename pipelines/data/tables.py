@@ -32,13 +32,12 @@ def _separator(path: Path) -> str | None:
     return {".csv": ",", ".tsv": "\t"}.get(suffixes[-1]) if suffixes else None
 
 
-def chunks(path: Path, rows: int, columns: list[str] | None = None) -> Iterator[tuple[pd.DataFrame, int]]:
+def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads `path` piece by piece, every cell as str.
 
     Args:
         path: a file whose name ends in .csv or .tsv, with or without a compression's suffix.
         rows: rows per piece.
-        columns: the columns to read; all if None.
 
     Yields:
         (the piece, the number of rows skipped in it because they have too many cells).
@@ -53,7 +52,7 @@ def chunks(path: Path, rows: int, columns: list[str] | None = None) -> Iterator[
         raise UserError(f"{path} is empty: expected a header line and rows of text and label")
     try:
         with pd.read_csv(
-            path, sep=separator, dtype=str, keep_default_na=False, usecols=columns, chunksize=rows, on_bad_lines="warn"
+            path, sep=separator, dtype=str, keep_default_na=False, index_col=False, chunksize=rows, on_bad_lines="warn"
         ) as reader:
             while True:
                 with warnings.catch_warnings(record=True) as caught:
@@ -98,7 +97,8 @@ def find_column(path: Path, names: list[str], wanted: str | None, candidates: tu
 
 def column_names(path: Path) -> list[str]:
     for frame, _ in chunks(path, rows=1):
-        return [str(name) for name in frame.columns]
+        if len(frame):
+            return [str(name) for name in frame.columns]
     raise UserError(f"{path} has a header but no rows: add some reviews below it")
 
 
@@ -109,8 +109,8 @@ def read(path: Path, text_column: str | None, label_column: str | None) -> tuple
     label = find_column(path, names, label_column, LABEL_NAMES, "--label-column")
     group = GROUP_NAME if GROUP_NAME in names else None
     frames, skipped = [], 0
-    for frame, bad in chunks(path, rows=10_000, columns=[name for name in (text, label, group) if name]):
-        frames.append(frame)
+    for frame, bad in chunks(path, rows=10_000):
+        frames.append(frame[[name for name in (text, label, group) if name]])
         skipped += bad
     table = pd.concat(frames, ignore_index=True)
     dropped = {"too many cells in the row": skipped} if skipped else {}

@@ -1,0 +1,149 @@
+"""Downloads against a real HTTP server on loopback, with small archives made here."""
+
+import dataclasses
+import functools
+import hashlib
+import http.server
+import io
+import socket
+import tarfile
+import threading
+
+import pytest
+
+from pipelines.data import corpora, reviews
+from pipelines.errors import UserError
+
+GOOD = {
+    "aclImdb/README": "about",
+    "aclImdb/train/pos/0_9.txt": "good",
+    "aclImdb/train/neg/0_2.txt": "bad",
+    "aclImdb/train/unsup/0_0.txt": "unlabelled",
+    "aclImdb/train/urls_pos.txt": "film-a\n",
+    "aclImdb/train/urls_neg.txt": "film-b\n",
+    "aclImdb/test/pos/0_8.txt": "fine",
+    "aclImdb/test/neg/0_1.txt": "awful",
+}
+
+
+def archive(files, extra=()):
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for name, text in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text.encode()))
+        for member in extra:
+            tar.addfile(member)
+    return data.getvalue()
+
+
+def link(name, target):
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = tarfile.SYMTYPE, target
+    return member
+
+
+@pytest.fixture
+def server(tmp_path_factory):
+    """Serves a folder; counts its requests."""
+    folder = tmp_path_factory.mktemp("www")
+    requests = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, format, *args):
+            requests.append(args[0])
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=folder)) as http_server:
+        threading.Thread(target=http_server.serve_forever, daemon=True).start()
+        yield folder, http_server.server_address[1], requests
+        http_server.shutdown()
+
+
+@pytest.fixture
+def imdb(server, tmp_path, monkeypatch):
+    """Makes `imdb` the given archive on the local server, in an empty cache."""
+    folder, port, requests = server
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))
+
+    def offer(data, sha256=None, **changes):
+        (folder / "imdb.tar.gz").write_bytes(data)
+        known = {"url": f"http://127.0.0.1:{port}/imdb.tar.gz", "sha256": sha256 or hashlib.sha256(data).hexdigest()}
+        monkeypatch.setitem(corpora.CORPORA, "imdb", dataclasses.replace(corpora.CORPORA["imdb"], **known | changes))
+        return requests
+
+    return offer
+
+
+def test_downloaded_verified_unpacked_and_kept(imdb, tmp_path):
+    requests = imdb(archive(GOOD))
+    for _ in range(2):
+        found = reviews.read("imdb")
+        assert found["train"].texts.tolist() == ["bad", "good"]
+        assert found["train"].groups.tolist() == ["film-b", "film-a"]
+        assert found["test"].texts.tolist() == ["awful", "fine"]
+    assert len(requests) == 1  # the second time it came from the cache
+    files = [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert "0_0.txt" not in files and "imdb.tar.gz" not in files  # nothing that isn't used is kept
+
+
+def test_another_checksum(imdb, tmp_path):
+    imdb(archive(GOOD), sha256="0" * 64)
+    with pytest.raises(UserError, match="is not the file whose checksum is known"):
+        reviews.read("imdb")
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        [link("aclImdb/train/pos/1_9.txt", "/etc/passwd")],
+        [tarfile.TarInfo("../outside.txt")],
+        [tarfile.TarInfo("/tmp/outside.txt")],
+        [tarfile.TarInfo("aclImdb/train/pos/../../../../outside.txt")],
+    ],
+)
+def test_a_hostile_archive_is_refused_whole(imdb, tmp_path, extra):
+    imdb(archive(GOOD, extra))
+    with pytest.raises(UserError, match="was not unpacked: .* is not a file below aclImdb"):
+        reviews.read("imdb")
+    assert not list((tmp_path / "cache").rglob("*.txt"))
+    assert not list(tmp_path.rglob("outside*"))
+
+
+def test_an_archive_that_grows_too_large_is_refused(imdb):
+    imdb(archive(GOOD | {"aclImdb/train/pos/1_9.txt": "x" * 5000}), most_bytes=4096)
+    with pytest.raises(UserError, match="was not unpacked: it holds more than"):
+        reviews.read("imdb")
+
+
+@pytest.mark.parametrize("data", [b"no archive at all", archive(GOOD)[:-30], b""])
+def test_a_damaged_archive(imdb, tmp_path, data):
+    imdb(data)
+    with pytest.raises(UserError, match="is damaged"):
+        reviews.read("imdb")
+    assert not list((tmp_path / "cache").glob("imdb-*"))
+
+
+def test_an_archive_of_something_else(imdb):
+    imdb(archive({"other/file.txt": "x"}))
+    with pytest.raises(UserError, match="holds no reviews"):
+        reviews.read("imdb")
+
+
+def test_offline(monkeypatch, imdb):
+    imdb(b"")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/imdb.tar.gz"
+        monkeypatch.setitem(corpora.CORPORA, "imdb", dataclasses.replace(corpora.CORPORA["imdb"], url=url))
+        with pytest.raises(UserError, match="no connection to 127.0.0.1: go online .* --data"):
+            reviews.read("imdb")
+
+
+def test_not_there_any_more(imdb, monkeypatch):
+    imdb(b"")
+    gone = corpora.CORPORA["imdb"].url + ".old"
+    monkeypatch.setitem(corpora.CORPORA, "imdb", dataclasses.replace(corpora.CORPORA["imdb"], url=gone))
+    with pytest.raises(UserError, match="the server answered 404"):
+        reviews.read("imdb")

@@ -1,0 +1,112 @@
+import bz2
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import pytest
+
+from pipelines.data import reviews
+from pipelines.errors import UserError
+
+CSV = 'review,sentiment\n"A fine film, truly.",pos\nDull.,neg\n"Two\nlines",pos\n'
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_plain_csv(tmp_path):
+    found = reviews.read(write(tmp_path / "a.csv", CSV))["train"]
+    assert found.texts.tolist() == ["A fine film, truly.", "Dull.", "Two\nlines"]
+    assert found.labels.tolist() == ["pos", "neg", "pos"]
+    assert found.groups is None
+    assert found.dropped == {}
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zip"])
+def test_compressed(tmp_path, suffix):
+    path = tmp_path / f"a.csv{suffix}"
+    if suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("a.csv", CSV)
+    else:
+        path.write_bytes({".gz": gzip, ".xz": lzma, ".bz2": bz2}[suffix].compress(CSV.encode()))
+    assert len(reviews.read(str(path))["train"]) == 3
+
+
+def test_tsv_bom_and_columns_by_name(tmp_path):
+    path = tmp_path / "a.TSV"
+    path.write_bytes("\ufeffStars\tBody\turl\n5\tgood\tfilm-1\n1\tbad\tfilm-2\n".encode())
+    found = reviews.read(str(path))["train"]
+    assert (found.texts.tolist(), found.labels.tolist()) == (["good", "bad"], ["5", "1"])
+    assert found.groups.tolist() == ["film-1", "film-2"]
+
+
+def test_columns_given(tmp_path):
+    path = write(tmp_path / "a.csv", "text,said,verdict,label\nx,one,a,1\ny,two,b,2\n")
+    found = reviews.read(path, "said", "verdict")["train"]
+    assert (found.texts.tolist(), found.labels.tolist()) == (["one", "two"], ["a", "b"])
+
+
+def test_the_label_is_not_the_rating_where_both_are_there(tmp_path):
+    path = write(tmp_path / "a.csv", "review,rating,sentiment\nx,3,negative\ny,9,positive\n")
+    assert reviews.read(path)["train"].labels.tolist() == ["negative", "positive"]
+
+
+def test_bad_rows_are_left_out_and_counted(tmp_path):
+    rows = "text,label\ngood,pos\n,neg\n   ,neg\nno label,\nshort\ntoo,many,cells\nNA,neg\n"
+    found = reviews.read(write(tmp_path / "a.csv", rows))["train"]
+    assert found.texts.tolist() == ["good", "NA"]  # the word NA is a text, not a gap
+    assert found.dropped == {"too many cells in the row": 1, "empty text": 2, "no label": 2}
+
+
+def test_a_cell_of_10_megabytes(tmp_path):
+    found = reviews.read(write(tmp_path / "a.csv", f"text,label\n{'good ' * 2_000_000},pos\nbad,neg\n"))["train"]
+    assert len(found.texts[0]) == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"\n\n", "is empty"),
+        ("a.csv", b"text,label\n", "no rows"),
+        ("a.csv", b"foo,label\nx,1\n", "name one of foo, label with --text-column"),
+        ("a.csv", b"text,foo\nx,1\n", "name one of text, foo with --label-column"),
+        ("a.csv", "text,label\ncaf\xe9,1\n".encode("latin-1"), "is not UTF-8.*0xe9.*iconv"),
+        ("a.csv", "text,label\nx,1\n".encode("utf-16"), "is not UTF-8"),
+        ("a.csv", b'text,label\n"never closed,1\nx,2\n', "cannot be read as a table"),
+        ("a.csv.gz", b"this is not gzip", "is damaged"),
+        ("a.csv.gz", gzip.compress(CSV.encode() * 100)[:-20], "is damaged"),
+        ("a.csv.xz", lzma.compress(CSV.encode())[:-5], "is damaged"),
+        ("a.csv.bz2", b"BZh9 nonsense", "is damaged"),
+        ("a.csv.zip", b"nonsense", "is damaged"),
+        ("a.parquet", b"PAR1", "expected a .csv or .tsv file"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_with_the_mend(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=message) as error:
+        reviews.read(str(path))
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_a_column_that_is_not_there(tmp_path):
+    with pytest.raises(UserError, match="no column 'body'; its columns are: review, sentiment"):
+        reviews.read(write(tmp_path / "a.csv", CSV), "body")
+
+
+def test_no_such_file():
+    with pytest.raises(UserError, match="no such file or folder: nowhere.csv .*imdb"):
+        reviews.read("nowhere.csv")
+
+
+def test_the_real_reviews(imdb_file):
+    found = reviews.read(str(imdb_file))["train"]
+    assert len(found) == 25_000
+    assert dict(zip(*np.unique(found.labels, return_counts=True), strict=True)) == {"negative": 12_500, "positive": 12_500}
+    assert len(set(found.groups)) == 3456
