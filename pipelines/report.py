@@ -164,7 +164,7 @@ def _use_lines(result: dict) -> list[str]:
         "",
         "```",
         _try_command(result),
-        f"python main.py evaluate {result['pipeline']} --data FILE{_name_flag(result)}",
+        f"python main.py evaluate {result['pipeline']} --data FILE{_model_flags(result)}",
         "```",
         "",
     ]
@@ -218,16 +218,21 @@ def _save(figure: Figure, path: Path) -> None:
 
 
 def _data_name(result: dict) -> str:
-    return "the embedded sample" if result["sample"] else result["data"]["name"]
+    return "the embedded sample" if result["sample"] else Path(result["config"]["data"]).name
 
 
-def _name_flag(result: dict) -> str:
+def _model_flags(result: dict) -> str:
+    """The flags with which the other commands find this model."""
     name = result["model"].split("/")[0]
-    return "" if name == result["pipeline"] else f" --name {name}"
+    folder = Path(result["export"]).parent.parent
+    flags = "" if name == result["pipeline"] else f" --name {name}"
+    if folder.resolve() != Path(__file__).resolve().parent.parent / "saved_models":
+        flags += f" --saved-models {shown(folder)}"
+    return flags
 
 
 def _try_command(result: dict) -> str:
-    return f'python main.py predict {result["pipeline"]} "Not at all a bad film."{_name_flag(result)}'
+    return f'python main.py predict {result["pipeline"]} "Not at all a bad film."{_model_flags(result)}'
 
 
 def _percent(part: float) -> str:

@@ -51,7 +51,7 @@ def train(pipeline: str, config, place: Place) -> dict:
 
     Raises:
         UserError: whatever a user can mend.
-        training.Interrupted: by Ctrl-C, with everything saved.
+        KeyboardInterrupt: by Ctrl-C or SIGTERM, with everything saved.
     """
     config.check()
     record = _record(pipeline, config)

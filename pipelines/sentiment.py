@@ -16,6 +16,7 @@ from pipelines.configs.sentiment import SentimentConfig
 from pipelines.data import labels, reviews, sample_reviews
 from pipelines.data.splits import Labelled, Splits, seen_in, validation_rows
 from pipelines.errors import UserError
+from pipelines.text import window
 
 UNIT = "reviews"
 
@@ -72,7 +73,7 @@ def encode(config: SentimentConfig, tokenizer: text.Tokenizer, data: Labelled) -
         "tokens_lost": the part of all tokens that lies outside of it}).
     """
     ids = text.encode_all(tokenizer, data.texts)
-    cut = text.window(ids, config.max_tokens)
+    cut = window(ids, config.max_tokens)
     lengths = ids.row_lengths().numpy()
     longer = float((lengths > config.max_tokens).mean())
     lost = 1 - float(cut.row_lengths().numpy().sum() / lengths.sum())
@@ -160,9 +161,9 @@ class Servable(tf.Module):
         self._model = lambda ids: model(ids, training=False)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def classify(self, text_):
-        """text: string [batch] -> label: string [batch], score: float32 [batch], probabilities: float32 [batch, classes]."""
-        ids = text.window(self._tokenizer.encode(text_), self._max_tokens).to_tensor()
+    def classify(self, text):
+        """string [batch] -> label: string [batch], score: float32 [batch], probabilities: float32 [batch, classes]."""
+        ids = window(self._tokenizer.encode(text), self._max_tokens).to_tensor()
         probabilities = tf.nn.softmax(self._model(ids))
         label = tf.gather(self._classes, tf.argmax(probabilities, axis=-1))
         return {"label": label, "score": tf.reduce_max(probabilities, axis=-1), "probabilities": probabilities}

@@ -16,10 +16,6 @@ from pipelines.checkpoints import Position
 from pipelines.files import write_text
 
 
-class Interrupted(Exception):
-    """Ctrl-C or SIGTERM came while training; the checkpoint is written."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """How long to train and when to save.
@@ -80,7 +76,7 @@ def fit(
         The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
 
     Raises:
-        Interrupted: by SIGINT or SIGTERM; all is saved.
+        KeyboardInterrupt: SIGINT or SIGTERM came; all is saved.
     """
     last, best = folder / "checkpoints" / "last.npz", folder / "checkpoints" / "best.npz"
     last.parent.mkdir(parents=True, exist_ok=True)
@@ -122,7 +118,7 @@ def fit(
             _write_metrics(folder / "metrics.csv", position.rows)
             checkpoints.save(last, variables, position)
             if stop_requested():
-                raise Interrupted
+                raise KeyboardInterrupt
     return position
 
 
@@ -154,7 +150,7 @@ class _Saver(keras.callbacks.Callback):
             return  # the epoch is not over before it is validated; `fit` saves then
         if self._stop_requested():
             checkpoints.save(self._path, self._variables, self._position)
-            raise Interrupted
+            raise KeyboardInterrupt
         if self._position.step % self._plan.checkpoint_every == 0:
             checkpoints.save(self._path, self._variables, self._position)
 

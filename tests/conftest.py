@@ -1,8 +1,6 @@
 """What all tests share. TensorFlow is imported here, once and without its noise, before any test module is."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -23,14 +21,3 @@ def imdb_file() -> Path:
         pytest.skip("the IMDB reviews are not on this machine")
     return path
 
-
-@pytest.fixture
-def unroll(tmp_path):
-    """Runs `python main.py ARGUMENTS` as a user would, in a folder of its own: the finished process, with its output as text."""
-
-    def run(*arguments, input=None, home=tmp_path, **environment):
-        command = [sys.executable, str(ROOT / "main.py"), *map(str, arguments)]
-        env = {**os.environ, "HOME": str(home), "COLUMNS": "100", **environment}
-        return subprocess.run(command, capture_output=True, text=True, input=input, env=env, cwd=tmp_path, timeout=300)
-
-    return run

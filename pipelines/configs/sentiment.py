@@ -25,8 +25,8 @@ PRESETS = {
         batch_size=32, epochs=3, learning_rate=0.005,
     ),
     ("lstm", "full"): dict(
-        max_tokens=300, vocabulary_size=20_000, ngram_buckets=0, embedding_size=128, hidden_size=96, dropout=0.5,
-        batch_size=64, epochs=4, learning_rate=0.002,
+        max_tokens=200, vocabulary_size=20_000, ngram_buckets=0, embedding_size=64, hidden_size=64, dropout=0.4,
+        batch_size=128, epochs=4, learning_rate=0.004,
     ),
 }
 

@@ -2,7 +2,6 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from keras.src import testing
 
 from layers import MaskedMaxPooling, MaskedMeanPooling
 
@@ -49,20 +48,22 @@ def test_no_valid_position_gives_zeros(pooling, reference):
 
 
 @POOLINGS
-@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_keras_own_layer_test(pooling, reference, dtype):
-    testing.TestCase().run_layer_test(
+def test_keras_own_layer_test(pooling, reference, keras_layer_test):
+    keras_layer_test(
         pooling,
-        init_kwargs={"dtype": dtype},
         input_shape=(2, 5, 3),
         expected_output_shape=(2, 3),
         expected_num_trainable_weights=0,
         expected_num_non_trainable_weights=0,
         expected_num_losses=0,
         supports_masking=True,
-        assert_built_after_instantiation=False,
-        run_mixed_precision_check=False,
     )
+
+
+@POOLINGS
+def test_saved_in_a_model(pooling, reference, batch, survives_saving):
+    x, mask = keras.Input((None, 4)), keras.Input((None,), dtype="bool")
+    survives_saving(keras.Model([x, mask], pooling()(x, mask=mask)), list(batch))
 
 
 def test_mean_of_many_positions_survives_bfloat16():

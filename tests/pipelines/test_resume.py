@@ -1,0 +1,142 @@
+"""Killed at any step, the same command ends with the same bits: with real processes and a real SIGKILL."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.data import sample_reviews
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Runs main.py and kills itself with SIGKILL: after so many training steps, or in the middle of writing a checkpoint.
+DRIVER = """
+import os, signal, sys
+import main
+from pipelines import quiet
+quiet.import_tensorflow()
+from pipelines import checkpoints, training
+
+kind, count = sys.argv[1], int(sys.argv[2])
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if kind == "step":
+    steps = 0
+    original = training._Saver.on_train_batch_end
+    def on_train_batch_end(self, *arguments, **keywords):
+        global steps
+        original(self, *arguments, **keywords)
+        steps += 1
+        if steps == count:
+            die()
+    training._Saver.on_train_batch_end = on_train_batch_end
+elif kind == "write":
+    writes = 0
+    def savez(file, **arrays):
+        global writes
+        writes += 1
+        if writes == count:
+            file.write(b"half a checkpoint")
+            file.flush()
+            die()
+        return original_savez(file, **arrays)
+    original_savez = checkpoints.np.savez
+    checkpoints.np.savez = savez
+sys.exit(main.main(sys.argv[3:]))
+"""
+ROWS = 300
+EPOCHS = 3
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    texts, labels, films, _ = sample_reviews.generate(ROWS)
+    path = tmp_path_factory.mktemp("data") / "reviews.csv"
+    path.write_text("text,label,url\n" + "".join(f'"{t}",{y},{g}\n' for t, y, g in zip(texts, labels, films, strict=True)))
+    return path
+
+
+def command(data, folder, model):
+    flags = f"--model {model} --epochs {EPOCHS} --batch-size 16 --embedding-size 8 --vocabulary-size 200 --checkpoint-every 4"
+    flags += " --ngram-buckets 300" if model == "bag" else " --hidden-size 8 --max-tokens 40"
+    return [
+        "train", "sentiment", "--data", str(data), "--run", "r", "--runs", str(folder / "runs"),
+        "--saved-models", str(folder / "saved"), *flags.split(),
+    ]  # fmt: skip
+
+
+def start(data, folder, model, kind="never", count=0):
+    arguments = [sys.executable, "-c", DRIVER, kind, str(count), *command(data, folder, model)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    _, errors = process.communicate(timeout=200)
+    return process.returncode, errors
+
+
+def outcome(folder):
+    run = folder / "runs" / "sentiment" / "r"
+    arrays = {}
+    for name in ("last", "best"):
+        with np.load(run / "checkpoints" / f"{name}.npz") as saved:
+            arrays |= {f"{name}/{key}": saved[key] for key in saved.files if key != "position"}
+    return arrays, (run / "metrics.csv").read_text()
+
+
+def assert_equal_outcomes(first, second):
+    assert first[1] == second[1]
+    assert first[0].keys() == second[0].keys()
+    for name, array in first[0].items():
+        assert array.dtype == second[0][name].dtype
+        assert array.tobytes() == second[0][name].tobytes(), name
+
+
+@pytest.fixture(scope="module", params=["bag", "lstm"])
+def undisturbed(request, data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    code, errors = finish(start(data, folder, request.param))
+    assert code == 0, errors
+    return request.param, outcome(folder)
+
+
+def test_killed_at_random_steps_it_ends_with_the_same_bits(data, tmp_path, undisturbed):
+    model, expected = undisturbed
+    rng = random.Random()
+    kills = [("step", rng.randint(1, 20)), ("write", rng.randint(1, 3)), ("step", rng.randint(1, 12))]
+    print("killed at", kills)  # pytest shows it if the test fails
+    for kind, count in kills:
+        code, errors = finish(start(data, tmp_path, model, kind, count))
+        assert code == -signal.SIGKILL, (kind, count, errors)
+    assert not list((tmp_path / "saved").glob("*/[0-9]*"))
+    code, errors = finish(start(data, tmp_path, model))
+    assert code == 0, errors
+    assert "going on at epoch" in errors
+    assert_equal_outcomes(outcome(tmp_path), expected)
+    assert not list((tmp_path / "runs").rglob("*.part"))
+
+
+def test_control_c_saves_says_how_to_go_on_and_loses_nothing(data, tmp_path, undisturbed):
+    model, expected = undisturbed
+    process = start(data, tmp_path, model)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "runs" / "sentiment" / "r" / "checkpoints" / "last.npz").exists():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    code, errors = finish(process)
+    assert code == 130, errors
+    assert "The same command goes on" in errors
+    assert "Traceback" not in errors
+    code, errors = finish(start(data, tmp_path, model))
+    assert code == 0, errors
+    assert_equal_outcomes(outcome(tmp_path), expected)

@@ -1,0 +1,339 @@
+"""The command line as its users meet it: real processes, in a folder of their own."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipelines.data import sample_reviews
+
+ROOT = Path(__file__).resolve().parent.parent
+QUICK = "--epochs 4 --batch-size 16 --ngram-buckets 2000 --vocabulary-size 300"
+
+
+def lines_of(text):
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def write_reviews(path, rows=400, seed=1):
+    texts, labels, films, _ = sample_reviews.generate(rows, seed)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["review", "sentiment", "url"])
+        writer.writerows(zip(texts, labels, films, strict=True))
+    return path
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("place")
+
+
+@pytest.fixture(scope="module")
+def trained(place):
+    """A run of the real command on a file, with its folder and its finished process."""
+    data = write_reviews(place / "reviews.csv")
+    process = main(place, "train", "sentiment", "--data", data, *QUICK.split(), "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    return process
+
+
+def where(place):
+    return ["--runs", place / "runs", "--saved-models", place / "saved"]
+
+
+def main(folder, *arguments, input=None, **environment):
+    command = [sys.executable, str(ROOT / "main.py"), *map(str, arguments)]
+    env = {**os.environ, "HOME": str(folder), "COLUMNS": "100", **environment}
+    return subprocess.run(command, capture_output=True, text=True, input=input, env=env, cwd=folder, timeout=300)
+
+
+def assert_one_line(process, *parts):
+    assert process.returncode == 2, process.stderr
+    error = [line for line in lines_of(process.stderr) if line.startswith("error: ")]
+    assert len(error) == 1 and error[0] == lines_of(process.stderr)[-1], process.stderr
+    for part in parts:
+        assert part in error[0]
+    assert "Traceback" not in process.stderr
+
+
+# --- before anything heavy is imported
+
+
+@pytest.mark.parametrize(
+    "arguments", ["--help", "train --help", "train sentiment --help", "evaluate sentiment --help", "predict sentiment --help"]
+)
+def test_help_imports_nothing_heavy(arguments, tmp_path):
+    script = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import main\n"
+        f"try:\n    main.main({arguments.split()!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'tensorflow', 'keras', 'pandas', 'sklearn', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert "usage: main.py" in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("train sentiment --modle lstm", "--model"),
+        ("train sentimant", "sentiment"),
+        ("trian sentiment", "train"),
+        ("train sentiment --model transformer-xl", "lstm"),
+        ("train sentiment --epochs many", "--epochs"),
+        ("", "train"),
+    ],
+)
+def test_a_mistyped_command_says_what_there_is(arguments, said, tmp_path):
+    started = time.monotonic()
+    process = main(tmp_path, *arguments.split())
+    assert process.returncode == 2
+    assert said in process.stderr and process.stdout == ""
+    assert time.monotonic() - started < 5  # far below TensorFlow's import; the benchmark has the real figure
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ("train sentiment --data nowhere.csv", ["no such file or folder: nowhere.csv"]),
+        ("train sentiment --epochs 0", ["--epochs 0", "at least 1"]),
+        ("train sentiment --run ../up", ["--run '../up'", "letters"]),
+        ("predict sentiment", ["in quotes", "--input"]),
+        ("predict sentiment text --input file", ["either"]),
+        ("predict sentiment --input reviews.csv --json", ["--output"]),
+        ("predict sentiment text --saved-models empty", ["no model 'sentiment'", "train sentiment"]),
+        ("evaluate sentiment --name nothing", ["no model 'nothing'"]),
+    ],
+)
+def test_a_mistake_is_one_line(arguments, parts, tmp_path):
+    process = main(tmp_path, *arguments.split())
+    assert_one_line(process, *parts)
+    assert not list(tmp_path.rglob("*.npz"))
+
+
+# --- train
+
+
+def test_json_is_one_object_and_all_else_is_on_stderr(trained):
+    result = json.loads(trained.stdout)
+    assert result["scores"]["validation"]["accuracy"] > 0.6
+    assert result["classes"] == ["negative", "positive"]
+    assert result["sample"] is False
+    assert "epoch 4/4" in trained.stderr
+    noise = [line for line in lines_of(trained.stderr) if not line.startswith(("run ", "epoch ", "360 ", "3", "note"))]
+    assert noise == [], noise  # nothing of TensorFlow's
+
+
+def test_what_a_run_leaves(trained, place):
+    result = json.loads(trained.stdout)
+    (folder,) = (place / "runs" / "sentiment").iterdir()
+    assert folder.name.startswith("reviews-bag-")
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        "config.json", "lock", "tokenizer/tokenizer.json", "checkpoints/last.npz", "checkpoints/best.npz", "metrics.csv",
+        "curves.png", "calibration.png", "report.md", "result.json",
+    }  # fmt: skip
+    config = json.loads((folder / "config.json").read_text())
+    assert config["config"]["epochs"] == 4 and config["config"]["seed"] == 1
+    assert {"python", "tensorflow", "keras"} <= set(config["versions"])
+    card = json.loads((place / "saved" / "sentiment" / "1" / "model_card.json").read_text())
+    assert card["classes"] == result["classes"] and card["scores"] == result["scores"]
+    assert str(place) not in json.dumps(card)
+    report = (folder / "report.md").read_text()
+    for part in ("## Scores", "## Where it errs", "curves.png", "none of the training reviews is longer", "## Record"):
+        assert part in report
+    assert len((folder / "metrics.csv").read_text().splitlines()) == 5
+
+
+def test_the_same_command_again_says_that_it_is_finished(trained, place):
+    started = time.monotonic()
+    again = main(place, "train", "sentiment", "--data", place / "reviews.csv", *QUICK.split(), *where(place))
+    assert again.returncode == 0 and "is finished" in again.stderr
+    assert "accuracy" in again.stdout and "report.md" in again.stdout
+    assert time.monotonic() - started < 6
+    assert os.listdir(place / "saved" / "sentiment") == ["1"]
+
+
+def test_a_lost_export_is_made_again(trained, place):
+    saved = place / "saved" / "sentiment"
+    (saved / "1").rename(saved / "kept")
+    try:
+        again = main(place, "train", "sentiment", "--data", place / "reviews.csv", *QUICK.split(), *where(place))
+        assert again.returncode == 0 and "epoch 1" not in again.stderr
+        assert (saved / "1" / "saved_model.pb").exists()
+    finally:
+        if not (saved / "1").exists():
+            (saved / "kept").rename(saved / "1")
+
+
+def test_another_config_in_the_same_run_is_refused(trained, place):
+    (folder,) = (place / "runs" / "sentiment").iterdir()
+    process = main(
+        place, "train", "sentiment", "--data", place / "reviews.csv", "--run", folder.name, *where(place), "--epochs", "9"
+    )
+    assert_one_line(process, "was begun with --", "give another --run")
+
+
+def test_a_second_process_on_the_same_run_is_refused(place):
+    import fcntl
+
+    folder = place / "runs" / "sentiment" / "busy"
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        process = main(place, "train", "sentiment", "--run", "busy", *where(place))
+    (folder / "lock").unlink()
+    folder.rmdir()
+    assert_one_line(process, "is being trained by another process")
+
+
+def test_three_classes_with_weights_and_a_small_disk_of_rows(tmp_path):
+    texts = sample_reviews.generate(240)[0]
+    rows = [f'"{text}",{("1", "3", "5", "5")[i % 4]}' for i, text in enumerate(texts)]
+    (tmp_path / "stars.csv").write_text("text,stars\n" + "\n".join(rows) + "\n")
+    flags = "--data stars.csv --class-weights --epochs 1 --tokens subword --vocabulary-size 200 --name stars --json"
+    process = main(tmp_path, "train", "sentiment", *flags.split(), *where(tmp_path))
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["classes"] == ["1", "3", "5"]
+    assert (tmp_path / "saved" / "stars" / "1").is_dir()
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path):
+    """A real one: a small file system in memory, where the system allows it."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(disk)], capture_output=True)
+    if mount.returncode:
+        pytest.skip("only root on Linux can make a small file system")
+    try:
+        process = main(tmp_path, "train", "sentiment", "--epochs", "1", *where(disk))
+        assert_one_line(process, "the disk is full", "run the same command again")
+        assert not [path for path in disk.rglob("*") if path.name.endswith(".part") or path.name.startswith(".tmp")]
+        assert not list((disk / "saved").rglob("saved_model.pb")) if (disk / "saved").exists() else True
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+# --- predict
+
+
+def predict(place, *arguments, **keywords):
+    return main(place, "predict", "sentiment", *arguments, "--saved-models", place / "saved", **keywords)
+
+
+def test_predict_texts(trained, place):
+    process = predict(place, "The plot was brilliant and charming.", "", "\U0001f600")
+    assert process.returncode == 0, process.stderr
+    lines = process.stdout.splitlines()
+    assert lines[0].startswith("positive") and "(empty)" in lines[1] and "without letters" in lines[2]
+    assert process.stderr.strip() == "model sentiment/1"
+
+
+def test_predict_texts_as_json(trained, place):
+    process = predict(place, "Caf\u00e9, dull & slow", "--json")
+    answer = json.loads(process.stdout)
+    (prediction,) = answer["predictions"]
+    assert answer["model"] == "sentiment/1"
+    assert prediction["text"] == "Caf\u00e9, dull & slow"
+    assert prediction["probabilities"][prediction["label"]] == prediction["score"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_predict_a_file(trained, place, tmp_path, suffix):
+    rows = 4500  # more than two pieces
+    source, target = write_reviews(tmp_path / "in.csv", rows), tmp_path / f"out{suffix}"
+    with open(source, "a") as file:
+        file.write(',,\n"\U0001f600",x,y\n"' + "long " * 2_000_000 + '",x,y\ntoo,many,cells,here\n')
+    process = predict(place, "--input", source, "--output", target, "--json")
+    assert process.returncode == 0, process.stderr
+    counts = json.loads(process.stdout)
+    assert counts["rows"] == rows + 3 and counts["skipped"] == 1
+    assert (counts["empty"], counts["without letters or digits"], counts["longer than 40000 bytes, cut"]) == (1, 1, 1)
+    assert sum(counts["labels"].values()) == rows + 3
+    if suffix == ".jsonl":
+        got = [json.loads(line) for line in target.read_text().splitlines()]
+    else:
+        csv.field_size_limit(20_000_000)
+        with open(target, newline="") as file:
+            got = list(csv.DictReader(file, delimiter="\t" if suffix == ".tsv" else ","))
+    assert len(got) == rows + 3
+    expected = sample_reviews.generate(rows)
+    assert [row["review"] for row in got[:rows]] == expected[0].tolist()
+    right = sum(row["predicted"] == label for row, label in zip(got[:rows], expected[1], strict=False))
+    assert right / rows > 0.6
+    assert float(got[0]["p(negative)"]) + float(got[0]["p(positive)"]) == pytest.approx(1, abs=1e-5)
+
+
+def test_predict_lines_and_stdin_alike(trained, place, tmp_path):
+    (tmp_path / "in.txt").write_text("The plot was dull.\n\nWonderful, a wonderful cast\n")
+    from_file = predict(place, "--input", tmp_path / "in.txt")
+    from_stdin = predict(place, "--input", "-", input=(tmp_path / "in.txt").read_text())
+    assert from_file.returncode == 0 and from_file.stdout == from_stdin.stdout
+    assert len(from_file.stdout.splitlines()) == 4  # a header and a line for each
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "flags", "parts"),
+    [
+        ("in.csv", None, [], ["no such file"]),
+        ("in.csv", b"", [], ["is empty"]),
+        ("in.csv", b"foo,bar\n1,2\n", [], ["--text-column"]),
+        ("in.txt", b"caf\xe9\n", [], ["is not UTF-8"]),
+        ("in.csv", b"text\nx\n", ["--output", "in.csv"], ["exists already"]),
+        ("in.csv", b"text\nx\n", ["--output", "out.parquet"], [".csv, .tsv or .jsonl"]),
+        ("in.csv", b"text\nx\n", ["--output", "nowhere/out.csv"], ["no folder"]),
+        ("in.csv", b"text\nx\n", ["--version", "9"], ["no version 9; it has 1"]),
+    ],
+)
+def test_predict_a_file_that_will_not_do(trained, place, tmp_path, name, content, flags, parts):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    process = main(tmp_path, "predict", "sentiment", "--input", name, *flags, "--saved-models", place / "saved")
+    assert_one_line(process, *parts)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ([name] if content is not None else [])
+
+
+def test_predict_leaves_no_output_when_the_input_breaks_off(trained, place, tmp_path):
+    good = "".join(f"line {i}\n" for i in range(3000))
+    (tmp_path / "in.txt").write_bytes(good.encode() + b"caf\xe9\n")
+    process = main(
+        tmp_path, "predict", "sentiment", "--input", "in.txt", "--output", "out.csv", "--saved-models", place / "saved"
+    )
+    assert_one_line(process, "is not UTF-8")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+# --- evaluate
+
+
+def test_evaluate(trained, place, tmp_path):
+    data = write_reviews(tmp_path / "other.csv", rows=200, seed=9)
+    arguments = ["evaluate", "sentiment", "--data", data, "--saved-models", place / "saved"]
+    process = main(place, *arguments, "--json", "--mistakes", tmp_path / "wrong.csv")
+    assert process.returncode == 0, process.stderr
+    measures = json.loads(process.stdout)
+    assert measures["rows"] == 200
+    assert sum(map(sum, measures["confusion_matrix"])) == 200
+    wrong = list(csv.DictReader(open(tmp_path / "wrong.csv", newline="")))
+    assert len(wrong) == 200 - round(measures["accuracy"] * 200)
+    assert all(row["label"] != row["predicted"] for row in wrong)
+    scores = [float(row["score"]) for row in wrong]
+    assert scores == sorted(scores, reverse=True)
+    table = main(place, *arguments)
+    assert f"{measures['accuracy']:.4f}" in table.stdout and "calibration error" in table.stdout
+
+
+def test_evaluate_understands_other_spellings_and_says_when_it_cannot(trained, place, tmp_path):
+    (tmp_path / "a.csv").write_text("text,label\nwonderful,1\ndull,0\n")
+    (tmp_path / "b.csv").write_text("text,label\nwonderful,happy\ndull,sad\n")
+    good = main(tmp_path, "evaluate", "sentiment", "--data", "a.csv", "--json", "--saved-models", place / "saved")
+    assert json.loads(good.stdout)["rows"] == 2
+    bad = main(tmp_path, "evaluate", "sentiment", "--data", "b.csv", "--saved-models", place / "saved")
+    assert_one_line(bad, "its labels (happy, sad) are none of sentiment/1's (negative, positive)")
