@@ -1,4 +1,7 @@
-"""The command line as its users meet it: real processes, in a folder of their own."""
+"""The command line as its users meet it: in a folder of their own, in real processes where a process is what is tested.
+
+Elsewhere `main.main` is called in this process, which spares TensorFlow's import.
+"""
 
 import csv
 import json
@@ -10,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import main as front_door
 from pipelines.data import sample_reviews
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -48,9 +52,27 @@ def where(place):
 
 
 def main(folder, *arguments, input=None, **environment):
+    """A real process."""
     command = [sys.executable, str(ROOT / "main.py"), *map(str, arguments)]
     env = {**os.environ, "HOME": str(folder), "COLUMNS": "100", **environment}
     return subprocess.run(command, capture_output=True, text=True, input=input, env=env, cwd=folder, timeout=300)
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """`main.main` in this process and the given folder: what a finished process would be."""
+
+    def run(folder, *arguments):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        try:
+            code = front_door.main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = end.code
+        output = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, output.out, output.err)
+
+    return run
 
 
 def assert_one_line(process, *parts):
@@ -112,8 +134,8 @@ def test_a_mistyped_command_says_what_there_is(arguments, said, tmp_path):
         ("evaluate sentiment --name nothing", ["no model 'nothing'"]),
     ],
 )
-def test_a_mistake_is_one_line(arguments, parts, tmp_path):
-    process = main(tmp_path, *arguments.split())
+def test_a_mistake_is_one_line(arguments, parts, tmp_path, here):
+    process = here(tmp_path, *arguments.split())
     assert_one_line(process, *parts)
     assert not list(tmp_path.rglob("*.npz"))
 
@@ -161,11 +183,11 @@ def test_the_same_command_again_says_that_it_is_finished(trained, place):
     assert os.listdir(place / "saved" / "sentiment") == ["1"]
 
 
-def test_a_lost_export_is_made_again(trained, place):
+def test_a_lost_export_is_made_again(trained, place, here):
     saved = place / "saved" / "sentiment"
     (saved / "1").rename(saved / "kept")
     try:
-        again = main(place, "train", "sentiment", "--data", place / "reviews.csv", *QUICK.split(), *where(place))
+        again = here(place, "train", "sentiment", "--data", place / "reviews.csv", *QUICK.split(), *where(place))
         assert again.returncode == 0 and "epoch 1" not in again.stderr
         assert (saved / "1" / "saved_model.pb").exists()
     finally:
@@ -173,33 +195,33 @@ def test_a_lost_export_is_made_again(trained, place):
             (saved / "kept").rename(saved / "1")
 
 
-def test_another_config_in_the_same_run_is_refused(trained, place):
+def test_another_config_in_the_same_run_is_refused(trained, place, here):
     (folder,) = (place / "runs" / "sentiment").iterdir()
-    process = main(
+    process = here(
         place, "train", "sentiment", "--data", place / "reviews.csv", "--run", folder.name, *where(place), "--epochs", "9"
     )
     assert_one_line(process, "was begun with --", "give another --run")
 
 
-def test_a_second_process_on_the_same_run_is_refused(place):
+def test_a_second_process_on_the_same_run_is_refused(trained, place, here):
     import fcntl
 
     folder = place / "runs" / "sentiment" / "busy"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        process = main(place, "train", "sentiment", "--run", "busy", *where(place))
+        process = here(place, "train", "sentiment", "--run", "busy", *where(place))
     (folder / "lock").unlink()
     folder.rmdir()
     assert_one_line(process, "is being trained by another process")
 
 
-def test_three_classes_with_weights_and_a_small_disk_of_rows(tmp_path):
+def test_three_classes_with_weights(tmp_path, here):
     texts = sample_reviews.generate(240)[0]
     rows = [f'"{text}",{("1", "3", "5", "5")[i % 4]}' for i, text in enumerate(texts)]
     (tmp_path / "stars.csv").write_text("text,stars\n" + "\n".join(rows) + "\n")
     flags = "--data stars.csv --class-weights --epochs 1 --tokens subword --vocabulary-size 200 --name stars --json"
-    process = main(tmp_path, "train", "sentiment", *flags.split(), *where(tmp_path))
+    process = here(tmp_path, "train", "sentiment", *flags.split(), *where(tmp_path))
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["classes"] == ["1", "3", "5"]
     assert (tmp_path / "saved" / "stars" / "1").is_dir()
@@ -224,20 +246,16 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path):
 # --- predict
 
 
-def predict(place, *arguments, **keywords):
-    return main(place, "predict", "sentiment", *arguments, "--saved-models", place / "saved", **keywords)
-
-
 def test_predict_texts(trained, place):
-    process = predict(place, "The plot was brilliant and charming.", "", "\U0001f600")
+    process = main(place, "predict", "sentiment", "--saved-models", place / "saved", "The plot was brilliant and charming.", "", "\U0001f600")
     assert process.returncode == 0, process.stderr
     lines = process.stdout.splitlines()
     assert lines[0].startswith("positive") and "(empty)" in lines[1] and "without letters" in lines[2]
     assert process.stderr.strip() == "model sentiment/1"
 
 
-def test_predict_texts_as_json(trained, place):
-    process = predict(place, "Caf\u00e9, dull & slow", "--json")
+def test_predict_texts_as_json(trained, place, here):
+    process = here(place, "predict", "sentiment", "--saved-models", place / "saved", "Caf\u00e9, dull & slow", "--json")
     answer = json.loads(process.stdout)
     (prediction,) = answer["predictions"]
     assert answer["model"] == "sentiment/1"
@@ -246,12 +264,14 @@ def test_predict_texts_as_json(trained, place):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
-def test_predict_a_file(trained, place, tmp_path, suffix):
+def test_predict_a_file(trained, place, tmp_path, suffix, here):
     rows = 4500  # more than two pieces
     source, target = write_reviews(tmp_path / "in.csv", rows), tmp_path / f"out{suffix}"
     with open(source, "a") as file:
         file.write(',,\n"\U0001f600",x,y\n"' + "long " * 2_000_000 + '",x,y\ntoo,many,cells,here\n')
-    process = predict(place, "--input", source, "--output", target, "--json")
+    process = here(
+        place, "predict", "sentiment", "--input", source, "--output", target, "--json", "--saved-models", place / "saved"
+    )
     assert process.returncode == 0, process.stderr
     counts = json.loads(process.stdout)
     assert counts["rows"] == rows + 3 and counts["skipped"] == 1
@@ -271,10 +291,11 @@ def test_predict_a_file(trained, place, tmp_path, suffix):
     assert float(got[0]["p(negative)"]) + float(got[0]["p(positive)"]) == pytest.approx(1, abs=1e-5)
 
 
-def test_predict_lines_and_stdin_alike(trained, place, tmp_path):
+def test_predict_lines_and_stdin_alike(trained, place, tmp_path, here):
     (tmp_path / "in.txt").write_text("The plot was dull.\n\nWonderful, a wonderful cast\n")
-    from_file = predict(place, "--input", tmp_path / "in.txt")
-    from_stdin = predict(place, "--input", "-", input=(tmp_path / "in.txt").read_text())
+    command = ["predict", "sentiment", "--saved-models", place / "saved", "--input"]
+    from_file = here(place, *command, tmp_path / "in.txt")
+    from_stdin = main(place, *command, "-", input=(tmp_path / "in.txt").read_text())
     assert from_file.returncode == 0 and from_file.stdout == from_stdin.stdout
     assert len(from_file.stdout.splitlines()) == 4  # a header and a line for each
 
@@ -292,18 +313,18 @@ def test_predict_lines_and_stdin_alike(trained, place, tmp_path):
         ("in.csv", b"text\nx\n", ["--version", "9"], ["no version 9; it has 1"]),
     ],
 )
-def test_predict_a_file_that_will_not_do(trained, place, tmp_path, name, content, flags, parts):
+def test_predict_a_file_that_will_not_do(trained, place, tmp_path, name, content, flags, parts, here):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    process = main(tmp_path, "predict", "sentiment", "--input", name, *flags, "--saved-models", place / "saved")
+    process = here(tmp_path, "predict", "sentiment", "--input", name, *flags, "--saved-models", place / "saved")
     assert_one_line(process, *parts)
     assert sorted(path.name for path in tmp_path.iterdir()) == ([name] if content is not None else [])
 
 
-def test_predict_leaves_no_output_when_the_input_breaks_off(trained, place, tmp_path):
+def test_predict_leaves_no_output_when_the_input_breaks_off(trained, place, tmp_path, here):
     good = "".join(f"line {i}\n" for i in range(3000))
     (tmp_path / "in.txt").write_bytes(good.encode() + b"caf\xe9\n")
-    process = main(
+    process = here(
         tmp_path, "predict", "sentiment", "--input", "in.txt", "--output", "out.csv", "--saved-models", place / "saved"
     )
     assert_one_line(process, "is not UTF-8")
@@ -313,27 +334,28 @@ def test_predict_leaves_no_output_when_the_input_breaks_off(trained, place, tmp_
 # --- evaluate
 
 
-def test_evaluate(trained, place, tmp_path):
+def test_evaluate(trained, place, tmp_path, here):
     data = write_reviews(tmp_path / "other.csv", rows=200, seed=9)
     arguments = ["evaluate", "sentiment", "--data", data, "--saved-models", place / "saved"]
-    process = main(place, *arguments, "--json", "--mistakes", tmp_path / "wrong.csv")
+    process = here(place, *arguments, "--json", "--mistakes", tmp_path / "wrong.csv")
     assert process.returncode == 0, process.stderr
     measures = json.loads(process.stdout)
     assert measures["rows"] == 200
     assert sum(map(sum, measures["confusion_matrix"])) == 200
-    wrong = list(csv.DictReader(open(tmp_path / "wrong.csv", newline="")))
+    with open(tmp_path / "wrong.csv", newline="") as file:
+        wrong = list(csv.DictReader(file))
     assert len(wrong) == 200 - round(measures["accuracy"] * 200)
     assert all(row["label"] != row["predicted"] for row in wrong)
     scores = [float(row["score"]) for row in wrong]
     assert scores == sorted(scores, reverse=True)
-    table = main(place, *arguments)
+    table = here(place, *arguments)
     assert f"{measures['accuracy']:.4f}" in table.stdout and "calibration error" in table.stdout
 
 
-def test_evaluate_understands_other_spellings_and_says_when_it_cannot(trained, place, tmp_path):
+def test_evaluate_understands_other_spellings_and_says_when_it_cannot(trained, place, tmp_path, here):
     (tmp_path / "a.csv").write_text("text,label\nwonderful,1\ndull,0\n")
     (tmp_path / "b.csv").write_text("text,label\nwonderful,happy\ndull,sad\n")
-    good = main(tmp_path, "evaluate", "sentiment", "--data", "a.csv", "--json", "--saved-models", place / "saved")
+    good = here(tmp_path, "evaluate", "sentiment", "--data", "a.csv", "--json", "--saved-models", place / "saved")
     assert json.loads(good.stdout)["rows"] == 2
-    bad = main(tmp_path, "evaluate", "sentiment", "--data", "b.csv", "--saved-models", place / "saved")
+    bad = here(tmp_path, "evaluate", "sentiment", "--data", "b.csv", "--saved-models", place / "saved")
     assert_one_line(bad, "its labels (happy, sad) are none of sentiment/1's (negative, positive)")

@@ -21,8 +21,9 @@ import os, signal, sys
 import main
 from pipelines import quiet
 quiet.import_tensorflow()
-from pipelines import checkpoints, training
+from pipelines import checkpoints, exporting, training
 
+exporting._verify = lambda *arguments: None  # a process of its own, which has tests of its own
 kind, count = sys.argv[1], int(sys.argv[2])
 
 def die():
@@ -112,7 +113,7 @@ def undisturbed(request, data, tmp_path_factory):
 def test_killed_at_random_steps_it_ends_with_the_same_bits(data, tmp_path, undisturbed):
     model, expected = undisturbed
     rng = random.Random()
-    kills = [("step", rng.randint(1, 20)), ("write", rng.randint(1, 3)), ("step", rng.randint(1, 12))]
+    kills = [("step", rng.randint(1, 25)), ("write", rng.randint(1, 4))]
     print("killed at", kills)  # pytest shows it if the test fails
     for kind, count in kills:
         code, errors = finish(start(data, tmp_path, model, kind, count))
@@ -127,6 +128,8 @@ def test_killed_at_random_steps_it_ends_with_the_same_bits(data, tmp_path, undis
 
 def test_control_c_saves_says_how_to_go_on_and_loses_nothing(data, tmp_path, undisturbed):
     model, expected = undisturbed
+    if model != "bag":
+        pytest.skip("the signal is handled where no model is known: one is enough")
     process = start(data, tmp_path, model)
     deadline = time.monotonic() + 120
     while not (tmp_path / "runs" / "sentiment" / "r" / "checkpoints" / "last.npz").exists():
