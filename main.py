@@ -58,7 +58,8 @@ class EvaluateSentiment:
     """Measure an exported sentiment classifier on labelled reviews."""
 
     data: Annotated[str | None, PathFlag] = None
-    """Labelled reviews, as for train (of a source with a test set, the test set). Without it: the embedded sample."""
+    """Labelled reviews, as for train (of a source with a test set, the test set). A model of the embedded sample needs
+    none: it is measured on a fresh one."""
     text_column: Annotated[str | None, NameFlag] = None
     """The column with the text; found by its name if not given."""
     label_column: Annotated[str | None, NameFlag] = None

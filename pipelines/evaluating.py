@@ -22,7 +22,7 @@ def evaluate(
     """Measures an exported model on `data`; where that brings a test set, on the test set.
 
     Args:
-        data: as for training; None is the embedded sample (all of it: most of it was trained on).
+        data: as for training; None is a fresh embedded sample, for a model that was trained on one.
         mistakes: a CSV file to write the wrong answers to.
 
     Returns:
@@ -33,8 +33,11 @@ def evaluate(
     """
     if mistakes is not None and mistakes.exists():
         raise UserError(f"{mistakes} exists already: remove it, or give another name with --mistakes")
-    classes = tuple(exported.card()["classes"])
-    found = reviews.read(data, text_column, label_column)
+    card = exported.card()
+    classes = tuple(card["classes"])
+    if data is None and not card["sample"]:
+        raise UserError(f"{exported.title} was trained on real reviews: give labelled ones to measure it on with --data")
+    found = reviews.read(data, text_column, label_column) if data else {"train": reviews.fresh_sample()}
     part = found.get("test", found["train"])
     ids = labels.class_ids(part.labels, classes)
     left_out = dict(part.dropped)

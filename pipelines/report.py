@@ -232,7 +232,7 @@ def _model_flags(result: dict) -> str:
 
 
 def _try_command(result: dict) -> str:
-    return f'python main.py predict {result["pipeline"]} "Not at all a bad film."{_model_flags(result)}'
+    return f'python main.py predict {result["pipeline"]} "A gripping story and a wonderful cast."{_model_flags(result)}'
 
 
 def _percent(part: float) -> str:

@@ -83,7 +83,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     training.make_deterministic(config.seed)
 
     splits = task.load(config)
-    console.say(f"{len(splits.train):,} {task.UNIT} to train on, {len(splits.valid):,} to validate")
+    console.say(f"{len(splits.train):,} {task.UNIT} to train on, {len(splits.valid):,} to validate; reading them ...")
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:
             task.tokenizer(config, splits.train).save(part)
@@ -121,6 +121,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     )
     training.restore_best(model, folder)
 
+    console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")
     servable = task.servable(model, tokenizer, config, splits.classes)
     answer = Answers(servable.signatures()["serving_default"])
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
@@ -141,6 +142,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
         "training_seconds": round(position.seconds, 1),
         "scores": {part: scores for part, (scores, _) in evaluated.items()},
     }
+    console.say("exporting, and checking the export in a process of its own ...")
     exported = exporting.export(servable, export_name, saved_models, _card(result), task.example_requests())
     result |= {
         "export": str(exported.path),

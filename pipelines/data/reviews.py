@@ -83,6 +83,11 @@ def read(data: str | None, text_column: str | None = None, label_column: str | N
     return {name: _without_empty_texts(Reviews(*columns)) for name, columns in splits.items()}
 
 
+def fresh_sample() -> Reviews:
+    """Sample reviews that are in no training data."""
+    return Reviews(*sample_reviews.generate(reviews=1000, seed=2))
+
+
 def _without_empty_texts(reviews: Reviews) -> Reviews:
     has_text = np.array([bool(text.strip()) for text in reviews.texts], dtype=bool)
     has_label = np.array([bool(label.strip()) for label in reviews.labels], dtype=bool)
