@@ -174,6 +174,7 @@ def parse(arguments: list[str] | None = None):
 
 def main(arguments: list[str] | None = None) -> int:
     command = parse(arguments)
+    sys.stdout.reconfigure(errors="backslashreplace")  # a text that is not UTF-8 can be shown all the same
     try:
         command()
     except UserError as error:

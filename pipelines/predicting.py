@@ -18,7 +18,8 @@ from pipelines.files import written_beside
 from pipelines.models import Exported
 from pipelines.quiet import import_tensorflow
 
-ROWS = 2000  # per piece of a file: all that is in memory at a time
+ROWS = 2000  # of a table, and
+BYTES = 2**22  # of lines: a piece of a file, which is all that is in memory at a time
 
 
 def load(exported: Exported):
@@ -114,7 +115,7 @@ def _pieces(source: str, text_column: str | None) -> Iterator[tuple[pd.DataFrame
         return
     with contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(path, "rb") as file:
         try:
-            for lines in iter(lambda: list(itertools.islice(file, ROWS)), []):
+            for lines in iter(lambda: file.readlines(BYTES), []):
                 texts = [line.decode("utf-8-sig").rstrip("\r\n") for line in lines]
                 yield pd.DataFrame({"text": texts}, dtype=object), "text", 0
         except UnicodeDecodeError as error:
