@@ -59,6 +59,12 @@ def folder_written_beside(path: Path):
         raise
 
 
+def shown(path: Path) -> str:
+    """`path` as one would type it from here."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
 def sha256_of(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

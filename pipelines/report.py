@@ -1,13 +1,12 @@
 """report.md and its pictures: what a run came to, for somebody who did not watch it."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.classification import reliability
-from pipelines.files import write_text, written_beside
+from pipelines.files import shown, write_text, written_beside
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
 MISTAKES = 5
@@ -51,12 +50,6 @@ def worst_mistakes(texts: np.ndarray, labels: np.ndarray, probabilities: np.ndar
     return [
         {"text": texts[i], "label": classes[labels[i]], "answer": classes[answers[i]], "score": float(scores[i])} for i in wrong
     ]
-
-
-def shown(path: Path) -> str:
-    """`path` as one would type it from here."""
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative
 
 
 def _lines(result: dict, mistakes: list[dict]) -> list[str]:

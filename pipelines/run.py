@@ -14,7 +14,7 @@ from pipelines import console
 from pipelines.configs.base import short_hash
 from pipelines.data.reviews import source_fingerprint, source_name
 from pipelines.errors import UserError
-from pipelines.files import folder_written_beside, read_json, write_json
+from pipelines.files import folder_written_beside, read_json, shown, write_json
 from pipelines.models import SAMPLE_SUFFIX
 from pipelines.quiet import import_tensorflow
 
@@ -65,9 +65,9 @@ def train(pipeline: str, config, place: Place) -> dict:
         _keep_record(folder, record)
         result = _finished_result(folder)
         if result:
-            console.say(f"{folder} is finished. Other flags, or --run NAME, make another run.")
+            console.say(f"{shown(folder)} is finished. Other flags, or --run NAME, make another run.")
             return result
-        console.say(f"run {folder}")
+        console.say(f"run {shown(folder)}")
         import_tensorflow()
         return _train(pipeline, config, folder, place.saved_models, export_name, record)
 
