@@ -44,7 +44,8 @@ def survives_saving(tmp_path):
             signature = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in inputs]
             archive.add_endpoint("serve", lambda *tensors: model(list(tensors)), input_signature=signature)
             archive.write_out(str(tmp_path / "saved"), verbose=False)
-            assert_close(tf.saved_model.load(str(tmp_path / "saved")).serve(*inputs), expected)
+            loaded = tf.saved_model.load(str(tmp_path / "saved"))  # its variables live only as long as it does
+            assert_close(loaded.serve(*inputs), expected)
 
     def assert_close(outputs, expected):
         for got, want in zip(keras.tree.flatten(outputs), expected, strict=True):

@@ -1,0 +1,317 @@
+import os
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from layers.attention import BahdanauAttention, LuongAttention
+from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
+from layers.recurrent import JordanCell, PeepholeLSTMCell
+
+BACKEND = keras.backend.backend()
+needs_float64 = pytest.mark.skipif(
+    BACKEND == "jax" and os.environ.get("JAX_ENABLE_X64") != "1", reason="float64 is float32 on JAX without JAX_ENABLE_X64=1"
+)
+needs_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel is TensorFlow's")
+
+
+def numpy_of(outputs):
+    return keras.tree.map_structure(ops.convert_to_numpy, outputs)
+
+
+def simple(cell=keras.layers.SimpleRNNCell, attention=None, inner=None, **kwargs):
+    dtype = kwargs.get("dtype")
+    attention = attention or (lambda dtype: BahdanauAttention(7, dtype=dtype))
+    return AttentionDecoderCell(cell(5, dtype=dtype, **(inner or {})), attention(dtype), memory_size=6, **kwargs)
+
+
+def luong(cell=keras.layers.SimpleRNNCell, **kwargs):
+    return simple(cell, attention=lambda dtype: LuongAttention("general", dtype=dtype), style="luong", **kwargs)
+
+
+def local(**kwargs):
+    def attention(dtype):
+        return LuongAttention("general", window=2, dtype=dtype)
+
+    return simple(keras.layers.LSTMCell, attention=attention, style="luong", input_feeding=True, **kwargs)
+
+
+CELLS = {
+    "bahdanau_simple": simple,
+    "bahdanau_gru": lambda **kwargs: simple(keras.layers.GRUCell, **kwargs),
+    "bahdanau_lstm": lambda **kwargs: simple(keras.layers.LSTMCell, **kwargs),
+    "bahdanau_jordan": lambda **kwargs: simple(JordanCell, **kwargs),
+    "luong_simple": luong,
+    "luong_feeding": lambda **kwargs: luong(input_feeding=True, output_units=4, **kwargs),
+    "luong_gru": lambda **kwargs: luong(keras.layers.GRUCell, **kwargs),
+    "luong_peephole": lambda **kwargs: luong(PeepholeLSTMCell, output_units=4, input_feeding=True, **kwargs),
+    "luong_local": local,
+}
+cells = pytest.mark.parametrize("make", CELLS.values(), ids=CELLS)
+
+
+def batch_of(dtype="float32"):
+    rng = np.random.default_rng(0)
+    inputs, value = rng.normal(size=(4, 5, 3)), rng.normal(size=(4, 8, 6))
+    return inputs.astype(dtype), value.astype(dtype), np.arange(8) < np.array([8, 1, 5, 3])[:, None]
+
+
+def randomized(decoder, seed=1):
+    decoder.build((None, None, 3), (None, None, 6))
+    rng = np.random.default_rng(seed)
+    for variable in decoder.trainable_variables:
+        variable.assign(rng.normal(scale=0.5, size=variable.shape))
+    return decoder
+
+
+def reference(cell, inputs, value, mask, states=None):
+    """The equations with a SimpleRNN cell inside: one row, one step, one position at a time."""
+    w, u, b = (numpy_of(v) for v in cell.cell.weights)
+    attention = {v.name: numpy_of(v) for v in cell.attention.weights}
+
+    def attend(query, x):
+        if cell.style == "bahdanau":
+            scores = np.tanh(query @ attention["query_kernel"] + x @ attention["key_kernel"]) @ attention["score_vector"][:, 0]
+        else:
+            scores = x @ attention["key_kernel"] @ query
+        exps = np.exp(scores)
+        return exps / exps.sum()
+
+    outputs, weights = np.zeros((4, 5, cell.output_size)), np.zeros((4, 5, 8))
+    for row in range(4):
+        x = value[row, mask[row]]
+        h = np.zeros(5) if states is None else states[row]
+        y = np.zeros(cell.output_size)
+        for t in range(5):
+            if cell.style == "bahdanau":
+                a = attend(h, x)
+                h = y = np.tanh(np.concatenate([inputs[row, t], a @ x]) @ w + h @ u + b)
+            else:
+                fed = np.concatenate([inputs[row, t], y]) if cell.input_feeding else inputs[row, t]
+                h = np.tanh(fed @ w + h @ u + b)
+                a = attend(h, x)
+                y = np.tanh(np.concatenate([a @ x, h]) @ numpy_of(cell.output_kernel))
+            outputs[row, t], weights[row, t, mask[row]] = y, a
+    return outputs, weights
+
+
+@pytest.mark.parametrize("name", ["bahdanau_simple", "luong_simple", "luong_feeding"])
+def test_equals_the_equation(name):
+    inputs, value, mask = batch_of()
+    decoder = randomized(AttentionDecoder(CELLS[name](), return_weights=True))
+    states = np.random.default_rng(5).normal(size=(4, 5)).astype("float32")
+    for given in (None, states):
+        got = numpy_of(decoder(inputs, value, mask=mask, initial_state=given))
+        expected = reference(decoder.cell, inputs, value, mask, given)
+        keras.tree.map_structure(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5), got, expected)
+
+
+@needs_float64
+@pytest.mark.parametrize("name", ["bahdanau_lstm", "luong_feeding", "luong_local"])
+def test_gradient_equals_finite_differences(name):
+    inputs, value, mask = batch_of("float64")
+    decoder = randomized(AttentionDecoder(CELLS[name](dtype="float64"), dtype="float64"))
+    variables = decoder.trainable_variables
+    arrays = [inputs, value, *(numpy_of(v) for v in variables)]
+    rng = np.random.default_rng(2)
+
+    def loss(*tensors):
+        with keras.StatelessScope(state_mapping=list(zip(variables, tensors[2:], strict=True))):
+            return ops.sum(ops.sin(3 * decoder(tensors[0], tensors[1], mask=mask)))
+
+    tensors = [ops.convert_to_tensor(a) for a in arrays]
+    if BACKEND == "jax":
+        import jax
+
+        found = jax.grad(loss, argnums=tuple(range(len(tensors))))(*tensors)
+    else:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(tensors)
+            total = loss(*tensors)
+        found = tape.gradient(total, tensors)
+    for k, gradient in enumerate(found):
+        direction = rng.normal(size=arrays[k].shape)
+        step = 1e-6 * direction
+        ends = [float(loss(*(t + sign * step if j == k else t for j, t in enumerate(tensors)))) for sign in (1, -1)]
+        np.testing.assert_allclose(np.sum(numpy_of(gradient) * direction), (ends[0] - ends[1]) / 2e-6, rtol=1e-6, atol=1e-8)
+
+
+@cells
+def test_step_by_step_equals_teacher_forcing_and_a_plain_rnn(make):
+    inputs, value, mask = batch_of()
+    decoder = randomized(AttentionDecoder(make(), return_weights=True))
+    whole, weights = numpy_of(decoder(inputs, value, mask=mask))
+    cell = decoder.cell
+    states = cell.start(value, mask)
+    for t in range(5):
+        output, states, looked = cell(inputs[:, t], states, return_weights=True)
+        np.testing.assert_allclose(numpy_of(output), whole[:, t], atol=1e-5)
+        np.testing.assert_allclose(numpy_of(looked), weights[:, t], atol=1e-5)
+    plain = keras.layers.RNN(cell, return_sequences=True)
+    np.testing.assert_allclose(numpy_of(plain(inputs, initial_state=cell.start(value, mask))), whole, atol=1e-5)
+    quiet = AttentionDecoder(cell)
+    np.testing.assert_allclose(numpy_of(quiet(inputs, value, mask=mask)), whole, atol=1e-5)
+
+
+@cells
+def test_padding_and_neighbours_change_nothing_and_nothing_looks_ahead(make):
+    inputs, value, mask = batch_of()
+    decoder = randomized(AttentionDecoder(make()))
+    whole = numpy_of(decoder(inputs, value, mask=mask))
+    alone = numpy_of(decoder(inputs[2:3, :3], value[2:3, :5], mask=mask[2:3, :5]))
+    np.testing.assert_allclose(whole[2:3, :3], alone, atol=1e-5)
+    changed = inputs.copy()
+    changed[:, 3:] += 1
+    np.testing.assert_allclose(numpy_of(decoder(changed, value, mask=mask))[:, :3], whole[:, :3], atol=1e-6)
+    # The memory matters where it is valid, and there alone.
+    noise = value + ~mask[:, :, None]
+    np.testing.assert_allclose(numpy_of(decoder(inputs, noise, mask=mask)), whole, atol=1e-5)
+    assert np.abs(numpy_of(decoder(inputs, value + mask[:, :, None], mask=mask)) - whole).max() > 1e-2
+
+
+@cells
+def test_trains_and_is_saved_in_an_encoder_decoder(make, survives_saving):
+    source, target = keras.Input((None,), dtype="int32", name="source"), keras.Input((None,), dtype="int32", name="target")
+    mask = source != 0
+    memory = keras.layers.GRU(6, return_sequences=True)(keras.layers.Embedding(9, 4)(source), mask=mask)
+    decoder = AttentionDecoder(make(), return_weights=True)
+    outputs, weights = decoder(keras.layers.Embedding(9, 3)(target), memory, mask=mask)
+    model = keras.Model([source, target], [keras.layers.Dense(9)(outputs), weights])
+    assert weights.shape == (None, None, None)
+    arrays = [np.array([[3, 4, 5, 0], [6, 0, 0, 0]], "int32"), np.array([[2, 7, 8], [2, 5, 3]], "int32")]
+    survives_saving(model, arrays)
+    trained = keras.Model(model.inputs, model.outputs[0])
+    trained.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    before = decoder.get_weights()
+    trained.fit(arrays, arrays[1], verbose=0)
+    assert all(np.abs(a - b).max() > 0 for a, b in zip(before, decoder.get_weights(), strict=True))
+
+
+@cells
+def test_dropout_of_the_cell_within(make):
+    inputs, value, mask = batch_of()
+    decoder = randomized(AttentionDecoder(make(inner={"dropout": 0.5, "recurrent_dropout": 0.5, "seed": 1})))
+    exact = numpy_of(decoder(inputs, value, mask=mask))
+    for _ in range(2):  # a mask kept from the first call would be of another batch in the second
+        noisy = numpy_of(decoder(inputs, value, mask=mask, training=True))
+        assert np.abs(noisy - exact).max() > 1e-3
+        inputs, value, mask, exact = inputs[:3], value[:3], mask[:3], exact[:3]
+    np.testing.assert_allclose(numpy_of(decoder(inputs, value, mask=mask)), exact[:3], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bahdanau_gru", "luong_peephole"])
+def test_mixed_bfloat16_is_near_float32(name):
+    inputs, value, mask = batch_of()
+    exact = randomized(AttentionDecoder(CELLS[name]()))
+    mixed = randomized(AttentionDecoder(CELLS[name](dtype="mixed_bfloat16"), dtype="mixed_bfloat16"))
+    got = mixed(inputs, value, mask=mask)
+    assert keras.backend.standardize_dtype(got.dtype) == "bfloat16"
+    np.testing.assert_allclose(numpy_of(ops.cast(got, "float32")), numpy_of(exact(inputs, value, mask=mask)), atol=0.1)
+
+
+@pytest.mark.parametrize("name", ["bahdanau_lstm", "luong_feeding"])
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_passes_keras_own_layer_test(name, return_weights, keras_layer_test):
+    outputs = (2, 3, 5 if name == "bahdanau_lstm" else 4)
+    keras_layer_test(
+        AttentionDecoder,
+        {"cell": CELLS[name](), "return_weights": return_weights},
+        input_shape={"sequences_shape": (2, 3, 3), "value_shape": (2, 4, 6)},
+        expected_output_shape=(outputs, (2, 3, 4)) if return_weights else outputs,
+        expected_num_losses=0,
+        supports_masking=True,
+        run_training_check=False,  # it knows layers of one input alone
+    )
+
+
+def test_the_cell_config_round_trip():
+    cell = CELLS["luong_feeding"]()
+    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(cell))
+    assert again.get_config() == cell.get_config()
+    assert (again.style, again.input_feeding, again.output_units, again.memory_size) == ("luong", True, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        # A GRU on input and context, 2 biases; the attention.
+        (
+            AttentionDecoderCell(keras.layers.GRUCell(256), BahdanauAttention(64), memory_size=96),
+            3 * 256 * (128 + 96 + 256 + 2) + 64 * (256 + 96 + 1),
+        ),
+        # An LSTM on input and previous output; the attention; the output.
+        (
+            AttentionDecoderCell(
+                keras.layers.LSTMCell(256), LuongAttention(), memory_size=96, style="luong", input_feeding=True, output_units=80
+            ),
+            4 * 256 * (128 + 80 + 256 + 1) + 256 * 96 + 80 * (96 + 256),
+        ),
+    ],
+)
+def test_parameter_counts(cell, expected):
+    AttentionDecoder(cell).build((None, None, 128), (None, None, 96))
+    assert cell.count_params() == expected
+
+
+@needs_tensorflow
+@cells
+def test_decoding_loop_in_a_graph_needs_no_xla_and_projects_once(make):
+    import tensorflow as tf
+
+    inputs, value, mask = batch_of()
+    decoder = randomized(AttentionDecoder(make()))
+    cell = decoder.cell
+    specs = [tf.TensorSpec((None, None, 3)), tf.TensorSpec((None, None, 6)), tf.TensorSpec((None, None), tf.bool)]
+
+    @tf.function(input_signature=specs)
+    def decode(inputs, value, mask):
+        states = cell.start(value, mask)
+        outputs = tf.TensorArray(tf.float32, tf.shape(inputs)[1])
+        for t in tf.range(tf.shape(inputs)[1]):
+            output, states = cell(inputs[:, t], states)
+            outputs = outputs.write(t, output)
+        return tf.transpose(outputs.stack(), (1, 0, 2))
+
+    np.testing.assert_allclose(decode(inputs, value, mask), decoder(inputs, value, mask=mask), atol=1e-5)
+    graph = decode.get_concrete_function().graph.as_graph_def()
+    names = {node.op for part in (graph.node, *(f.node_def for f in graph.library.function)) for node in part}
+    assert "TensorListStack" in names
+    assert not [name for name in names if name.startswith("Xla")]
+
+
+def test_keys_are_projected_once_for_all_steps(monkeypatch):
+    inputs, value, mask = batch_of()
+    decoder = randomized(AttentionDecoder(simple()))
+    times = []
+    keys = BahdanauAttention._keys
+    monkeypatch.setattr(BahdanauAttention, "_keys", lambda self, value: times.append(1) or keys(self, value))
+    states = decoder.cell.start(value, mask)
+    for t in range(5):
+        _, states = decoder.cell(inputs[:, t], states)
+    assert len(times) == 1
+    decoder(inputs, value, mask=mask)
+    assert len(times) == 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: simple(style="additive"),
+        lambda: simple(input_feeding=True),
+        lambda: simple(output_units=4),
+        lambda: luong(output_units=0),
+        lambda: AttentionDecoderCell(keras.layers.GRUCell(4), BahdanauAttention(4), memory_size=0),
+        lambda: AttentionDecoderCell(keras.layers.StackedRNNCells([PeepholeLSTMCell(4)]), BahdanauAttention(4), 4),
+        lambda: simple().start(np.ones((2, 3, 4), "float32")),
+        lambda: simple().start(np.ones((2, 3, 6), "float32"), states=[np.ones((2, 5), "float32")] * 2),
+        lambda: keras.layers.RNN(simple())(np.ones((2, 3, 4), "float32")),
+        lambda: AttentionDecoder(keras.layers.GRUCell(4)),
+        lambda: AttentionDecoder(simple(), return_state=True),
+    ],
+)
+def test_impossible_arguments_are_refused(make):
+    with pytest.raises(ValueError, match="style|luong|sizes|nested|memory|states|must be|return_state"):
+        make()
