@@ -13,8 +13,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def make(folder, *arguments, **environment):
     shutil.copy(ROOT / "Makefile", folder)
     shutil.copy(ROOT / "requirements.txt", folder)
+    # Under `make test` these are set, and would have this `make` speak as its child.
+    outer = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON")}
     return subprocess.run(
-        ["make", *arguments], cwd=folder, capture_output=True, text=True, env={**os.environ, **environment}, timeout=60
+        ["make", *arguments], cwd=folder, capture_output=True, text=True, env={**outer, **environment}, timeout=60
     )
 
 
