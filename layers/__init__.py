@@ -1,6 +1,32 @@
 """Keras layers for text: they know tensors, and nothing of text, files or pipelines."""
 
+from layers.attention import BahdanauAttention, LuongAttention
+from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
+from layers.multi_head_attention import CachedMultiHeadAttention
 from layers.ngrams import HashedNGrams
-from layers.pooling import MaskedMaxPooling, MaskedMeanPooling
+from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
+from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
+from layers.recurrent import HoistedGRU, HoistedLSTM, JordanCell, PeepholeLSTMCell
+from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
-__all__ = ["HashedNGrams", "MaskedMaxPooling", "MaskedMeanPooling"]
+__all__ = [
+    "AttentionDecoder",
+    "AttentionDecoderCell",
+    "AttentionPooling",
+    "BahdanauAttention",
+    "CachedMultiHeadAttention",
+    "HashedNGrams",
+    "HoistedGRU",
+    "HoistedLSTM",
+    "JordanCell",
+    "LearnedPositionalEmbedding",
+    "LuongAttention",
+    "MaskedLastPooling",
+    "MaskedMaxPooling",
+    "MaskedMeanPooling",
+    "PeepholeLSTMCell",
+    "RotaryEmbedding",
+    "SinusoidalPositionalEncoding",
+    "TransformerDecoderBlock",
+    "TransformerEncoderBlock",
+]

@@ -6,6 +6,8 @@ The mask is an argument, always: an implicit Keras mask can be lost on the way w
 import keras
 from keras import ops
 
+from layers.masking import masked_softmax
+
 _SCORES = ("dot", "scaled_dot", "general", "concat")
 
 
@@ -45,7 +47,7 @@ class _Attention(keras.layers.Layer):
         return (context, weights) if return_weights else context
 
     def _align(self, queries, scores, mask):
-        return _masked_softmax(scores, mask)
+        return masked_softmax(scores, mask)
 
     def compute_output_spec(self, query, value, mask=None, keys=None, return_weights=False):
         context = keras.KerasTensor((*query.shape[:-1], value.shape[-1]), dtype=self.compute_dtype)
@@ -202,20 +204,14 @@ class LuongAttention(_Attention):
 
     def _align(self, queries, scores, mask):
         if self.window is None:
-            return _masked_softmax(scores, mask)
+            return masked_softmax(scores, mask)
         length = ops.sum(ops.cast(mask, scores.dtype), axis=-1, keepdims=True)
         hidden = ops.tanh(ops.matmul(queries, self.position_kernel))
         center = length * ops.sigmoid(ops.cast(ops.matmul(hidden, self.position_vector), scores.dtype))
         distance = ops.cast(ops.arange(ops.shape(scores)[-1]), scores.dtype) - center
         inside = ops.logical_and(mask, ops.abs(distance) <= self.window)
         sigma = self.window / 2
-        return _masked_softmax(scores, inside) * ops.exp(-ops.square(distance) / (2 * sigma**2))
+        return masked_softmax(scores, inside) * ops.exp(-ops.square(distance) / (2 * sigma**2))
 
     def get_config(self):
         return {**super().get_config(), "score": self.score, "units": self.units, "window": self.window}
-
-
-def _masked_softmax(scores, mask):
-    """Softmax over the last axis where mask is True, and 0 elsewhere: in a row that is all False, everywhere."""
-    weights = ops.softmax(ops.where(mask, scores, -1e30), axis=-1)
-    return ops.where(mask, weights, 0.0)

@@ -6,6 +6,8 @@ The mask is an argument, always: an implicit Keras mask can be lost on the way w
 import keras
 from keras import ops
 
+from layers.masking import masked_softmax
+
 
 class _MaskedPooling(keras.layers.Layer):
     """inputs [batch, time, features] and mask bool [batch, time] -> [batch, features]."""
@@ -34,6 +36,10 @@ class MaskedMeanPooling(_MaskedPooling):
         inputs: float [batch, time, features]
         mask: bool [batch, time], True for valid positions; all valid if not given
         -> float [batch, features]
+
+    Example:
+        >>> MaskedMeanPooling()(np.array([[[1.0], [3.0], [9.0]]]), mask=np.array([[True, True, False]]))
+        [[2.0]]
     """
 
     def call(self, inputs, mask=None):
@@ -57,6 +63,10 @@ class MaskedMaxPooling(_MaskedPooling):
         inputs: float [batch, time, features]
         mask: bool [batch, time], True for valid positions; all valid if not given
         -> float [batch, features]
+
+    Example:
+        >>> MaskedMaxPooling()(np.array([[[1.0], [3.0], [9.0]]]), mask=np.array([[True, True, False]]))
+        [[3.0]]
     """
 
     def call(self, inputs, mask=None):
@@ -67,3 +77,91 @@ class MaskedMaxPooling(_MaskedPooling):
         lowest = -65504.0 if keras.backend.standardize_dtype(inputs.dtype) == "float16" else -1e30
         largest = ops.max(ops.where(mask, inputs, ops.cast(lowest, inputs.dtype)), axis=1)
         return ops.where(ops.any(mask, axis=1), largest, ops.zeros_like(largest))
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class MaskedLastPooling(_MaskedPooling):
+    """The last valid position: where a recurrent network has read everything.
+
+        y = x_l,    l = the largest t with m_t
+
+    The mask may have gaps, or its padding on the left. A row without a valid position gives zeros. No parameters.
+
+    Shapes:
+        inputs: float [batch, time, features]
+        mask: bool [batch, time], True for valid positions; all valid if not given
+        -> float [batch, features]
+
+    Example:
+        >>> MaskedLastPooling()(keras.ops.ones((1, 3, 2)), mask=keras.ops.convert_to_tensor([[True, True, False]]))
+        [[1.0, 1.0]]
+    """
+
+    def call(self, inputs, mask=None):
+        if mask is None:
+            return inputs[:, -1]
+        places = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        last = ops.max(ops.where(mask, places, -1), axis=1)[:, None, None]
+        chosen = ops.take_along_axis(inputs, ops.maximum(last, 0), axis=1)
+        return ops.where(last >= 0, chosen, ops.zeros_like(chosen))[:, 0]
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class AttentionPooling(_MaskedPooling):
+    """A mean whose weights are learned: what a position says decides how much it counts.
+
+        a = softmax_t(v^T tanh(W x_t + b))    over the valid positions, in float32
+        y = sum_t a_t x_t
+
+    v is a learned query, the same for every sequence. A row without a valid position gives zeros. With d features and u units
+    there are d u + 2 u parameters. Yang et al. 2016, "Hierarchical Attention Networks for Document Classification",
+    section 2.2.
+
+    Args:
+        units: rows of W; by default the number of features.
+        kernel_initializer: of W and v.
+
+    Shapes:
+        inputs: float [batch, time, features]
+        mask: bool [batch, time], True for valid positions; all valid if not given
+        -> float [batch, features]; and, if return_weights, a: float [batch, time]
+
+    Example:
+        >>> pooled, weights = AttentionPooling(units=4)(keras.random.normal((1, 3, 2)), return_weights=True)
+        >>> keras.ops.sum(weights)
+        1.0
+
+    Raises:
+        ValueError: units is below 1.
+    """
+
+    def __init__(self, units: int | None = None, kernel_initializer="glorot_uniform", **kwargs):
+        if units is not None and units < 1:
+            raise ValueError(f"units is {units}: it must be at least 1")
+        super().__init__(**kwargs)
+        self.units = units
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+
+    def build(self, inputs_shape):
+        features = inputs_shape[-1]
+        units = self.units or features
+        self.kernel = self.add_weight(name="kernel", shape=(features, units), initializer=self.kernel_initializer)
+        self.bias = self.add_weight(name="bias", shape=(units,), initializer="zeros")
+        self.query = self.add_weight(name="query", shape=(units, 1), initializer=self.kernel_initializer.clone())
+
+    def call(self, inputs, mask=None, return_weights=False):
+        hidden = ops.tanh(ops.matmul(inputs, self.kernel) + self.bias)
+        weights = masked_softmax(ops.matmul(hidden, self.query)[..., 0], mask)
+        pooled = ops.cast(ops.einsum("bt,btd->bd", weights, ops.cast(inputs, weights.dtype)), self.compute_dtype)
+        return (pooled, ops.cast(weights, self.compute_dtype)) if return_weights else pooled
+
+    def compute_output_spec(self, inputs, mask=None, return_weights=False):
+        pooled = keras.KerasTensor((inputs.shape[0], inputs.shape[2]), dtype=self.compute_dtype)
+        return (pooled, keras.KerasTensor(inputs.shape[:2], dtype=self.compute_dtype)) if return_weights else pooled
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }

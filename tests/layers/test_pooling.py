@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from layers import MaskedMaxPooling, MaskedMeanPooling
+from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 
 
 def mean_reference(x, mask):
@@ -14,8 +14,22 @@ def max_reference(x, mask):
     return np.stack([row[m].max(axis=0) for row, m in zip(x, mask, strict=True)])
 
 
+def last_reference(x, mask):
+    return np.stack([row[m][-1] for row, m in zip(x, mask, strict=True)])
+
+
+def attention_reference(x, mask, kernel, bias, query):
+    pooled, weights = [], np.zeros(mask.shape)
+    for i, (row, valid) in enumerate(zip(x, mask, strict=True)):
+        scores = np.tanh(row[valid] @ kernel + bias) @ query[:, 0]
+        weights[i, valid] = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
+        pooled.append(weights[i] @ row)
+    return np.stack(pooled), weights
+
+
 POOLINGS = pytest.mark.parametrize(
-    ("pooling", "reference"), [(MaskedMeanPooling, mean_reference), (MaskedMaxPooling, max_reference)]
+    ("pooling", "reference"),
+    [(MaskedMeanPooling, mean_reference), (MaskedMaxPooling, max_reference), (MaskedLastPooling, last_reference)],
 )
 
 
@@ -70,3 +84,94 @@ def test_mean_of_many_positions_survives_bfloat16():
     x = np.full((1, 4000, 1), 1.0, "float32")
     pooled = ops.convert_to_numpy(ops.cast(MaskedMeanPooling(dtype="mixed_bfloat16")(x), "float32"))
     assert pooled[0, 0] == 1.0  # summed in bfloat16 it would stop at 256
+
+
+def test_last_finds_its_way_through_any_mask():
+    x = np.arange(8, dtype="float32").reshape(2, 4, 1)
+    mask = np.array([[False, True, True, False], [True, False, True, False]])
+    np.testing.assert_array_equal(ops.convert_to_numpy(MaskedLastPooling()(x, mask=mask)), [[2.0], [6.0]])
+
+
+@pytest.fixture
+def attention():
+    # Not the initial zeros for the bias: a term at zero cannot be seen missing.
+    layer = AttentionPooling(units=3)
+    layer.build((None, None, 4))
+    rng = np.random.default_rng(1)
+    layer.set_weights([rng.normal(size=w.shape) for w in layer.get_weights()])
+    return layer
+
+
+def test_attention_equals_numpy(attention, batch):
+    x, mask = batch
+    for given, valid in ((mask, mask), (None, np.ones_like(mask))):
+        pooled, weights = attention(x, mask=given, return_weights=True)
+        expected, expected_weights = attention_reference(x, valid, *attention.get_weights())
+        np.testing.assert_allclose(ops.convert_to_numpy(weights), expected_weights, atol=1e-6)
+        np.testing.assert_allclose(ops.convert_to_numpy(pooled), expected, atol=1e-5)
+
+
+def test_attention_padding_and_neighbours_change_nothing(attention, batch):
+    x, mask = batch
+    alone = ops.convert_to_numpy(attention(x[2:3, :4], mask=mask[2:3, :4]))
+    x[2, 4:] = 1e4
+    np.testing.assert_allclose(ops.convert_to_numpy(attention(x, mask=mask))[2:3], alone, atol=1e-6)
+
+
+def test_attention_of_no_valid_position_gives_zeros(attention):
+    pooled, weights = attention(np.ones((1, 3, 4), "float32"), mask=np.zeros((1, 3), bool), return_weights=True)
+    assert not np.any(ops.convert_to_numpy(pooled)) and not np.any(ops.convert_to_numpy(weights))
+
+
+def test_attention_gradient_by_finite_differences(batch):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("float64 is float32 there")
+    import tensorflow as tf
+
+    x, mask = batch[0].astype("float64"), batch[1]
+    layer = AttentionPooling(units=3, dtype="float64")
+    layer(x, mask=mask)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(x, mask=mask) ** 2)
+    got = tape.gradient(loss, [v.value for v in layer.trainable_variables])
+    weights = layer.get_weights()
+    for k, gradient in enumerate(got):
+        for index in np.ndindex(weights[k].shape):
+            losses = []
+            for step in (1e-5, -1e-5):
+                moved = [w.copy() for w in weights]
+                moved[k][index] += step
+                losses.append(np.sum(attention_reference(x, mask, *moved)[0] ** 2))
+            assert gradient.numpy()[index] == pytest.approx((losses[0] - losses[1]) / 2e-5, abs=1e-6)
+
+
+def test_attention_keras_own_layer_test(keras_layer_test):
+    keras_layer_test(
+        AttentionPooling,
+        init_kwargs={"units": 4, "kernel_initializer": "he_normal"},
+        input_shape=(2, 5, 3),
+        expected_output_shape=(2, 3),
+        expected_num_trainable_weights=3,
+        expected_num_non_trainable_weights=0,
+        expected_num_losses=0,
+        supports_masking=True,
+    )
+
+
+def test_attention_saved_in_a_model(batch, survives_saving):
+    x, mask = keras.Input((None, 4)), keras.Input((None,), dtype="bool")
+    layer = AttentionPooling()
+    model = keras.Model([x, mask], layer(x, mask=mask, return_weights=True))
+    assert [tuple(y.shape) for y in model.outputs] == [(None, 4), (None, None)]
+    assert layer.count_params() == 4 * 4 + 2 * 4
+    survives_saving(model, list(batch))
+
+
+def test_attention_of_one_position_is_that_position(attention):
+    x = np.ones((2, 1, 4), "float32")
+    np.testing.assert_allclose(ops.convert_to_numpy(attention(x)), x[:, 0], atol=1e-6)
+
+
+def test_attention_refuses_no_units():
+    with pytest.raises(ValueError, match="units is 0"):
+        AttentionPooling(units=0)

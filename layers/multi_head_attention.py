@@ -1,0 +1,239 @@
+"""Multi-head attention that can also be fed one step at a time."""
+
+import keras
+from keras import ops
+
+from layers.masking import masked_softmax
+from layers.positional import RotaryEmbedding
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class CachedMultiHeadAttention(keras.layers.Layer):
+    """Each head weighs the values by how well their keys answer the query.
+
+        q, k, v = x Wq + bq, z Wk + bk, z Wv + bv        split into heads
+        weights = softmax(q k^T / sqrt(head_dim))        over the keys that the mask admits, in float32
+        y = (weights v, heads joined) Wo + bo
+
+    x is the query and z the value, or x again where none is given (self-attention). With depths dx and dz, H heads of
+    dimension D, there are (dx + 1) H D + 2 (dz + 1) H D + (H D + 1) dx parameters. Vaswani et al. 2017, "Attention Is All
+    You Need", section 3.2. With `rotary`, queries and keys are turned by their positions (see RotaryEmbedding).
+
+    `keras.layers.MultiHeadAttention` computes the same, but keeps no cache and takes the implicit mask off its inputs. Here
+    the mask is an argument; a query that it allows no key gets zeros for its weights. Give real masks: padding holds no NaN.
+
+    Decoding: `cache = initial_cache(batch, max_length)`, then `call(steps, cache=cache, position=position)` writes the keys
+    and values of the steps into the slots position, position + 1, ... of their row, and each step sees the slots up to its
+    own. Rows may stand at unequal positions. A prompt of any length is one call from position 0; where it is padded on the
+    right, the row goes on at its true length and overwrites what the padding left. A slot past max_length is an error in
+    TensorFlow on a CPU, and elsewhere that write is dropped.
+    For cross-attention, `projected = project(value)` once, then `call(query, projected=projected)` at each step.
+
+    Args:
+        num_heads: H.
+        head_dim: D; by default the query's depth divided by num_heads.
+        causal: a step sees itself and earlier steps alone.
+        rotary: turn queries and keys by their positions; for self-attention.
+        dropout: of the weights, in training.
+        use_bias: whether there are bq, bk, bv, bo.
+        kernel_initializer: of the four matrices.
+
+    Shapes:
+        query: float [batch, Tq, dx]
+        value: float [batch, Tk, dz]; the query if not given
+        mask: bool [batch, Tk], or anything that broadcasts to [batch, Tq, Tk]; True where a key may be seen
+        projected, cache: {"key": [batch, Tk, H, D], "value": [batch, Tk, H, D]}; in a cache Tk is max_length
+        position: int32 [batch], the slot of the first step given, with `cache`
+        -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, if given, the cache
+
+    Example:
+        >>> attention = CachedMultiHeadAttention(num_heads=2, causal=True)
+        >>> x = keras.random.normal((1, 3, 8))
+        >>> whole = attention(x)
+        >>> cache = attention.initial_cache(1, max_length=3)
+        >>> first, cache = attention(x[:, :1], cache=cache, position=[0])  # equals whole[:, :1]
+
+    Raises:
+        ValueError: a number that cannot be; a depth that the heads do not divide; a cache without position, without
+            causal, with a value, or shorter than the steps; rotary with another value than the query.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_dim: int | None = None,
+        causal: bool = False,
+        rotary: bool = False,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        if num_heads < 1:
+            raise ValueError(f"num_heads is {num_heads}: it must be at least 1")
+        if head_dim is not None and head_dim < 1:
+            raise ValueError(f"head_dim is {head_dim}: it must be at least 1")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout is {dropout}: it must be at least 0 and below 1")
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        self.causal = causal
+        self.rotary = rotary
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.supports_masking = True
+        self._rotate = RotaryEmbedding(dtype=self.dtype_policy, name="rotary") if rotary else None
+        self._drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, query_shape, value_shape=None):
+        depth = query_shape[-1]
+        if self.head_dim is None and depth % self.num_heads:
+            raise ValueError(f"depth {depth} is not divisible by num_heads {self.num_heads}: give head_dim")
+        self._dim = self.head_dim or depth // self.num_heads
+        if self.rotary and self._dim % 2:
+            raise ValueError(f"head_dim is {self._dim}: rotary needs an even one")
+        value_shape = value_shape or query_shape
+        self._query = self._dense(self.num_heads * self._dim, query_shape, "query")
+        self._key = self._dense(self.num_heads * self._dim, value_shape, "key")
+        self._value = self._dense(self.num_heads * self._dim, value_shape, "value")
+        self._output = self._dense(depth, (None, None, self.num_heads * self._dim), "output")
+
+    def _dense(self, units, input_shape, name):
+        initializer = self.kernel_initializer.clone()  # one and the same would draw the same numbers for each matrix
+        dense = keras.layers.Dense(
+            units, use_bias=self.use_bias, kernel_initializer=initializer, dtype=self.dtype_policy, name=name
+        )
+        dense.build(input_shape)
+        return dense
+
+    def call(
+        self,
+        query,
+        value=None,
+        mask=None,
+        projected=None,
+        cache=None,
+        position=None,
+        return_weights=False,
+    ):
+        self._check_arguments(query, value, projected, cache, position)
+        start = 0 if position is None else position
+        q = self._split(self._query(query))
+        if projected is None:
+            projected = self.project(query if value is None else value, start)
+        if self.rotary:
+            q = self._rotate(q, start=start)
+        if cache is not None:
+            cache = projected = _write(cache, projected, start)
+
+        mask = self._full_mask(mask, ops.shape(q)[1], ops.shape(projected["key"])[1], start)
+        scores = ops.einsum("bqhd,bkhd->bhqk", q * self._dim**-0.5, projected["key"])
+        weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
+        context = ops.einsum("bhqk,bkhd->bqhd", self._drop(weights), projected["value"])
+        batch, time = ops.shape(q)[:2]
+        output = self._output(ops.reshape(context, (batch, time, self.num_heads * self._dim)))
+
+        results = [output]
+        if return_weights:
+            results.append(weights)
+        if cache is not None:
+            results.append(cache)
+        return tuple(results) if len(results) > 1 else output
+
+    def project(self, value, start=0):
+        """Keys and values of all heads: computed once, they serve every step of a decoding."""
+        key = self._split(self._key(value))
+        if self.rotary:
+            key = self._rotate(key, start=start)
+        return {"key": key, "value": self._split(self._value(value))}
+
+    def initial_cache(self, batch_size, max_length):
+        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built."""
+        shape = (batch_size, max_length, self.num_heads, self._dim)
+        return {"key": ops.zeros(shape, self.compute_dtype), "value": ops.zeros(shape, self.compute_dtype)}
+
+    def _split(self, x):
+        batch, time = ops.shape(x)[:2]
+        return ops.reshape(x, (batch, time, self.num_heads, self._dim))
+
+    def _full_mask(self, mask, query_length, key_length, start):
+        """The mask of the keys and the order of time in one, bool [batch or 1, 1, Tq or 1, Tk], or None."""
+        if mask is not None:
+            mask = ops.cast(mask, "bool")
+            mask = mask[:, None, None, :] if len(mask.shape) == 2 else mask[:, None, :, :]
+        if self.causal:
+            steps = ops.reshape(start, (-1, 1)) + ops.arange(query_length, dtype="int32")
+            seen = ops.arange(key_length, dtype="int32") <= steps[:, None, :, None]
+            mask = seen if mask is None else ops.logical_and(mask, seen)
+        return mask
+
+    def _check_arguments(self, query, value, projected, cache, position):
+        if (cache is None) != (position is None):
+            raise ValueError("cache and position belong together: give both or neither")
+        if cache is not None and not self.causal:
+            raise ValueError("a cache needs causal=True: later steps are not there to be seen")
+        if value is not None and projected is not None:
+            raise ValueError("value and projected are the same thing twice: give one")
+        if value is not None or projected is not None:
+            if cache is not None:
+                raise ValueError("a cache is for self-attention: with a value, give projected=project(value)")
+            if self.rotary and value is not query:
+                raise ValueError("rotary is for self-attention: distances between two sequences mean nothing")
+        if cache is not None:
+            steps, slots = query.shape[1], cache["key"].shape[1]
+            if steps is not None and slots is not None and steps > slots:
+                raise ValueError(f"{steps} steps do not fit into a cache of {slots}")
+
+    def compute_mask(self, query, previous_mask=None):
+        return None  # `mask` says which keys are valid, not which outputs
+
+    def compute_output_shape(self, query_shape, value_shape=None):
+        return query_shape
+
+    def compute_output_spec(
+        self,
+        query,
+        value=None,
+        mask=None,
+        projected=None,
+        cache=None,
+        position=None,
+        return_weights=False,
+    ):
+        self._check_arguments(query, value, projected, cache, position)
+        results = [keras.KerasTensor(query.shape, dtype=self.compute_dtype)]
+        if return_weights:
+            source = cache or projected
+            keys = source["key"] if source else query if value is None else value
+            shape = (query.shape[0], self.num_heads, query.shape[1], keys.shape[1])
+            results.append(keras.KerasTensor(shape, dtype=self.compute_dtype))
+        if cache is not None:
+            results.append({name: keras.KerasTensor(x.shape, dtype=x.dtype) for name, x in cache.items()})
+        return tuple(results) if len(results) > 1 else results[0]
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "head_dim": self.head_dim,
+            "causal": self.causal,
+            "rotary": self.rotary,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+def _write(cache, steps, position):
+    """The cache with `steps` in the slots position, position + 1, ... of each row."""
+    # Not ops.slice_update: in TensorFlow that is an XLA op, which TF Serving cannot run.
+    batch, time, heads, dim = ops.shape(steps["key"])
+    slots = ops.reshape(position, (-1, 1)) + ops.arange(time, dtype="int32")
+    rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], (batch, time))
+    indices = ops.reshape(ops.stack([rows, slots], axis=-1), (-1, 2))
+    return {
+        name: ops.scatter_update(cache[name], indices, ops.reshape(ops.cast(x, cache[name].dtype), (-1, heads, dim)))
+        for name, x in steps.items()
+    }

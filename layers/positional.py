@@ -1,0 +1,193 @@
+"""Where a token stands: attention alone cannot tell the first token from the last.
+
+Each layer takes `start`, the position of the first step it is given: an int, or an int32 tensor, scalar or [batch]. A decoding
+loop that feeds one token a step passes the position of each row there, and rows may stand at unequal positions.
+"""
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def _positions(inputs, start):
+    """int32 [batch, time], or [1, time] where every row starts at the same position."""
+    start = ops.reshape(ops.cast(start, "int32"), (-1, 1))
+    return start + ops.arange(ops.shape(inputs)[1], dtype="int32")[None, :]
+
+
+def _angles(positions, wavelength, depth):
+    """position / wavelength^(2i / depth), float32 [..., ceil(depth / 2)]: in bfloat16 position 257 would be 256."""
+    frequencies = wavelength ** (-np.arange(0, depth, 2) / depth)
+    return ops.cast(positions, "float32")[..., None] * ops.convert_to_tensor(frequencies.astype("float32"))
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class SinusoidalPositionalEncoding(keras.layers.Layer):
+    """Adds a sine or cosine of the position to each feature.
+
+        y_pj = x_pj + PE(p, j),    PE(p, 2i) = sin(p / w^(2i/d)),    PE(p, 2i+1) = cos(p / w^(2i/d))
+
+    with w = `max_wavelength` and d the number of features, which may be odd: then the last feature is a sine. There is no
+    table, so that any length will do at run time. No parameters. Vaswani et al. 2017, "Attention Is All You Need", section
+    3.5, where embeddings are multiplied by sqrt(d) before: this layer leaves that to its caller.
+
+    Args:
+        max_wavelength: w, positive.
+
+    Shapes:
+        inputs: float [batch, time, d]
+        start: position of the first step, int or int32 [] or [batch]
+        -> float [batch, time, d]
+
+    Example:
+        >>> SinusoidalPositionalEncoding()(keras.ops.zeros((1, 2, 2)))  # sin 0, cos 0; sin 1, cos 1
+        [[[0.0, 1.0], [0.841, 0.540]]]
+
+    Raises:
+        ValueError: max_wavelength is not positive.
+    """
+
+    def __init__(self, max_wavelength: float = 10000.0, **kwargs):
+        if max_wavelength <= 0:
+            raise ValueError(f"max_wavelength is {max_wavelength}: it must be positive")
+        super().__init__(**kwargs)
+        self.max_wavelength = max_wavelength
+        self.supports_masking = True
+
+    def call(self, inputs, start=0):
+        depth = inputs.shape[-1]
+        angles = _angles(_positions(inputs, start), self.max_wavelength, depth)
+        pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+        encoding = ops.reshape(pairs, (*ops.shape(angles)[:2], 2 * angles.shape[-1]))
+        return inputs + ops.cast(encoding[..., :depth], inputs.dtype)
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "max_wavelength": self.max_wavelength}
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class LearnedPositionalEmbedding(keras.layers.Layer):
+    """Adds a learned vector of the position.
+
+        y_p = x_p + E_p,    p < max_length
+
+    Parameters: max_length * d. Gehring et al. 2017, "Convolutional Sequence to Sequence Learning"; Vaswani et al. 2017
+    found it as good as sines within the lengths seen in training.
+
+    A position past the maximum has no vector. What is known when the graph is built raises; what shows only at run time
+    raises in TensorFlow on a CPU, and elsewhere (where a gather cannot raise) makes that position NaN: never a wrong number.
+
+    Args:
+        max_length: how many positions there are, at least 1.
+        initializer: of E.
+
+    Shapes:
+        inputs: float [batch, time, d], time up to max_length
+        start: position of the first step, int or int32 [] or [batch]
+        -> float [batch, time, d]
+
+    Example:
+        >>> LearnedPositionalEmbedding(max_length=8, initializer="ones")(keras.ops.zeros((1, 2, 1)))
+        [[[1.0], [1.0]]]
+
+    Raises:
+        ValueError: max_length is below 1, or the inputs reach past it.
+    """
+
+    def __init__(self, max_length: int, initializer="uniform", **kwargs):
+        if max_length < 1:
+            raise ValueError(f"max_length is {max_length}: it must be at least 1")
+        super().__init__(**kwargs)
+        self.max_length = max_length
+        self.initializer = keras.initializers.get(initializer)
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        self.embeddings = self.add_weight(
+            name="embeddings", shape=(self.max_length, inputs_shape[-1]), initializer=self.initializer
+        )
+
+    def call(self, inputs, start=0):
+        self._check_length(inputs.shape[1], start)
+        positions = _positions(inputs, start)
+        known = ops.logical_and(positions >= 0, positions < self.max_length)
+        embedded = ops.take(ops.convert_to_tensor(self.embeddings), positions, axis=0)
+        return inputs + ops.where(known[..., None], embedded, ops.cast(float("nan"), embedded.dtype))
+
+    def _check_length(self, length, start):
+        first = start if isinstance(start, int) else 0
+        if first < 0:
+            raise ValueError(f"start is {first}: positions begin at 0")
+        if length is not None and first + length > self.max_length:
+            raise ValueError(f"inputs reach position {first + length - 1}, but max_length is {self.max_length}")
+
+    def compute_output_spec(self, inputs, start=0):
+        self._check_length(inputs.shape[1], start)
+        return keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_length": self.max_length,
+            "initializer": keras.initializers.serialize(self.initializer),
+        }
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class RotaryEmbedding(keras.layers.Layer):
+    """Turns each pair of features by an angle that grows with the position.
+
+        (y_2i, y_2i+1) = (x_2i cos a - x_2i+1 sin a,  x_2i sin a + x_2i+1 cos a),    a = p / w^(2i/d)
+
+    with w = `max_wavelength` and d = head_dim. Applied to queries and keys, it makes their product depend on the distance
+    of their positions alone. No parameters. Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding",
+    section 3.2.2.
+
+    Args:
+        max_wavelength: w, positive.
+
+    Shapes:
+        inputs: float [batch, time, heads, head_dim], head_dim even
+        start: position of the first step, int or int32 [] or [batch]
+        -> float [batch, time, heads, head_dim]
+
+    Example:
+        >>> RotaryEmbedding()(keras.ops.convert_to_tensor([[[[1.0, 0.0]], [[1.0, 0.0]]]]))  # turned by 0, then by 1
+        [[[[1.0, 0.0]], [[0.540, 0.841]]]]
+
+    Raises:
+        ValueError: max_wavelength is not positive, or head_dim is odd.
+    """
+
+    def __init__(self, max_wavelength: float = 10000.0, **kwargs):
+        if max_wavelength <= 0:
+            raise ValueError(f"max_wavelength is {max_wavelength}: it must be positive")
+        super().__init__(**kwargs)
+        self.max_wavelength = max_wavelength
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        if len(inputs_shape) != 4:
+            raise ValueError(f"inputs have shape {tuple(inputs_shape)}: [batch, time, heads, head_dim] is needed")
+        if inputs_shape[-1] % 2:
+            raise ValueError(f"head_dim is {inputs_shape[-1]}: it must be even, features turn in pairs")
+
+    def call(self, inputs, start=0):
+        angles = _angles(_positions(inputs, start), self.max_wavelength, inputs.shape[-1])[:, :, None, :]
+        cos, sin = ops.cos(angles), ops.sin(angles)
+        x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
+        even, odd = x[..., 0::2], x[..., 1::2]
+        turned = ops.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
+        return ops.cast(ops.reshape(turned, ops.shape(inputs)), self.compute_dtype)
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def get_config(self):
+        return {**super().get_config(), "max_wavelength": self.max_wavelength}

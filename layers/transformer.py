@@ -1,0 +1,332 @@
+"""The blocks that Transformers are stacks of."""
+
+import keras
+from keras import ops
+
+from layers.multi_head_attention import CachedMultiHeadAttention
+
+_ACTIVATIONS = {"relu": ops.relu, "gelu": keras.activations.gelu, "swiglu": ops.silu}
+
+
+class _FeedForward(keras.layers.Layer):
+    """The same small network at every position.
+
+        relu, gelu:  y = f(x W1 + b1) W2 + b2
+        swiglu:      y = (silu(x W1 + b1) * (x W3 + b3)) W2 + b2
+
+    relu is Vaswani et al. 2017, gelu (exact, not its tanh approximation) Hendrycks & Gimpel 2016, swiglu Shazeer 2020,
+    "GLU Variants Improve Transformer".
+    """
+
+    def __init__(self, intermediate_size, activation, kernel_initializer, **kwargs):
+        super().__init__(**kwargs)
+        self.intermediate_size = intermediate_size
+        self.activation = activation
+        self.kernel_initializer = kernel_initializer
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        depth, size = inputs_shape[-1], self.intermediate_size
+        self._hidden = self._dense(size, depth, "hidden")
+        self._gate = self._dense(size, depth, "gate") if self.activation == "swiglu" else None
+        self._output = self._dense(depth, size, "output")
+
+    def _dense(self, units, inputs, name):
+        dense = keras.layers.Dense(
+            units, kernel_initializer=self.kernel_initializer.clone(), dtype=self.dtype_policy, name=name
+        )
+        dense.build((None, None, inputs))
+        return dense
+
+    def call(self, inputs):
+        hidden = _ACTIVATIONS[self.activation](self._hidden(inputs))
+        if self._gate is not None:
+            hidden = hidden * self._gate(inputs)
+        return self._output(hidden)
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+
+class _TransformerBlock(keras.layers.Layer):
+    """What both blocks share: their arguments, and the way in and out of a sublayer.
+
+        post:  x = norm(x + dropout(f(x)))
+        pre:   x = x + dropout(f(norm(x)))
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_size: int,
+        dropout: float = 0.0,
+        activation: str = "relu",
+        norm: str = "post",
+        attention_dropout: float = 0.0,
+        rotary: bool = False,
+        norm_epsilon: float = 1e-5,
+        kernel_initializer="glorot_uniform",
+        **kwargs,
+    ):
+        if num_heads < 1:
+            raise ValueError(f"num_heads is {num_heads}: it must be at least 1")
+        if intermediate_size < 1:
+            raise ValueError(f"intermediate_size is {intermediate_size}: it must be at least 1")
+        for name, rate in (("dropout", dropout), ("attention_dropout", attention_dropout)):
+            if not 0 <= rate < 1:
+                raise ValueError(f"{name} is {rate}: it must be at least 0 and below 1")
+        if activation not in _ACTIVATIONS:
+            raise ValueError(f"activation is {activation!r}: it must be one of {', '.join(_ACTIVATIONS)}")
+        if norm not in ("post", "pre"):
+            raise ValueError(f"norm is {norm!r}: it must be post or pre")
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.intermediate_size = intermediate_size
+        self.dropout = dropout
+        self.activation = activation
+        self.norm = norm
+        self.attention_dropout = attention_dropout
+        self.rotary = rotary
+        self.norm_epsilon = norm_epsilon
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.supports_masking = True
+        self._drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def _attention(self, shape, name, value_shape=None, **options):
+        attention = CachedMultiHeadAttention(
+            self.num_heads,
+            dropout=self.attention_dropout,
+            kernel_initializer=self.kernel_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+            **options,
+        )
+        attention.build(shape, value_shape)
+        return attention
+
+    def _layer_norm(self, shape, name):
+        norm = keras.layers.LayerNormalization(epsilon=self.norm_epsilon, dtype=self.dtype_policy, name=name)
+        norm.build(shape)
+        return norm
+
+    def _build_feed_forward(self, shape):
+        self._feed_forward = _FeedForward(
+            self.intermediate_size, self.activation, self.kernel_initializer, dtype=self.dtype_policy, name="feed_forward"
+        )
+        self._feed_forward.build(shape)
+        self._feed_forward_norm = self._layer_norm(shape, "feed_forward_norm")
+
+    def _before(self, norm, x):
+        return norm(x) if self.norm == "pre" else x
+
+    def _after(self, norm, x, y):
+        x = x + self._drop(y)
+        return norm(x) if self.norm == "post" else x
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "intermediate_size": self.intermediate_size,
+            "dropout": self.dropout,
+            "activation": self.activation,
+            "norm": self.norm,
+            "attention_dropout": self.attention_dropout,
+            "rotary": self.rotary,
+            "norm_epsilon": self.norm_epsilon,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+        }
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class TransformerEncoderBlock(_TransformerBlock):
+    """Self-attention, then a feed-forward network, each with a residual connection and a layer normalisation.
+
+        post:  h = norm1(x + attention(x)),  y = norm2(h + ffn(h))
+        pre:   h = x + attention(norm1(x)),  y = h + ffn(norm2(h))
+        ffn:   f(x W1 + b1) W2 + b2 for relu and gelu,  (silu(x W1 + b1) * (x W3 + b3)) W2 + b2 for swiglu
+
+    With d features and m = `intermediate_size` there are 4 d (d + 1) for the attention, 4 d for the norms, and
+    (d + 1) m + (m + 1) d for the network, (d + 1) m more with swiglu. `post` is Vaswani et al. 2017, "Attention Is All You
+    Need", section 3.1; `pre` is Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture": it trains
+    without warm-up, and wants one more normalisation behind the last block. swiglu is Shazeer 2020, "GLU Variants Improve
+    Transformer".
+
+    Args:
+        num_heads: of the attention; it divides d.
+        intermediate_size: m.
+        dropout: of each sublayer's output, in training.
+        activation: "relu", "gelu" or "swiglu".
+        norm: "post" or "pre".
+        attention_dropout: of the attention's weights, in training.
+        rotary: turn queries and keys by their positions (see RotaryEmbedding).
+        norm_epsilon: added to the variance.
+        kernel_initializer: of all matrices.
+
+    Shapes:
+        inputs: float [batch, time, d]
+        mask: bool [batch, time], True for valid positions; all valid if not given
+        -> float [batch, time, d]; and, if return_weights, the attention's: float [batch, heads, time, time]
+
+    Example:
+        >>> ids = keras.ops.convert_to_tensor([[5, 6, 0]])
+        >>> x = keras.layers.Embedding(10, 8)(ids)
+        >>> y = TransformerEncoderBlock(num_heads=2, intermediate_size=32)(x, mask=ids != 0)
+
+    Raises:
+        ValueError: a number, an activation or a norm that cannot be; heads that do not divide d.
+    """
+
+    def build(self, inputs_shape):
+        self._self_attention = self._attention(inputs_shape, "self_attention", rotary=self.rotary)
+        self._attention_norm = self._layer_norm(inputs_shape, "attention_norm")
+        self._build_feed_forward(inputs_shape)
+
+    def call(self, inputs, mask=None, return_weights=False):
+        y = self._before(self._attention_norm, inputs)
+        y, weights = self._self_attention(y, mask=mask, return_weights=True)
+        x = self._after(self._attention_norm, inputs, y)
+        y = self._feed_forward(self._before(self._feed_forward_norm, x))
+        x = self._after(self._feed_forward_norm, x, y)
+        return (x, weights) if return_weights else x
+
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
+    def compute_output_spec(self, inputs, mask=None, return_weights=False):
+        outputs = keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)
+        batch, time, _ = inputs.shape
+        weights = keras.KerasTensor((batch, self.num_heads, time, time), dtype=self.compute_dtype)
+        return (outputs, weights) if return_weights else outputs
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class TransformerDecoderBlock(_TransformerBlock):
+    """Causal self-attention, cross-attention over an encoder's outputs, then a feed-forward network.
+
+        post:  h = norm1(x + self(x)),  h = norm2(h + cross(h, z)),  y = norm3(h + ffn(h))
+        pre:   h = x + self(norm1(x)),  h = h + cross(norm2(h), z),  y = h + ffn(norm3(h))
+
+    A block that is built without encoder outputs z has no cross-attention: it is the block of a language model. Parameters:
+    those of TransformerEncoderBlock and, with cross-attention over depth dz, 2 d (d + 1) + 2 d (dz + 1) + 2 d more. Sources:
+    as there; Vaswani et al. 2017, figure 1, right half.
+
+    Decoding: `cache = initial_cache(batch, max_length, encoder_outputs)`, then `call(steps, cache=cache, position=position)`
+    returns what the whole sequence would have given at these positions, and the cache with these steps in it. Every leaf of
+    a cache is batch first, so that a beam search may gather its rows. Prompts of unequal length, padded on the right, are
+    fed at once from position 0; each row then goes on from its own length (see CachedMultiHeadAttention).
+
+    Args: those of TransformerEncoderBlock; `rotary` is for the self-attention alone.
+
+    Shapes:
+        inputs: float [batch, time, d]
+        encoder_outputs: float [batch, source_time, dz]
+        mask: bool [batch, time], valid positions of the inputs; padding on the right is harmless without it
+        encoder_mask: bool [batch, source_time], valid positions of the encoder's outputs, in decoding too
+        cache: {"self": keys and values, "cross": the encoder's, where there is one}, from initial_cache
+        position: int32 [batch], how many steps each row has had, with `cache`
+        -> float [batch, time, d]; then, if return_weights, {"self": [batch, heads, time, time or max_length],
+            "cross": [batch, heads, time, source_time]}; then, if given, the cache
+
+    Example:
+        >>> block = TransformerDecoderBlock(num_heads=2, intermediate_size=32, norm="pre")
+        >>> x = keras.random.normal((1, 3, 8))
+        >>> whole = block(x)
+        >>> cache = block.initial_cache(1, max_length=3)
+        >>> first, cache = block(x[:, :1], cache=cache, position=[0])  # equals whole[:, :1]
+
+    Raises:
+        ValueError: what TransformerEncoderBlock refuses; encoder outputs given to a block without cross-attention or kept
+            from one with it; a cache without position or with a mask or encoder outputs, or shorter than the steps.
+    """
+
+    def build(self, inputs_shape, encoder_outputs_shape=None):
+        self._self_attention = self._attention(inputs_shape, "self_attention", causal=True, rotary=self.rotary)
+        self._attention_norm = self._layer_norm(inputs_shape, "attention_norm")
+        self._cross_attention = None
+        if encoder_outputs_shape is not None:
+            self._cross_attention = self._attention(inputs_shape, "cross_attention", encoder_outputs_shape)
+            self._cross_norm = self._layer_norm(inputs_shape, "cross_norm")
+        self._build_feed_forward(inputs_shape)
+
+    def call(
+        self,
+        inputs,
+        encoder_outputs=None,
+        mask=None,
+        encoder_mask=None,
+        cache=None,
+        position=None,
+        return_weights=False,
+    ):
+        self._check_arguments(encoder_outputs, mask, encoder_mask, cache)
+        steps = None if cache is None else cache["self"]
+        weights = {}
+
+        y = self._before(self._attention_norm, inputs)
+        y, weights["self"], *written = self._self_attention(
+            y, mask=mask, cache=steps, position=position, return_weights=True
+        )
+        x = self._after(self._attention_norm, inputs, y)
+
+        if self._cross_attention is not None:
+            projected = self._cross_attention.project(encoder_outputs) if cache is None else cache["cross"]
+            y = self._before(self._cross_norm, x)
+            y, weights["cross"] = self._cross_attention(y, projected=projected, mask=encoder_mask, return_weights=True)
+            x = self._after(self._cross_norm, x, y)
+
+        y = self._feed_forward(self._before(self._feed_forward_norm, x))
+        x = self._after(self._feed_forward_norm, x, y)
+
+        results = [x]
+        if return_weights:
+            results.append(weights)
+        if cache is not None:
+            results.append({**cache, "self": written[0]})
+        return tuple(results) if len(results) > 1 else x
+
+    def initial_cache(self, batch_size, max_length, encoder_outputs=None):
+        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built."""
+        if (encoder_outputs is None) != (self._cross_attention is None):
+            raise ValueError("encoder_outputs must be given where the block has cross-attention, and nowhere else")
+        cache = {"self": self._self_attention.initial_cache(batch_size, max_length)}
+        if encoder_outputs is not None:
+            cache["cross"] = self._cross_attention.project(encoder_outputs)
+        return cache
+
+    def _check_arguments(self, encoder_outputs, mask, encoder_mask, cache):
+        if self._cross_attention is None and (encoder_outputs is not None or encoder_mask is not None):
+            raise ValueError("this block was built without encoder outputs: it has no cross-attention")
+        if cache is None:
+            if self._cross_attention is not None and encoder_outputs is None:
+                raise ValueError("this block was built with encoder outputs: it needs them, or a cache that holds them")
+        elif encoder_outputs is not None:
+            raise ValueError("a cache holds the encoder's outputs already: give them to initial_cache")
+        elif mask is not None:
+            raise ValueError("a cache needs no mask: position says which of its slots are valid")
+
+    def compute_output_shape(self, inputs_shape, encoder_outputs_shape=None):
+        return inputs_shape
+
+    def compute_output_spec(
+        self,
+        inputs,
+        encoder_outputs=None,
+        mask=None,
+        encoder_mask=None,
+        cache=None,
+        position=None,
+        return_weights=False,
+    ):
+        self._check_arguments(encoder_outputs, mask, encoder_mask, cache)
+        batch, time, _ = inputs.shape
+        results = [keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)]
+        if return_weights:
+            keys = {"self": time if cache is None else cache["self"]["key"].shape[1]}
+            if self._cross_attention is not None:
+                keys["cross"] = encoder_outputs.shape[1] if cache is None else cache["cross"]["key"].shape[1]
+            shapes = {name: (batch, self.num_heads, time, length) for name, length in keys.items()}
+            results.append({name: keras.KerasTensor(shape, dtype=self.compute_dtype) for name, shape in shapes.items()})
+        if cache is not None:
+            results.append(keras.tree.map_structure(lambda x: keras.KerasTensor(x.shape, dtype=x.dtype), cache))
+        return tuple(results) if len(results) > 1 else results[0]
