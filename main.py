@@ -13,7 +13,7 @@ from typing import Annotated
 import tyro
 
 from pipelines.configs import base
-from pipelines.configs.sentiment import PRESETS, SentimentConfig
+from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.errors import UserError, is_disk_full
 
 HERE = Path(__file__).resolve().parent
@@ -43,7 +43,7 @@ class TrainSentiment:
     def __call__(self) -> None:
         from pipelines import run
 
-        config = base.resolved(self.config, PRESETS)
+        config = base.resolved(self.config, PRESETS, DEFAULT_MODELS)
         result = run.train("sentiment", config, run.Place(self.runs, self.saved_models, self.run, self.name))
         if self.json:
             print(json.dumps(result, ensure_ascii=False))
@@ -94,6 +94,8 @@ class PredictSentiment:
     """Label the reviews of a file instead: a CSV or TSV file (also compressed), any other file a review a line, - for stdin."""
     output: Annotated[Path | None, PathFlag] = None
     """With --input: the .csv, .tsv or .jsonl file to write. By default CSV to stdout."""
+    explain: bool = False
+    """Show the words that speak for and against each label: what the label's log-odds lose when a word is deleted."""
     text_column: Annotated[str | None, NameFlag] = None
     """With --input: the column with the text; found by its name if not given."""
     name: Annotated[str | None, NameFlag] = None
@@ -106,8 +108,10 @@ class PredictSentiment:
     """Print one JSON object; with --input its counts (which needs --output)."""
 
     def __call__(self) -> None:
-        from pipelines import models, predicting
+        from pipelines import explaining, models, predicting
 
+        if self.explain and self.input:
+            raise UserError('--explain is for reviews "in quotes": leave out --input')
         if bool(self.texts) == bool(self.input):
             raise UserError('give reviews to label: either "in quotes" or in a file with --input')
         if self.json and self.input and not self.output:
@@ -122,13 +126,18 @@ class PredictSentiment:
                 told = counts["labels"] | {name: n for name, n in counts.items() if name not in ("rows", "labels") and n}
                 tell(f"{counts['rows']:,} reviews: {', '.join(f'{name} {n:,}' for name, n in told.items())}")
             return
-        results = predicting.predict_texts(exported, list(self.texts))
+        if self.explain:
+            results = explaining.explain_texts(exported, list(self.texts))
+        else:
+            results = predicting.predict_texts(exported, list(self.texts), predicting.load(exported))
         if self.json:
             print(json.dumps({"model": exported.title, "predictions": results}, ensure_ascii=False))
             return
         for result in results:
             note = f"   ({result['note']})" if "note" in result else ""
             print(f"{result['label']:<10} {result['score']:.3f}   {' '.join(result['text'].split())[:120]}{note}")
+            if self.explain:
+                print(explaining.marked(result, color=sys.stdout.isatty()))
 
 
 @dataclasses.dataclass(frozen=True)

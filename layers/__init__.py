@@ -2,11 +2,13 @@
 
 from layers.attention import BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
+from layers.averaging import MeanAfterTraining
 from layers.multi_head_attention import CachedMultiHeadAttention
-from layers.ngrams import HashedNGrams
+from layers.ngrams import HashedNGrams, NGramLogits
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
 from layers.recurrent import HoistedGRU, HoistedLSTM, JordanCell, PeepholeLSTMCell
+from layers.tokens import HeadAndTail, RandomSpan, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "BahdanauAttention",
     "CachedMultiHeadAttention",
     "HashedNGrams",
+    "HeadAndTail",
     "HoistedGRU",
     "HoistedLSTM",
     "JordanCell",
@@ -24,9 +27,13 @@ __all__ = [
     "MaskedLastPooling",
     "MaskedMaxPooling",
     "MaskedMeanPooling",
+    "MeanAfterTraining",
+    "NGramLogits",
     "PeepholeLSTMCell",
+    "RandomSpan",
     "RotaryEmbedding",
     "SinusoidalPositionalEncoding",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
+    "WordDropout",
 ]

@@ -34,6 +34,8 @@ class _Attention(keras.layers.Layer):
         return self._keys(ops.cast(value, self.compute_dtype))
 
     def call(self, query, value, mask=None, keys=None, return_weights=False):
+        if mask is not None and len(mask.shape) != 2:
+            raise ValueError(f"mask has shape {tuple(mask.shape)}: [batch, Tv] is needed")
         keys = self._keys(value) if keys is None else keys
         single = len(query.shape) == 2
         queries = ops.expand_dims(query, 1) if single else query
@@ -60,8 +62,10 @@ class _Attention(keras.layers.Layer):
         self.score_vector = self.add_weight((units, 1), "glorot_uniform", name="score_vector")
 
     def _additive_scores(self, queries, keys):
-        hidden = ops.tanh(ops.expand_dims(ops.matmul(queries, self.query_kernel), 2) + ops.expand_dims(keys, 1))
-        return ops.squeeze(ops.matmul(hidden, self.score_vector), -1)
+        # einsum, as XLA cannot differentiate matmul's Tensordot in a loop with an unknown batch
+        queries = ops.einsum("bqm,mu->bqu", queries, self.query_kernel)
+        hidden = ops.tanh(ops.expand_dims(queries, 2) + ops.expand_dims(keys, 1))
+        return ops.einsum("bqsu,uo->bqs", hidden, self.score_vector)
 
 
 @keras.saving.register_keras_serializable(package="unroll")
@@ -97,7 +101,7 @@ class BahdanauAttention(_Attention):
         ((2, 3), (2, 5))
 
     Raises:
-        ValueError: if units is below 1.
+        ValueError: if units is below 1, or for a mask of another rank.
     """
 
     def __init__(self, units: int, **kwargs):
@@ -137,7 +141,8 @@ class LuongAttention(_Attention):
         p_t = S sigmoid(v_p . tanh(W_p q_t))
         a_ts = softmax(e_ts) exp(-(s - p_t)^2 / (2 sigma^2)),     sigma = D / 2
 
-    There the padding must be behind the sequence. A row without a valid position gets zeros, weights and context.
+    There the padding must be behind the sequence. A row without a valid position gets zeros, weights and context. In float16
+    large queries and values overflow in dot; scaled_dot scales before the product.
 
     Parameters, for queries of size m, values of size n and u units: dot and scaled_dot 0, general m n, concat u (m + n + 1);
     a window adds m^2 + m.
@@ -165,7 +170,7 @@ class LuongAttention(_Attention):
         ((2, 3), (2, 5))
 
     Raises:
-        ValueError: for an unknown score, units without concat or below 1, a window below 1; and, when built, for dot and
+        ValueError: for an unknown score, units without concat or below 1, a window below 1, a mask of another rank; and, when built, for dot and
             scaled_dot with a query and a value of different sizes.
     """
 
@@ -199,15 +204,16 @@ class LuongAttention(_Attention):
     def _scores(self, queries, keys):
         if self.score == "concat":
             return self._additive_scores(queries, keys)
-        scores = ops.matmul(queries, ops.swapaxes(keys, 1, 2))
-        return scores / queries.shape[-1] ** 0.5 if self.score == "scaled_dot" else scores
+        if self.score == "scaled_dot":
+            queries = queries * queries.shape[-1] ** -0.5  # before the product, which would overflow in float16
+        return ops.matmul(queries, ops.swapaxes(keys, 1, 2))
 
     def _align(self, queries, scores, mask):
         if self.window is None:
             return masked_softmax(scores, mask)
         length = ops.sum(ops.cast(mask, scores.dtype), axis=-1, keepdims=True)
-        hidden = ops.tanh(ops.matmul(queries, self.position_kernel))
-        center = length * ops.sigmoid(ops.cast(ops.matmul(hidden, self.position_vector), scores.dtype))
+        hidden = ops.tanh(ops.einsum("bqm,mu->bqu", queries, self.position_kernel))
+        center = length * ops.sigmoid(ops.cast(ops.einsum("bqu,uo->bqo", hidden, self.position_vector), scores.dtype))
         distance = ops.cast(ops.arange(ops.shape(scores)[-1]), scores.dtype) - center
         inside = ops.logical_and(mask, ops.abs(distance) <= self.window)
         sigma = self.window / 2

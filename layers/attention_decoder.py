@@ -218,14 +218,16 @@ class AttentionDecoder(keras.layers.RNN):
         (2, 4, 8)
 
     Raises:
-        ValueError: if the cell is no `AttentionDecoderCell`, with return_state or stateful; else as the cell.
+        ValueError: if the cell is no `AttentionDecoderCell`, or for return_sequences, return_state, stateful, go_backwards or
+            zero_output_for_mask; else as the cell.
     """
 
     def __init__(self, cell, return_weights: bool = False, **kwargs):
         if not isinstance(cell, AttentionDecoderCell):
             raise ValueError(f"cell is a {type(cell).__name__}: it must be an AttentionDecoderCell")
-        if kwargs.get("return_state") or kwargs.get("stateful"):
-            raise ValueError("AttentionDecoder has no return_state and no stateful: its cell, called step by step, has states")
+        for option in ("return_sequences", "return_state", "stateful", "go_backwards", "zero_output_for_mask"):
+            if kwargs.pop(option, False):
+                raise ValueError(f"AttentionDecoder has no {option}: it returns all steps, forwards; its cell has the states")
         super().__init__(cell, return_sequences=True, **kwargs)
         self.return_weights = return_weights
 

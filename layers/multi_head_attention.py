@@ -25,8 +25,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     Decoding: `cache = initial_cache(batch, max_length)`, then `call(steps, cache=cache, position=position)` writes the keys
     and values of the steps into the slots position, position + 1, ... of their row, and each step sees the slots up to its
     own. Rows may stand at unequal positions. A prompt of any length is one call from position 0; where it is padded on the
-    right, the row goes on at its true length and overwrites what the padding left. A slot past max_length is an error in
-    TensorFlow on a CPU, and elsewhere that write is dropped.
+    right, the row goes on at its true length and overwrites what the padding left. Steps that do not fit into the cache are an
+    error in TensorFlow on a CPU; elsewhere the row's output is NaN.
     For cross-attention, `projected = project(value)` once, then `call(query, projected=projected)` at each step.
 
     Args:
@@ -41,9 +41,9 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     Shapes:
         query: float [batch, Tq, dx]
         value: float [batch, Tk, dz]; the query if not given
-        mask: bool [batch, Tk], or anything that broadcasts to [batch, Tq, Tk]; True where a key may be seen
+        mask: bool [batch, Tk], or [batch or 1, Tq or 1, Tk]; True where a key may be seen
         projected, cache: {"key": [batch, Tk, H, D], "value": [batch, Tk, H, D]}; in a cache Tk is max_length
-        position: int32 [batch], the slot of the first step given, with `cache`
+        position: int [batch] or [], the slot of the first step given, with `cache`
         -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, if given, the cache
 
     Example:
@@ -55,7 +55,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
 
     Raises:
         ValueError: a number that cannot be; a depth that the heads do not divide; a cache without position, without
-            causal, with a value, or shorter than the steps; rotary with another value than the query.
+            causal, with a value, or shorter than the steps; rotary with a value; a mask of another rank; a cache or keys asked
+            of a layer that was not built.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         self._output = self._dense(depth, (None, None, self.num_heads * self._dim), "output")
 
     def _dense(self, units, input_shape, name):
-        initializer = self.kernel_initializer.clone()  # one and the same would draw the same numbers for each matrix
+        initializer = self.kernel_initializer.clone()  # an object that is used twice draws the same numbers twice
         dense = keras.layers.Dense(
             units, use_bias=self.use_bias, kernel_initializer=initializer, dtype=self.dtype_policy, name=name
         )
@@ -119,7 +120,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         return_weights=False,
     ):
         self._check_arguments(query, value, projected, cache, position)
-        start = 0 if position is None else position
+        start = ops.cast(0 if position is None else position, "int32")  # NumPy counts in int64
         q = self._split(self._query(query))
         if projected is None:
             projected = self.project(query if value is None else value, start)
@@ -135,6 +136,9 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         batch, time = ops.shape(q)[:2]
         output = self._output(ops.reshape(context, (batch, time, self.num_heads * self._dim)))
 
+        if cache is not None:  # where a scatter cannot raise, a lost write must not look like an answer
+            fits = ops.logical_and(start >= 0, start + time <= ops.shape(cache["key"])[1])
+            output = ops.where(ops.reshape(fits, (-1, 1, 1)), output, ops.cast(float("nan"), output.dtype))
         results = [output]
         if return_weights:
             results.append(weights)
@@ -143,16 +147,25 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         return tuple(results) if len(results) > 1 else output
 
     def project(self, value, start=0):
-        """Keys and values of all heads: computed once, they serve every step of a decoding."""
+        """Keys and values of all heads: computed once, they serve every step of a decoding. The layer must be built."""
+        self._check_built()
         key = self._split(self._key(value))
         if self.rotary:
             key = self._rotate(key, start=start)
         return {"key": key, "value": self._split(self._value(value))}
 
     def initial_cache(self, batch_size, max_length):
-        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built."""
+        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built.
+
+        Not for use in a functional model, whose layers do not see this method.
+        """
+        self._check_built()
         shape = (batch_size, max_length, self.num_heads, self._dim)
         return {"key": ops.zeros(shape, self.compute_dtype), "value": ops.zeros(shape, self.compute_dtype)}
+
+    def _check_built(self):
+        if not self.built:
+            raise ValueError(f"{self.name} is not built: call it or build(query_shape) first")
 
     def _split(self, x):
         batch, time = ops.shape(x)[:2]
@@ -162,6 +175,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         """The mask of the keys and the order of time in one, bool [batch or 1, 1, Tq or 1, Tk], or None."""
         if mask is not None:
             mask = ops.cast(mask, "bool")
+            if len(mask.shape) not in (2, 3):
+                raise ValueError(f"mask has shape {tuple(mask.shape)}: [batch, Tk] or [batch, Tq, Tk] is needed")
             mask = mask[:, None, None, :] if len(mask.shape) == 2 else mask[:, None, :, :]
         if self.causal:
             steps = ops.reshape(start, (-1, 1)) + ops.arange(query_length, dtype="int32")
@@ -179,8 +194,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         if value is not None or projected is not None:
             if cache is not None:
                 raise ValueError("a cache is for self-attention: with a value, give projected=project(value)")
-            if self.rotary and value is not query:
-                raise ValueError("rotary is for self-attention: distances between two sequences mean nothing")
+            if self.rotary:
+                raise ValueError("rotary is for self-attention: give no value, as distances between two sequences mean nothing")
         if cache is not None:
             steps, slots = query.shape[1], cache["key"].shape[1]
             if steps is not None and slots is not None and steps > slots:
@@ -230,7 +245,7 @@ def _write(cache, steps, position):
     """The cache with `steps` in the slots position, position + 1, ... of each row."""
     # Not ops.slice_update: in TensorFlow that is an XLA op, which TF Serving cannot run.
     batch, time, heads, dim = ops.shape(steps["key"])
-    slots = ops.reshape(position, (-1, 1)) + ops.arange(time, dtype="int32")
+    slots = ops.broadcast_to(ops.reshape(position, (-1, 1)) + ops.arange(time, dtype="int32"), (batch, time))
     rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], (batch, time))
     indices = ops.reshape(ops.stack([rows, slots], axis=-1), (-1, 2))
     return {

@@ -1,9 +1,11 @@
-"""N-grams as ids: what lets a bag of embeddings see "not good" as one thing."""
+"""N-grams: what lets a model without an order of words see "not good" as one thing."""
 
 import keras
+import numpy as np
 from keras import ops
 
 _MULTIPLIER = 1009  # a prime; times the largest bucket count it stays below 2**31
+_NO_HASH = 2**31 - 1  # above every hash
 
 
 @keras.saving.register_keras_serializable(package="unroll")
@@ -25,8 +27,8 @@ class HashedNGrams(keras.layers.Layer):
         ids: int [batch, time], 0 for padding -> int32 [batch, time].
 
     Example:
-        >>> HashedNGrams(n=2, num_buckets=100)([[5, 6, 0]])  # one pair: (5 * 1009 + 6) mod 99 + 1
-        [[2, 0, 0]]
+        >>> HashedNGrams(n=2, num_buckets=100)(np.array([[5, 6, 0]]))  # one pair: (5 * 1009 + 6) mod 99 + 1
+        [[3, 0, 0]]
     """
 
     def __init__(self, n: int, num_buckets: int, **kwargs):
@@ -55,3 +57,102 @@ class HashedNGrams(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "n": self.n, "num_buckets": self.num_buckets}
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class NGramLogits(keras.layers.Layer):
+    """A linear classifier over the n-grams of a text, each weighed by its naive Bayes log-count ratio.
+
+    With F the known n-grams (n = 1 ... max_n) that occur in a text, each counted once, r_fc the ratio of n-gram f for class
+    c, and w_fc its learned weight:
+
+        logit_c = sum_(f in F) w_fc r_fc / sqrt(sum_(f in F) r_fc^2) + b_c
+
+    The n-grams are known by a hash of 31 bits; one in a thousand or so of the unknown ones is taken for a known one.
+    Nothing in here learns by gradients: `pipelines/naive_bayes.py` computes ratios and weights, `set_ngrams` puts them in.
+    Before that no n-gram is known and all logits are zero.
+
+    Parameters, all of them fixed: num_ngrams (1 + 2 num_classes) + num_classes.
+
+    Source: Wang and Manning 2012, "Baselines and Bigrams".
+
+    Args:
+        num_classes: how many logits.
+        num_ngrams: how many n-grams can be known.
+        max_n: tokens of the longest n-gram.
+
+    Shapes:
+        ids: int [batch, time], 0 for padding -> float32 [batch, num_classes].
+
+    Example:
+        >>> NGramLogits(num_classes=2, num_ngrams=1000)(np.array([[5, 6, 0]])).shape
+        (1, 2)
+
+    Raises:
+        ValueError: if an argument is below 1.
+    """
+
+    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, **kwargs):
+        if min(num_classes, num_ngrams, max_n) < 1:
+            raise ValueError(f"num_classes is {num_classes}, num_ngrams {num_ngrams}, max_n {max_n}: none may be below 1")
+        super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
+        self.num_classes = num_classes
+        self.num_ngrams = num_ngrams
+        self.max_n = max_n
+
+    def build(self, ids_shape):
+        # In ascending order; what is left over at the end has a hash that no n-gram has.
+        self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
+        shape = (self.num_ngrams, self.num_classes)
+        self.weighted = self.add_weight(shape, "zeros", trainable=False, name="weighted_ratios")  # w r
+        self.squared = self.add_weight(shape, "zeros", trainable=False, name="squared_ratios")  # r^2
+        self.bias = self.add_weight((self.num_classes,), "zeros", trainable=False, name="bias")
+
+    def set_ngrams(self, hashes, ratios, weights, bias):
+        """Makes n-grams known: hashes int32 [k] with k <= num_ngrams, ratios and weights float [k, classes], bias [classes]."""
+        order = np.argsort(hashes)
+        missing = self.num_ngrams - len(order)
+
+        def filled(values):
+            return np.pad(values[order], ((0, missing), (0, 0)))
+
+        self.hashes.assign(np.pad(hashes[order], (0, missing), constant_values=_NO_HASH))
+        self.weighted.assign(filled(weights * ratios))
+        self.squared.assign(filled(ratios**2))
+        self.bias.assign(bias)
+
+    def hash_ngrams(self, ids):
+        """int [batch, time] -> int32 [batch, max_n * time]: a hash for each n-gram, -1 where there is none."""
+        ids = ops.cast(ids, "int32")
+        following = [ops.pad(ids, ((0, 0), (0, k)))[:, k:] for k in range(self.max_n)]  # beyond the end there is padding
+        hashes = []
+        for n in range(1, self.max_n + 1):
+            # Two polynomial hashes, each below 2**16, of which one number below 2**31 is made; no product goes beyond that.
+            low, high = ops.full_like(ids, n), ops.full_like(ids, n)
+            for token in following[:n]:
+                low = ops.mod(low * 31337 + ops.mod(token, 65521), 65521)
+                high = ops.mod(high * 51787 + ops.mod(token, 32749), 32749)
+            hashes.append(ops.where(following[n - 1] != 0, high * 65521 + low, -1))
+        return ops.concatenate(hashes, axis=1)
+
+    def call(self, ids):
+        hashes = ops.sort(self.hash_ngrams(ids), axis=-1)
+        first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes  # of equal ones, the first counts
+        index = ops.minimum(ops.searchsorted(self.hashes, ops.reshape(hashes, (-1,))), self.num_ngrams - 1)
+        index = ops.reshape(index, ops.shape(hashes))
+        known = ops.logical_and(first, ops.take(self.hashes, index) == hashes)
+        known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)
+        total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)
+        norm = ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1))
+        return total / ops.maximum(norm, 1e-6) + self.bias
+
+    def compute_output_spec(self, ids):
+        return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
+
+    def get_config(self):
+        sizes = {"num_classes": self.num_classes, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
+        return {**super().get_config(), **sizes}
+
+
+def _no_hash(shape, dtype):
+    return ops.full(shape, _NO_HASH, dtype)

@@ -150,7 +150,7 @@ class TransformerEncoderBlock(_TransformerBlock):
     (d + 1) m + (m + 1) d for the network, (d + 1) m more with swiglu. `post` is Vaswani et al. 2017, "Attention Is All You
     Need", section 3.1; `pre` is Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture": it trains
     without warm-up, and wants one more normalisation behind the last block. swiglu is Shazeer 2020, "GLU Variants Improve
-    Transformer".
+    Transformer" (there without biases).
 
     Args:
         num_heads: of the attention; it divides d.
@@ -211,8 +211,8 @@ class TransformerDecoderBlock(_TransformerBlock):
     those of TransformerEncoderBlock and, with cross-attention over depth dz, 2 d (d + 1) + 2 d (dz + 1) + 2 d more. Sources:
     as there; Vaswani et al. 2017, figure 1, right half.
 
-    Decoding: `cache = initial_cache(batch, max_length, encoder_outputs)`, then `call(steps, cache=cache, position=position)`
-    returns what the whole sequence would have given at these positions, and the cache with these steps in it. Every leaf of
+    Decoding: `cache = initial_cache(batch, max_length, encoder_outputs, encoder_mask)`, which keeps the mask as well, then
+    `call(steps, cache=cache, position=position)` returns what the whole sequence would have given at these positions, and the cache with these steps in it. Every leaf of
     a cache is batch first, so that a beam search may gather its rows. Prompts of unequal length, padded on the right, are
     fed at once from position 0; each row then goes on from its own length (see CachedMultiHeadAttention).
 
@@ -222,9 +222,9 @@ class TransformerDecoderBlock(_TransformerBlock):
         inputs: float [batch, time, d]
         encoder_outputs: float [batch, source_time, dz]
         mask: bool [batch, time], valid positions of the inputs; padding on the right is harmless without it
-        encoder_mask: bool [batch, source_time], valid positions of the encoder's outputs, in decoding too
-        cache: {"self": keys and values, "cross": the encoder's, where there is one}, from initial_cache
-        position: int32 [batch], how many steps each row has had, with `cache`
+        encoder_mask: bool [batch, source_time], valid positions of the encoder's outputs
+        cache: {"self": keys and values, "cross": the encoder's and their mask, where there is one}, from initial_cache
+        position: int [batch] or [], how many steps each row has had, with `cache`
         -> float [batch, time, d]; then, if return_weights, {"self": [batch, heads, time, time or max_length],
             "cross": [batch, heads, time, source_time]}; then, if given, the cache
 
@@ -270,7 +270,10 @@ class TransformerDecoderBlock(_TransformerBlock):
         x = self._after(self._attention_norm, inputs, y)
 
         if self._cross_attention is not None:
-            projected = self._cross_attention.project(encoder_outputs) if cache is None else cache["cross"]
+            if cache is None:
+                projected = self._cross_attention.project(encoder_outputs)
+            else:
+                projected, encoder_mask = cache["cross"], cache["cross"]["mask"]
             y = self._before(self._cross_norm, x)
             y, weights["cross"] = self._cross_attention(y, projected=projected, mask=encoder_mask, return_weights=True)
             x = self._after(self._cross_norm, x, y)
@@ -285,13 +288,21 @@ class TransformerDecoderBlock(_TransformerBlock):
             results.append({**cache, "self": written[0]})
         return tuple(results) if len(results) > 1 else x
 
-    def initial_cache(self, batch_size, max_length, encoder_outputs=None):
-        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built."""
+    def initial_cache(self, batch_size, max_length, encoder_outputs=None, encoder_mask=None):
+        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built.
+
+        Not for use in a functional model, whose layers do not see this method.
+        """
+        if not self.built:
+            raise ValueError(f"{self.name} is not built: call it or build(inputs_shape, encoder_outputs_shape) first")
         if (encoder_outputs is None) != (self._cross_attention is None):
             raise ValueError("encoder_outputs must be given where the block has cross-attention, and nowhere else")
         cache = {"self": self._self_attention.initial_cache(batch_size, max_length)}
         if encoder_outputs is not None:
             cache["cross"] = self._cross_attention.project(encoder_outputs)
+            if encoder_mask is None:
+                encoder_mask = ops.ones(ops.shape(encoder_outputs)[:2])
+            cache["cross"]["mask"] = ops.cast(encoder_mask, "bool")
         return cache
 
     def _check_arguments(self, encoder_outputs, mask, encoder_mask, cache):
@@ -300,8 +311,8 @@ class TransformerDecoderBlock(_TransformerBlock):
         if cache is None:
             if self._cross_attention is not None and encoder_outputs is None:
                 raise ValueError("this block was built with encoder outputs: it needs them, or a cache that holds them")
-        elif encoder_outputs is not None:
-            raise ValueError("a cache holds the encoder's outputs already: give them to initial_cache")
+        elif encoder_outputs is not None or encoder_mask is not None:
+            raise ValueError("a cache holds the encoder's outputs and their mask already: give them to initial_cache")
         elif mask is not None:
             raise ValueError("a cache needs no mask: position says which of its slots are valid")
 

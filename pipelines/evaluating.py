@@ -47,7 +47,8 @@ def evaluate(
         theirs = ", ".join(sorted(set(part.labels))[:5]) or "none"
         raise UserError(f"{data}: its labels ({theirs}) are none of {exported.title}'s ({', '.join(classes)})")
     texts, ids = part.texts[ids >= 0], ids[ids >= 0]
-    outputs = predicting.load(exported)(texts)
+    loaded = predicting.load(exported)
+    outputs = predicting.answers(loaded)(texts)
     if mistakes is not None:
         _write_mistakes(mistakes, texts, ids, outputs, classes)
     measures = classification.measures(ids, outputs["probabilities"], classes, texts)

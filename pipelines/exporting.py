@@ -41,7 +41,7 @@ def export(servable: tf.Module, name: str, root: Path, card: dict, texts: list[s
             tf.saved_model.save(servable, str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, texts)
-        _verify(part, signatures["serving_default"], texts)
+        _verify(part, signatures, texts)
         while True:  # another run may take a number at the same moment
             version = max(models.versions(parent), default=0) + 1
             try:
@@ -86,9 +86,11 @@ def _write_warm_up(folder: Path, name: str, texts: list[str]) -> None:
             writer.write(log.SerializeToString())
 
 
-def _verify(folder: Path, signature, texts: list[str]) -> None:
-    expected = {name: value.numpy() for name, value in signature(text=tf.constant(texts)).items()}
-    request = {"folder": str(folder.resolve()), "texts": texts, "expected": _jsonable(expected)}
+def _verify(folder: Path, signatures: dict, texts: list[str]) -> None:
+    expected = {}
+    for key, signature in signatures.items():
+        expected[key] = _jsonable({name: value.numpy() for name, value in signature(text=tf.constant(texts)).items()})
+    request = {"folder": str(folder.resolve()), "texts": texts, "expected": expected}
     # -I: without this folder, PYTHONPATH or a user's site, so the process can't find our code even if it wanted it.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     result = subprocess.run(
@@ -99,6 +101,5 @@ def _verify(folder: Path, signature, texts: list[str]) -> None:
 
 
 def _jsonable(outputs: dict[str, np.ndarray]) -> dict:
-    return {
-        name: [item.decode() for item in value] if value.dtype == object else value.tolist() for name, value in outputs.items()
-    }
+    as_text = np.frompyfunc(bytes.decode, 1, 1)
+    return {name: (as_text(value) if value.dtype == object else value).tolist() for name, value in outputs.items()}

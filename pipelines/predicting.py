@@ -23,7 +23,7 @@ BYTES = 2**22  # of lines: a piece of a file, which is all that is in memory at 
 
 
 def load(exported: Exported):
-    """The model's answers: texts -> dict of arrays, from the SavedModel alone.
+    """The SavedModel, which has `signatures` and must be kept as long as one of them is used.
 
     Raises:
         UserError: the folder holds no SavedModel that can be loaded.
@@ -31,18 +31,24 @@ def load(exported: Exported):
     import_tensorflow()
     import tensorflow as tf
 
-    from pipelines.answers import Answers
-
     try:
-        signature = tf.saved_model.load(str(exported.path)).signatures["serving_default"]
+        loaded = tf.saved_model.load(str(exported.path))
+        loaded.signatures["serving_default"]
+        return loaded
     except (OSError, KeyError, ValueError, tf.errors.OpError) as error:
         raise UserError(f"{exported.path} holds no SavedModel that loads ({error}): train it again") from error
-    return Answers(signature)
 
 
-def predict_texts(exported: Exported, texts: list[str]) -> list[dict]:
+def answers(loaded):
+    """The answers of a loaded SavedModel: texts -> dict of arrays."""
+    from pipelines.answers import Answers
+
+    return Answers(loaded.signatures["serving_default"])
+
+
+def predict_texts(exported: Exported, texts: list[str], loaded) -> list[dict]:
     """One dict per text: "text", "label", "score", "probabilities" (class -> probability), "note" where something is odd."""
-    outputs = load(exported)(texts)
+    outputs = answers(loaded)(texts)
     card = exported.card()
     results = []
     for i, text in enumerate(texts):
@@ -79,7 +85,8 @@ def predict_file(exported: Exported, source: str, target: Path | None, text_colu
     if first is None:
         raise UserError(f"{source} has no rows")
     card = exported.card()
-    answer = load(exported)
+    loaded = load(exported)
+    answer = answers(loaded)
     counts = {"rows": 0, "labels": dict.fromkeys(card["classes"], 0), "skipped": 0}
     format_ = target.suffix if target else ".csv"
     with (written_beside(target, newline="") if target else contextlib.nullcontext(sys.stdout)) as file:

@@ -118,6 +118,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
         ),
         folder,
         class_weight=task.class_weight(config, splits),
+        prepare=lambda: task.prepare(config, trained, train_ids, splits.train),
     )
     training.restore_best(model, folder)
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import keras
 import numpy as np
 import tensorflow as tf
-from keras import layers, ops
+from keras import layers
 
-from layers import HashedNGrams, MaskedMaxPooling, MaskedMeanPooling
-from pipelines import batching, classification, report, text
+from layers import HeadAndTail, MeanAfterTraining, NGramLogits, RandomSpan, WordDropout
+from pipelines import batching, classification, console, encoders, naive_bayes, report, text, word_vectors
+from pipelines.classifier import Classifier
 from pipelines.configs.sentiment import SentimentConfig
 from pipelines.data import labels, reviews, sample_reviews
 from pipelines.data.splits import Labelled, Splits, seen_in, validation_rows
@@ -19,6 +20,7 @@ from pipelines.errors import UserError
 from pipelines.text import window
 
 UNIT = "reviews"
+_SHORTEST_SPAN = 8  # tokens: a short sentence
 
 
 def load(config: SentimentConfig) -> Splits:
@@ -106,34 +108,36 @@ def class_weight(config: SentimentConfig, splits: Splits) -> dict[int, float] | 
 
 
 def build(config: SentimentConfig, tokenizer: text.Tokenizer, classes: tuple[str, ...]) -> keras.Model:
-    """ids int32 [batch, time] -> logits float32 [batch, classes]."""
+    """ids int32 [batch, time] -> logits float32 [batch, classes].
+
+    With `ngrams`, the logits are the mean of the encoder's and of those of a linear classifier over n-grams; in training they
+    are the encoder's alone. (The linear one is fitted by then and knows the training texts: with it in the loss, the encoder
+    would find nothing left to learn.)
+    """
     ids = keras.Input((None,), dtype="int32", name="ids")
-    encoder = {"bag": _bag, "lstm": _lstm}[config.model]
-    features = layers.Dropout(config.dropout, name="dropout")(encoder(config, tokenizer.vocabulary_size, ids))
+    read = HeadAndTail(config.encoder_tokens, name="read")(ids) if config.encoder_tokens < config.max_tokens else ids
+    if config.span_rate:
+        read = RandomSpan(config.span_rate, _SHORTEST_SPAN, seed=config.seed, name="span")(read)
+    if config.word_dropout:
+        read = WordDropout(config.word_dropout, text.UNKNOWN, seed=config.seed, name="word_dropout")(read)
+    features = encoders.encode(config, tokenizer.vocabulary_size, read)
+    features = layers.Dropout(config.dropout, name="dropout")(features)
     logits = layers.Dense(len(classes), dtype="float32", name="logits")(features)
+    if config.ngrams:
+        linear = NGramLogits(len(classes), config.ngrams, name="ngram_logits")(ids)
+        logits = MeanAfterTraining(name="mean_logits")(logits, linear)
     return keras.Model(ids, logits, name=f"sentiment_{config.model}")
 
 
-def _bag(config: SentimentConfig, vocabulary_size: int, ids):
-    """The mean over the vectors of all tokens and of all pairs of neighbours (Joulin et al. 2017, fastText)."""
-    words = layers.Embedding(vocabulary_size, config.embedding_size, name="words")(ids)
-    if not config.ngram_buckets:
-        return MaskedMeanPooling(name="mean")(words, mask=ops.not_equal(ids, text.PAD))
-    pair_ids = HashedNGrams(2, config.ngram_buckets, name="pair_ids")(ids)
-    pairs = layers.Embedding(config.ngram_buckets, config.embedding_size, name="pairs")(pair_ids)
-    vectors = ops.concatenate([words, pairs], axis=1)
-    mask = ops.not_equal(ops.concatenate([ids, pair_ids], axis=1), text.PAD)
-    return MaskedMeanPooling(name="mean")(vectors, mask=mask)
-
-
-def _lstm(config: SentimentConfig, vocabulary_size: int, ids):
-    """A bidirectional LSTM over the tokens; of its states the largest value of each feature."""
-    mask = ops.not_equal(ids, text.PAD)
-    words = layers.Embedding(vocabulary_size, config.embedding_size, name="words")(ids)
-    words = layers.SpatialDropout1D(config.dropout, name="word_dropout")(words)
-    lstm = layers.LSTM(config.hidden_size, return_sequences=True)
-    states = layers.Bidirectional(lstm, name="lstm")(words, mask=mask)
-    return MaskedMaxPooling(name="max")(states, mask=mask)
+def prepare(config: SentimentConfig, model: keras.Model, ids: tf.RaggedTensor, data: Labelled) -> None:
+    """Gives a new `model` what is computed from the training texts rather than learned by gradients."""
+    if config.word_vectors == "cooccurrence":
+        console.say("word vectors from co-occurrences ...")
+        words = model.get_layer(encoders.WORDS)
+        words.embeddings.assign(word_vectors.cooccurrence(ids, *words.embeddings.shape, config.seed))
+    if config.ngrams:
+        console.say("the linear classifier over n-grams ...")
+        naive_bayes.fit(model.get_layer("ngram_logits"), ids, data.labels, config.seed)
 
 
 def compile_arguments(config: SentimentConfig, steps: int) -> dict:
@@ -149,31 +153,8 @@ def compile_arguments(config: SentimentConfig, steps: int) -> dict:
     )
 
 
-class Servable(tf.Module):
-    """What is evaluated, exported and served: strings in, a label with its probability out."""
-
-    def __init__(self, model: keras.Model, tokenizer: text.Tokenizer, config: SentimentConfig, classes: tuple[str, ...]):
-        super().__init__()
-        self._tokenizer = tokenizer
-        self._classes = tf.constant(classes, tf.string)
-        self._max_tokens = config.max_tokens
-        self._variables = [weight.value for weight in model.weights]  # so that the SavedModel holds them
-        self._model = lambda ids: model(ids, training=False)
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def classify(self, text):
-        """string [batch] -> label: string [batch], score: float32 [batch], probabilities: float32 [batch, classes]."""
-        ids = window(self._tokenizer.encode(text), self._max_tokens).to_tensor()
-        probabilities = tf.nn.softmax(self._model(ids))
-        label = tf.gather(self._classes, tf.argmax(probabilities, axis=-1))
-        return {"label": label, "score": tf.reduce_max(probabilities, axis=-1), "probabilities": probabilities}
-
-    def signatures(self) -> dict:
-        return {"serving_default": self.classify.get_concrete_function()}
-
-
-def servable(model: keras.Model, tokenizer: text.Tokenizer, config: SentimentConfig, classes: tuple[str, ...]) -> Servable:
-    return Servable(model, tokenizer, config, classes)
+def servable(model: keras.Model, tokenizer: text.Tokenizer, config: SentimentConfig, classes: tuple[str, ...]) -> Classifier:
+    return Classifier(model, tokenizer, config.max_tokens, classes)
 
 
 def example_requests() -> list[str]:

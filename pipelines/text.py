@@ -1,8 +1,9 @@
 """Tokenizers that live in the graph: the object that trains is the object that serves.
 
-Every tokenizer has the same five things:
+Every tokenizer has the same six things:
 
     encode(texts)      string [batch] -> ragged int32 [batch, (tokens)], from START to END
+    tokens(texts)      the same as strings; a token that is not in the vocabulary as it stands in the text
     decode(ids)        int32 [batch, tokens] or ragged -> string [batch]; special ids leave no trace
     vocabulary()       the tokens in the order of their ids
     vocabulary_size    how many there are
@@ -59,7 +60,10 @@ class VocabularyTokenizer(tf.Module):
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         pieces = self._split(texts)
-        return _between_marks(pieces.with_flat_values(self._ids.lookup(pieces.flat_values)))
+        return _between_marks(pieces.with_flat_values(self._ids.lookup(pieces.flat_values)), START, END)
+
+    def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        return _between_marks(self._split(texts), SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
 
     def decode(self, ids) -> tf.Tensor:
         ids = _ragged(ids)
@@ -94,7 +98,12 @@ class SubwordTokenizer(tf.Module):
         self.vocabulary_size = int(self._pieces.vocab_size())
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        return _between_marks(self._pieces.tokenize(self._normalize(texts)))
+        return _between_marks(self._pieces.tokenize(self._normalize(texts)), START, END)
+
+    def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        ids = self._pieces.tokenize(self._normalize(texts))
+        pieces = ids.with_flat_values(self._pieces.id_to_string(ids.flat_values))
+        return _between_marks(pieces, SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
 
     def decode(self, ids) -> tf.Tensor:
         ids = _ragged(ids)
@@ -172,10 +181,8 @@ def window(ids: tf.RaggedTensor, max_tokens: int) -> tf.RaggedTensor:
     return position.with_flat_values(tf.gather(ids.flat_values, source))
 
 
-def _between_marks(ids: tf.RaggedTensor) -> tf.RaggedTensor:
-    ids = tf.cast(ids, tf.int32)
-    column = tf.ones([ids.nrows(), 1], tf.int32)
-    return tf.concat([START * column, ids, END * column], axis=1)
+def _between_marks(tokens: tf.RaggedTensor, start, end) -> tf.RaggedTensor:
+    return tf.concat([tf.fill([tokens.nrows(), 1], start), tokens, tf.fill([tokens.nrows(), 1], end)], axis=1)
 
 
 def _ragged(ids) -> tf.RaggedTensor:

@@ -61,6 +61,7 @@ def fit(
     plan: Plan,
     folder: Path,
     class_weight: dict[int, float] | None = None,
+    prepare: Callable[[], None] = lambda: None,
 ) -> Position:
     """Trains a compiled model to the end, from its last checkpoint if there is one.
 
@@ -71,6 +72,7 @@ def fit(
         batches: (epoch, steps to skip) -> the batches of that epoch; the same for the same arguments.
         validate: scores the model as it is; must give "val_loss".
         class_weight: Keras's.
+        prepare: gives the new model what is computed rather than learned; not called where a checkpoint has it.
 
     Returns:
         The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
@@ -84,7 +86,11 @@ def fit(
     # Keras creates the variables of the metrics with the first batch; they must be there before they can be restored.
     model.test_on_batch(*next(iter(batches(0, 0).take(1))))
     variables = checkpoints.state_variables(model)
-    position = checkpoints.restore(last, variables) if last.exists() else Position()
+    if last.exists():
+        position = checkpoints.restore(last, variables)
+    else:
+        prepare()
+        position = Position()
     if position.step or position.rows:
         console.say(f"going on at epoch {position.epoch + 1}, step {position.step} of {plan.steps}")
 

@@ -1,6 +1,6 @@
 """Does a SavedModel answer as it should where none of our code is? Run as a script of its own by exporting.py.
 
-Reads {"folder", "texts", "expected"} as JSON from stdin, loads the folder with TensorFlow and tensorflow_text alone, XLA
+Reads {"folder", "texts", "expected": signature -> output -> values} as JSON from stdin, loads the folder with TensorFlow and tensorflow_text alone, XLA
 disabled as TF Serving disables it, and compares. Exit status 0 if all is well; else the reason is on stderr.
 """
 
@@ -52,18 +52,19 @@ def main() -> None:
         sys.exit(f"ops that TF Serving cannot run: {', '.join(needs_xla)}")
     disable_xla(Path(tf.__file__).parent)
 
-    answer = tf.saved_model.load(str(folder)).signatures["serving_default"]
-    outputs = answer(text=tf.constant(request["texts"], tf.string))
-    if set(outputs) != set(request["expected"]):
-        sys.exit(f"outputs {sorted(outputs)}, expected {sorted(request['expected'])}")
-    for name, expected in request["expected"].items():
-        got = outputs[name].numpy()
-        if got.dtype == object:
-            same = [item.decode() for item in got] == expected
-        else:
-            same = np.allclose(got, expected, rtol=0, atol=TOLERANCE)
-        if not same:
-            sys.exit(f"{name} is {got.tolist()}, expected {expected}")
+    loaded = tf.saved_model.load(str(folder))
+    for signature, expected in request["expected"].items():
+        outputs = loaded.signatures[signature](text=tf.constant(request["texts"], tf.string))
+        if set(outputs) != set(expected):
+            sys.exit(f"{signature}: outputs {sorted(outputs)}, expected {sorted(expected)}")
+        for name, values in expected.items():
+            got = outputs[name].numpy()
+            if got.dtype == object:
+                same = [item.decode() for item in got.ravel()] == np.ravel(values).tolist()
+            else:
+                same = np.allclose(got, values, rtol=0, atol=TOLERANCE)
+            if not same:
+                sys.exit(f"{signature}: {name} is {got.tolist()}, expected {values}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What all configs share: presets, reading back with unknown keys refused, and a short hash for the run's name."""
 
+import collections
 import dataclasses
 import hashlib
 import json
@@ -9,26 +10,38 @@ import tyro
 from pipelines.errors import UserError
 
 
-def by_preset(presets: dict, field: str):
+def by_preset(presets: dict, field: str, metavar: str | None = "N"):
     """An annotation for a field whose default depends on model and preset; `--help` then shows all of them.
 
     Args:
         presets: (model, preset) -> {field: value}.
         field: the name of the annotated field.
+        metavar: what stands for its value; None where its type has names of its own.
     """
-    models = list(dict.fromkeys(model for model, _ in presets))
-    shown = [f"{model} {presets[model, 'quick'][field]}/{presets[model, 'full'][field]}" for model in models]
-    return tyro.conf.arg(metavar="N", help_behavior_hint=f"(default quick/full: {', '.join(shown)})")
+    shown = [f"{preset} {_usual_and_others(presets, field, preset)}" for preset in ("quick", "full")]
+    return tyro.conf.arg(help_behavior_hint=f"(default: {'; '.join(shown)})", **({"metavar": metavar} if metavar else {}))
 
 
-def resolved(config, presets: dict):
-    """`config` with its preset chosen and every field that was left `None` filled in from that preset.
+def _usual_and_others(presets: dict, field: str, preset: str) -> str:
+    """Such as `64, bag 16`: the value that most models have, then those of the others."""
+    values = {model: settings[field] for (model, of), settings in presets.items() if of == preset}
+    usual = collections.Counter(values.values()).most_common(1)[0][0]
+    return ", ".join([str(usual), *(f"{model} {value}" for model, value in values.items() if value != usual)])
+
+
+def resolved(config, presets: dict, default_models: dict[str, str]):
+    """`config` with its preset and model chosen and every field that was left `None` filled in from that preset.
 
     The preset is `quick` on the embedded sample and `full` on data of the user's, unless one was asked for.
+
+    Args:
+        presets: (model, preset) -> {field: value}.
+        default_models: preset -> model.
     """
     preset = config.preset or ("full" if config.data else "quick")
-    defaults = {name: value for name, value in presets[config.model, preset].items() if getattr(config, name) is None}
-    return dataclasses.replace(config, preset=preset, **defaults)
+    model = config.model or default_models[preset]
+    defaults = {name: value for name, value in presets[model, preset].items() if getattr(config, name) is None}
+    return dataclasses.replace(config, preset=preset, model=model, **defaults)
 
 
 def from_dict(config_class, values: dict):

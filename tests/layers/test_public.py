@@ -1,5 +1,7 @@
 """What `import layers` offers, and whether its page tells the truth."""
 
+import ast
+import doctest
 import os
 import re
 import subprocess
@@ -7,6 +9,7 @@ import sys
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 
 import layers
@@ -21,6 +24,22 @@ def test_every_public_layer_is_documented_and_registered(name):
     assert f"`{name}" in PAGE or f" {name}(" in PAGE
     assert "Example:" in layer.__doc__
     assert keras.saving.get_registered_name(layer) == f"unroll>{name}"
+
+
+@pytest.mark.parametrize("name", layers.__all__)
+def test_its_example_gives_what_it_shows(name):
+    names = {"keras": keras, "np": np, **{public: getattr(layers, public) for public in layers.__all__}}
+    examples = doctest.DocTestParser().get_examples(getattr(layers, name).__doc__)
+    assert examples
+    for example in examples:
+        if not example.want:
+            exec(example.source, names)
+            continue
+        got, shown = eval(example.source, names), ast.literal_eval(example.want.strip())
+        if isinstance(shown, tuple):  # shapes
+            assert tuple(got) == shown
+        else:
+            np.testing.assert_allclose(keras.ops.convert_to_numpy(got), shown, atol=1e-3)
 
 
 def test_the_page_runs():

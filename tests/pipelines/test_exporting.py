@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from pipelines import exporting, models, sentiment, verify_export
 from pipelines.configs.base import resolved
-from pipelines.configs.sentiment import PRESETS, SentimentConfig
+from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.data import sample_reviews
 from pipelines.data.splits import Labelled
 from pipelines.errors import UserError
@@ -22,7 +22,7 @@ CARD = {"classes": list(CLASSES)}
 
 @pytest.fixture(scope="module", params=["word", "subword", "character"])
 def servable(request):
-    config = resolved(SentimentConfig(tokens=request.param, vocabulary_size=90, ngram_buckets=500, max_tokens=50), PRESETS)
+    config = resolved(SentimentConfig(tokens=request.param, vocabulary_size=90, ngram_buckets=500, max_tokens=50), PRESETS, DEFAULT_MODELS)
     train = Labelled(sample_reviews.generate(40)[0], np.zeros(40, np.int32))
     tokenizer = sentiment.tokenizer(config, train)
     return sentiment.servable(sentiment.build(config, tokenizer, CLASSES), tokenizer, config, CLASSES)

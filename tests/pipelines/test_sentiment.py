@@ -6,7 +6,7 @@ import tensorflow as tf
 from pipelines import sentiment, text
 from pipelines.answers import Answers
 from pipelines.configs.base import resolved
-from pipelines.configs.sentiment import PRESETS, SentimentConfig
+from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.data import sample_reviews
 from pipelines.data.splits import Labelled
 from pipelines.errors import UserError
@@ -16,21 +16,35 @@ TEXTS = sample_reviews.generate(40)[0]
 
 
 def make(model, pairs=500, **flags):
-    config = resolved(SentimentConfig(model=model, max_tokens=30, ngram_buckets=pairs, **flags), PRESETS)
+    config = resolved(SentimentConfig(model=model, max_tokens=30, ngram_buckets=pairs, **flags), PRESETS, DEFAULT_MODELS)
     keras.utils.set_random_seed(0)
     tokenizer = sentiment.tokenizer(config, Labelled(TEXTS, np.zeros(40, np.int32)))
     built = sentiment.build(config, tokenizer, CLASSES)
+    labelled = Labelled(TEXTS, np.arange(40) % 2)
+    sentiment.prepare(config, built, sentiment.encode(config, tokenizer, labelled)[0], labelled)
     # Larger weights than a fresh model has, so that a difference would show.
-    built.set_weights([np.random.default_rng(i).normal(size=w.shape).astype("float32") for i, w in enumerate(built.get_weights())])
+    for i, weight in enumerate(built.trainable_variables):
+        weight.assign(np.random.default_rng(i).normal(scale=0.1, size=weight.shape))
     return config, tokenizer, built
 
 
-@pytest.fixture(scope="module", params=["bag", "bag without pairs", "lstm"])
+MODELS = {
+    "bag": dict(model="bag"),
+    "bag without pairs, subwords": dict(model="bag", tokens="subword", vocabulary_size=150, pairs=0),
+    "cnn": dict(model="cnn"),
+    "simple": dict(model="simple", pooling="mean"),
+    "gru, stacked": dict(model="gru", pooling="last", layers=2, word_vectors="cooccurrence"),
+    "lstm, forwards": dict(model="lstm", bidirectional=False, pooling="last"),
+    "peephole": dict(model="peephole", pooling="attention"),
+    "transformer": dict(model="transformer", layers=2),
+    "lstm with n-grams": dict(model="lstm", ngrams=100),
+    "best": dict(model="best", data="x.csv", ngrams=100, encoder_tokens=20, hidden_size=8),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
 def made(request):
-    if request.param == "bag without pairs":
-        config, tokenizer, built = make("bag", tokens="subword", vocabulary_size=150, pairs=0)
-    else:
-        config, tokenizer, built = make(request.param)
+    config, tokenizer, built = make(**request.param)
     return config, tokenizer, built, sentiment.servable(built, tokenizer, config, CLASSES)
 
 

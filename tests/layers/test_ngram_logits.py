@@ -1,0 +1,107 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from layers import NGramLogits
+
+
+def ngrams(row, max_n):
+    """All n-grams of a row without its padding, as tuples."""
+    row = [int(token) for token in row if token]
+    return {tuple(row[i : i + n]) for n in range(1, max_n + 1) for i in range(len(row) - n + 1)}
+
+
+@pytest.fixture
+def known():
+    """A layer of 3 classes that knows some n-grams of a batch, and what it knows: n-gram -> (ratios, weights)."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(1, 6, size=(6, 9)).astype("int32")
+    ids[1, 4:], ids[2, 1:] = 0, 0
+    layer = NGramLogits(num_classes=3, num_ngrams=70, max_n=2)
+    layer.build(ids.shape)
+    grams = sorted(set().union(*(ngrams(row, 2) for row in ids[:4])))
+    meaning = {gram: rng.normal(size=(2, 3)).astype("float32") for gram in grams}
+    # The hash of an n-gram, as the layer itself sees it in a text that is nothing else: its last one of that n.
+    hashes = []
+    for gram in grams:
+        row = ops.convert_to_numpy(layer.hash_ngrams(np.array([gram])))[0]
+        hashes.append(row[(len(gram) - 1) * len(gram)])
+    assert len(set(hashes)) == len(grams) < 70
+    values = np.stack(list(meaning.values()))
+    layer.set_ngrams(np.array(hashes), values[:, 0], values[:, 1], np.array([0.1, 0.2, 0.3]))
+    return layer, ids, meaning
+
+
+def reference(row, meaning):
+    found = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
+    ratios, weights = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+    return (ratios * weights).sum(0) / np.sqrt((ratios**2).sum(0)) + [0.1, 0.2, 0.3]
+
+
+def test_equals_the_equation_with_each_ngram_counted_once(known):
+    layer, ids, meaning = known
+    expected = [reference(row, meaning) for row in ids]
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
+
+
+def test_padding_and_neighbours_change_nothing(known):
+    layer, ids, _ = known
+    alone = ops.convert_to_numpy(layer(ids[1:2, :4]))
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(ids))[1:2], alone, atol=1e-6)
+
+
+def test_a_text_without_known_ngrams_gives_the_bias(known):
+    layer, _, _ = known
+    got = ops.convert_to_numpy(layer(np.array([[77, 78, 79], [0, 0, 0]])))
+    np.testing.assert_allclose(got, [[0.1, 0.2, 0.3]] * 2, atol=1e-6)
+
+
+def test_before_anything_is_known_all_logits_are_zero():
+    np.testing.assert_array_equal(ops.convert_to_numpy(NGramLogits(2, 10)(np.array([[1, 2, 3]]))), [[0, 0]])
+
+
+def test_hashes_tell_ngrams_apart():
+    layer = NGramLogits(2, 10, max_n=3)
+    ids = np.random.default_rng(0).integers(1, 30_000, size=(50, 400))
+    hashes = ops.convert_to_numpy(layer.hash_ngrams(ids)).reshape(50, 3, 400)
+    assert (hashes[:, 0] >= 0).all() and (hashes[:, 1, -1] == -1).all() and (hashes[:, 2, -2:] == -1).all()
+    distinct = len(np.unique(hashes[hashes >= 0]))
+    expected = len(np.unique(ids)) + sum(
+        len(np.unique(np.lib.stride_tricks.sliding_window_view(ids, n, axis=1).reshape(-1, n), axis=0)) for n in (2, 3)
+    )
+    # 50,000 numbers drawn from 2**31 meet about once.
+    assert expected - 10 <= distinct <= expected
+
+
+def test_is_saved_with_what_it_knows(known, survives_saving):
+    layer, ids, _ = known
+    inputs = keras.Input((None,), dtype="int32")
+    survives_saving(keras.Model([inputs], layer(inputs)), [ids])
+
+
+def test_gradients_leave_it_alone():
+    assert not NGramLogits(2, 10).trainable_variables
+    layer = NGramLogits(2, 10)
+    layer.build((None, None))
+    assert not layer.trainable_variables
+    assert layer.count_params() == 10 * (1 + 2 * 2) + 2
+
+
+def test_passes_keras_own_layer_test(keras_layer_test):
+    keras_layer_test(
+        NGramLogits,
+        {"num_classes": 2, "num_ngrams": 10},
+        input_data=np.array([[1, 2, 0], [3, 4, 5]]),
+        expected_output_shape=(2, 2),
+        expected_num_trainable_weights=0,
+        expected_num_non_trainable_weights=4,
+        expected_num_losses=0,
+        run_training_check=False,
+    )
+
+
+@pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0)])
+def test_impossible_arguments_are_refused(arguments):
+    with pytest.raises(ValueError, match="below 1"):
+        NGramLogits(*arguments)

@@ -1,0 +1,84 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from layers import HeadAndTail, MeanAfterTraining, WordDropout
+
+
+@pytest.mark.parametrize("size", [2, 5, 6, 30])
+def test_head_and_tail_keep_both_ends(size):
+    lengths = [1, 4, 5, 6, 7, 12]
+    ids = np.zeros((6, 14), "int32")
+    for row, length in zip(ids, lengths):
+        row[:length] = np.arange(1, length + 1)
+    got = ops.convert_to_numpy(HeadAndTail(size)(ids))
+    assert got.shape == (6, min(14, size))
+    for row, length in zip(got, lengths):
+        everything = list(range(1, length + 1))
+        kept = everything if length <= size else everything[: size // 2] + everything[length - (size - size // 2) :]
+        assert row[row != 0].tolist() == kept
+        assert (row[: len(kept)] != 0).all()
+
+
+def test_head_and_tail_are_saved_with_dynamic_batch_and_time(survives_saving):
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model([ids], HeadAndTail(4)(ids))
+    assert model.output.shape == (None, None) and model.output.dtype == "int32"
+    survives_saving(model, [np.arange(1, 15).reshape(2, 7).astype("int32")])
+    assert model([np.ones((3, 2), "int32")]).shape == (3, 2)
+
+
+def test_word_dropout_hides_the_share_it_says_and_no_padding():
+    ids = np.full((50, 200), 7, "int32")
+    ids[:, 150:] = 0
+    layer = WordDropout(0.2, unknown=1, seed=3)
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(ids)), ids)
+    hidden = ops.convert_to_numpy(layer(ids, training=True))
+    assert set(np.unique(hidden[:, :150])) == {1, 7} and not hidden[:, 150:].any()
+    assert 0.17 < (hidden[:, :150] == 1).mean() < 0.23
+    np.testing.assert_array_equal(hidden, ops.convert_to_numpy(WordDropout(0.2, unknown=1, seed=3)(ids, training=True)))
+    assert (hidden != ops.convert_to_numpy(layer(ids, training=True))).any()  # drawn anew at each step
+
+
+def test_word_dropout_is_saved(survives_saving):
+    ids = keras.Input((None,), dtype="int32")
+    survives_saving(keras.Model([ids], WordDropout(0.5, unknown=1)(ids)), [np.array([[4, 5, 0]], "int32")])
+
+
+def test_mean_after_training():
+    layer = MeanAfterTraining()
+    a, b = np.array([[1.0, 3.0]], "float32"), np.array([[2.0, -3.0]], "float32")
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(a, b)), [[1.5, 0.0]])
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(a, b, training=True)), a)
+
+
+def test_mean_after_training_is_saved(survives_saving):
+    a, b = keras.Input((2,)), keras.Input((2,))
+    survives_saving(keras.Model([a, b], MeanAfterTraining()(a, b)), [np.ones((1, 2), "float32"), np.zeros((1, 2), "float32")])
+
+
+@pytest.mark.parametrize(
+    "layer_class, arguments, shape",
+    [(HeadAndTail, {"size": 3}, (2, 3)), (WordDropout, {"rate": 0.5, "unknown": 1, "seed": 2}, (2, 5))],
+)
+def test_passes_keras_own_layer_test(layer_class, arguments, shape):
+    from keras.src import testing
+
+    testing.TestCase().run_layer_test(
+        layer_class,
+        {**arguments, "dtype": "int32"},
+        input_data=np.arange(1, 11).reshape(2, 5).astype("int32"),
+        expected_output_shape=shape,
+        expected_num_trainable_weights=0,
+        expected_num_losses=0,
+        assert_built_after_instantiation=False,
+        run_mixed_precision_check=False,
+        run_training_check=False,
+    )
+
+
+@pytest.mark.parametrize("make", [lambda: HeadAndTail(1), lambda: WordDropout(1.0, 1), lambda: WordDropout(-0.1, 1)])
+def test_impossible_arguments_are_refused(make):
+    with pytest.raises(ValueError, match="size|rate"):
+        make()
