@@ -2,11 +2,12 @@
 
 from layers.attention import BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
+from layers.hoisted import HoistedGRU, HoistedLSTM
 from layers.multi_head_attention import CachedMultiHeadAttention
 from layers.ngrams import HashedNGrams
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
-from layers.recurrent import HoistedGRU, HoistedLSTM, JordanCell, PeepholeLSTMCell
+from layers.recurrent import JordanCell, PeepholeLSTMCell
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
 __all__ = [
