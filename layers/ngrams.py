@@ -25,8 +25,8 @@ class HashedNGrams(keras.layers.Layer):
         ids: int [batch, time], 0 for padding -> int32 [batch, time].
 
     Example:
-        >>> HashedNGrams(n=2, num_buckets=100)([[5, 6, 0]])  # one pair: (5 * 1009 + 6) mod 99 + 1
-        [[2, 0, 0]]
+        >>> HashedNGrams(n=2, num_buckets=100)(np.array([[5, 6, 0]]))  # one pair: (5 * 1009 + 6) mod 99 + 1
+        [[3, 0, 0]]
     """
 
     def __init__(self, n: int, num_buckets: int, **kwargs):
