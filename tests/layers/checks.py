@@ -61,6 +61,14 @@ def call(layer, *args, **kwargs):
     return numpy_of(jax.jit(function)([variable.value for variable in layer.variables], args, arrays))
 
 
+def trains(model, inputs, targets, loss="mse", compiled=True):
+    """Asserts that a step of training moves every weight; compiled (on TensorFlow by XLA) it is what users get, and slow."""
+    model.compile("adam", loss, run_eagerly=BACKEND == "tensorflow" and not compiled)
+    before = model.get_weights()
+    model.fit(inputs, targets, verbose=0)
+    assert all(np.abs(a - b).max() > 0 for a, b in zip(before, model.get_weights(), strict=True))
+
+
 def in_float64(test):
     """Runs the test with float64 being float64: on JAX it is float32, both of JAX and of keras.ops, unless told otherwise."""
 

@@ -17,6 +17,7 @@ from tests.layers.checks import (
     numpy_of,
     ops_without_xla,
     randomized,
+    trains,
 )
 
 
@@ -164,11 +165,8 @@ def test_trains_and_is_saved_in_an_encoder_decoder(make, survives_saving):
     assert weights.shape == (None, None, None)
     arrays = [np.array([[3, 4, 5, 0], [6, 0, 0, 0]], "int32"), np.array([[2, 7, 8], [2, 5, 3]], "int32")]
     survives_saving(model, arrays)
-    trained = keras.Model(model.inputs, model.outputs[0])
-    trained.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    before = decoder.get_weights()
-    trained.fit(arrays, arrays[1], verbose=0)
-    assert all(np.abs(a - b).max() > 0 for a, b in zip(before, decoder.get_weights(), strict=True))
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    trains(keras.Model(model.inputs, model.outputs[0]), arrays, arrays[1], loss, compiled=make is local)
 
 
 @some_cells("bahdanau_lstm", "bahdanau_jordan", "luong_feeding", "luong_peephole")
