@@ -13,6 +13,7 @@ demo: $(READY)
 
 test: $(READY)
 	@.venv/bin/python -m pytest
+	@KERAS_BACKEND=jax .venv/bin/python -m pytest tests/layers
 
 $(READY): requirements.txt
 	@case "$$(uname -sm)" in Linux\ *|Darwin\ arm64) ;; \

@@ -3,11 +3,12 @@
 from layers.attention import BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
 from layers.averaging import MeanAfterTraining
+from layers.hoisted import HoistedGRU, HoistedLSTM
 from layers.multi_head_attention import CachedMultiHeadAttention
 from layers.ngrams import HashedNGrams, NGramLogits
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
-from layers.recurrent import HoistedGRU, HoistedLSTM, JordanCell, PeepholeLSTMCell
+from layers.recurrent import JordanCell, PeepholeLSTMCell
 from layers.tokens import HeadAndTail, RandomSpan, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 

@@ -29,8 +29,8 @@ class MaskedMeanPooling(_MaskedPooling):
 
         y = sum_t m_t x_t / sum_t m_t
 
-    The sum is taken in float32, whatever the dtype policy: a long sequence in bfloat16 loses its last terms. A row without
-    a valid position gives zeros.
+    The sum is taken in float32 at least, whatever the dtype policy: a long sequence in bfloat16 loses its last terms. A row
+    without a valid position gives zeros.
 
     Shapes:
         inputs: float [batch, time, features]
@@ -45,9 +45,10 @@ class MaskedMeanPooling(_MaskedPooling):
     def call(self, inputs, mask=None):
         if mask is None:
             mask = ops.ones(ops.shape(inputs)[:2], dtype="bool")
-        weights = ops.expand_dims(ops.cast(mask, "float32"), -1)
-        total = ops.sum(ops.cast(inputs, "float32") * weights, axis=1)
-        count = ops.sum(weights, axis=1)
+        precise = keras.backend.result_type(inputs.dtype, "float32")
+        mask = ops.expand_dims(ops.cast(mask, "bool"), -1)
+        total = ops.sum(ops.where(mask, ops.cast(inputs, precise), 0.0), axis=1)  # whatever stands in the padding
+        count = ops.sum(ops.cast(mask, precise), axis=1)
         return ops.cast(total / ops.maximum(count, 1.0), self.compute_dtype)
 
 

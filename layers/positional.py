@@ -15,10 +15,11 @@ def _positions(inputs, start):
     return start + ops.arange(ops.shape(inputs)[1], dtype="int32")[None, :]
 
 
-def _angles(positions, wavelength, depth):
-    """position / wavelength^(2i / depth), float32 [..., ceil(depth / 2)]: in bfloat16 position 257 would be 256."""
-    frequencies = wavelength ** (-np.arange(0, depth, 2) / depth)
-    return ops.cast(positions, "float32")[..., None] * ops.convert_to_tensor(frequencies.astype("float32"))
+def _angles(inputs, start, wavelength):
+    """position / wavelength^(2i / depth), [..., ceil(depth / 2)]; in float32 at least: in bfloat16 257 would be 256."""
+    depth, precise = inputs.shape[-1], keras.backend.result_type(inputs.dtype, "float32")
+    frequencies = ops.convert_to_tensor(wavelength ** (-np.arange(0, depth, 2) / depth), precise)
+    return ops.cast(_positions(inputs, start), precise)[..., None] * frequencies
 
 
 @keras.saving.register_keras_serializable(package="unroll")
@@ -56,7 +57,7 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
 
     def call(self, inputs, start=0):
         depth = inputs.shape[-1]
-        angles = _angles(_positions(inputs, start), self.max_wavelength, depth)
+        angles = _angles(inputs, start, self.max_wavelength)
         pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
         encoding = ops.reshape(pairs, (*ops.shape(angles)[:2], 2 * angles.shape[-1]))
         return inputs + ops.cast(encoding[..., :depth], inputs.dtype)
@@ -179,9 +180,9 @@ class RotaryEmbedding(keras.layers.Layer):
             raise ValueError(f"head_dim is {inputs_shape[-1]}: it must be even, features turn in pairs")
 
     def call(self, inputs, start=0):
-        angles = _angles(_positions(inputs, start), self.max_wavelength, inputs.shape[-1])[:, :, None, :]
+        angles = _angles(inputs, start, self.max_wavelength)[:, :, None, :]
         cos, sin = ops.cos(angles), ops.sin(angles)
-        x = ops.cast(inputs, keras.backend.result_type(inputs.dtype, "float32"))
+        x = ops.cast(inputs, angles.dtype)
         even, odd = x[..., 0::2], x[..., 1::2]
         turned = ops.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
         return ops.cast(ops.reshape(turned, ops.shape(inputs)), self.compute_dtype)

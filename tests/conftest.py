@@ -12,6 +12,12 @@ CORPORA = ROOT.parent / "shared" / "data"  # real corpora lie here on machines t
 
 if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow":
     import_tensorflow()
+else:
+    # JAX compiles each operation and each loop: quickly rather than well, and what it has compiled before it need not again.
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
 @pytest.fixture(scope="session")

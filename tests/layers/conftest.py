@@ -1,21 +1,25 @@
 """What every layer's tests need, on whichever backend Keras runs."""
 
 import keras
-import numpy as np
 import pytest
-from keras import ops
 from keras.src import testing
+
+from tests.layers.checks import BACKEND, call, close
 
 
 @pytest.fixture
 def keras_layer_test():
-    """Keras's own test of a layer (build, shapes, config, serialization, training), in float32 and mixed_bfloat16."""
+    """Keras's own test of a layer (build, shapes, config, serialization, training), in float32 and mixed_bfloat16.
+
+    The arguments are a dict, or a function from the dtype to one.
+    """
 
     def run(layer_class, init_kwargs=None, **expectations):
         for dtype in ("float32", "mixed_bfloat16"):
+            arguments = init_kwargs(dtype) if callable(init_kwargs) else init_kwargs or {}
             testing.TestCase().run_layer_test(
                 layer_class,
-                init_kwargs={**(init_kwargs or {}), "dtype": dtype},
+                init_kwargs={**arguments, "dtype": dtype},
                 assert_built_after_instantiation=False,
                 run_mixed_precision_check=False,  # that one is mixed_float16
                 **expectations,
@@ -28,15 +32,14 @@ def keras_layer_test():
 def survives_saving(tmp_path):
     """Asserts that a functional model answers the same after `.keras`, and on TensorFlow also after a SavedModel.
 
-    The arrays in `inputs` are in the order of the model's inputs; outputs may be a structure.
+    The arrays in `inputs` are in the order of the model's inputs; outputs may be a structure. Returns the outputs.
     """
 
     def check(model, inputs):
-        expected = [ops.convert_to_numpy(x) for x in keras.tree.flatten(model(inputs))]
+        expected = call(model, inputs)
         model.save(tmp_path / "model.keras")
-        again = keras.saving.load_model(tmp_path / "model.keras")
-        assert_close(again(inputs), expected)
-        if keras.backend.backend() == "tensorflow":
+        close(call(keras.saving.load_model(tmp_path / "model.keras"), inputs), expected, rtol=1e-5)
+        if BACKEND == "tensorflow":
             import tensorflow as tf
 
             archive = keras.export.ExportArchive()
@@ -45,10 +48,7 @@ def survives_saving(tmp_path):
             archive.add_endpoint("serve", lambda *tensors: model(list(tensors)), input_signature=signature)
             archive.write_out(str(tmp_path / "saved"), verbose=False)
             loaded = tf.saved_model.load(str(tmp_path / "saved"))  # its variables live only as long as it does
-            assert_close(loaded.serve(*inputs), expected)
-
-    def assert_close(outputs, expected):
-        for got, want in zip(keras.tree.flatten(outputs), expected, strict=True):
-            np.testing.assert_allclose(ops.convert_to_numpy(got), want, rtol=1e-5, atol=1e-5)
+            close(loaded.serve(*inputs), expected, rtol=1e-5)
+        return expected
 
     return check

@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
+from tests.layers.checks import check_gradients, close, in_float64, numpy_of, randomized
 
 
 def mean_reference(x, mask):
@@ -44,21 +45,21 @@ def batch():
 @POOLINGS
 def test_equals_numpy(pooling, reference, batch):
     x, mask = batch
-    np.testing.assert_allclose(ops.convert_to_numpy(pooling()(x, mask=mask)), reference(x, mask), atol=1e-6)
-    np.testing.assert_allclose(ops.convert_to_numpy(pooling()(x)), reference(x, np.ones_like(mask)), atol=1e-6)
+    close(pooling()(x, mask=mask), reference(x, mask), atol=1e-6)
+    close(pooling()(x), reference(x, np.ones_like(mask)), atol=1e-6)
 
 
 @POOLINGS
 def test_padding_and_neighbours_change_nothing(pooling, reference, batch):
     x, mask = batch
-    alone = ops.convert_to_numpy(pooling()(x[2:3, :4], mask=mask[2:3, :4]))
-    np.testing.assert_allclose(ops.convert_to_numpy(pooling()(x, mask=mask))[2:3], alone, atol=1e-6)
+    alone = numpy_of(pooling()(x[2:3, :4], mask=mask[2:3, :4]))
+    close(numpy_of(pooling()(x, mask=mask))[2:3], alone, atol=1e-6)
 
 
 @POOLINGS
 def test_no_valid_position_gives_zeros(pooling, reference):
     x = np.ones((1, 3, 2), "float32")
-    np.testing.assert_array_equal(ops.convert_to_numpy(pooling()(x, mask=np.zeros((1, 3), bool))), np.zeros((1, 2)))
+    np.testing.assert_array_equal(numpy_of(pooling()(x, mask=np.zeros((1, 3), bool))), np.zeros((1, 2)))
 
 
 @POOLINGS
@@ -82,24 +83,19 @@ def test_saved_in_a_model(pooling, reference, batch, survives_saving):
 
 def test_mean_of_many_positions_survives_bfloat16():
     x = np.full((1, 4000, 1), 1.0, "float32")
-    pooled = ops.convert_to_numpy(ops.cast(MaskedMeanPooling(dtype="mixed_bfloat16")(x), "float32"))
+    pooled = numpy_of(ops.cast(MaskedMeanPooling(dtype="mixed_bfloat16")(x), "float32"))
     assert pooled[0, 0] == 1.0  # summed in bfloat16 it would stop at 256
 
 
 def test_last_finds_its_way_through_any_mask():
     x = np.arange(8, dtype="float32").reshape(2, 4, 1)
     mask = np.array([[False, True, True, False], [True, False, True, False]])
-    np.testing.assert_array_equal(ops.convert_to_numpy(MaskedLastPooling()(x, mask=mask)), [[2.0], [6.0]])
+    np.testing.assert_array_equal(numpy_of(MaskedLastPooling()(x, mask=mask)), [[2.0], [6.0]])
 
 
 @pytest.fixture
 def attention():
-    # Not the initial zeros for the bias: a term at zero cannot be seen missing.
-    layer = AttentionPooling(units=3)
-    layer.build((None, None, 4))
-    rng = np.random.default_rng(1)
-    layer.set_weights([rng.normal(size=w.shape) for w in layer.get_weights()])
-    return layer
+    return randomized(AttentionPooling(units=3), (None, None, 4), scale=1.0)
 
 
 def test_attention_equals_numpy(attention, batch):
@@ -107,42 +103,28 @@ def test_attention_equals_numpy(attention, batch):
     for given, valid in ((mask, mask), (None, np.ones_like(mask))):
         pooled, weights = attention(x, mask=given, return_weights=True)
         expected, expected_weights = attention_reference(x, valid, *attention.get_weights())
-        np.testing.assert_allclose(ops.convert_to_numpy(weights), expected_weights, atol=1e-6)
-        np.testing.assert_allclose(ops.convert_to_numpy(pooled), expected, atol=1e-5)
+        close(numpy_of(weights), expected_weights, atol=1e-6)
+        close(numpy_of(pooled), expected, atol=1e-5)
 
 
 def test_attention_padding_and_neighbours_change_nothing(attention, batch):
     x, mask = batch
-    alone = ops.convert_to_numpy(attention(x[2:3, :4], mask=mask[2:3, :4]))
+    alone = numpy_of(attention(x[2:3, :4], mask=mask[2:3, :4]))
     x[2, 4:] = 1e4
-    np.testing.assert_allclose(ops.convert_to_numpy(attention(x, mask=mask))[2:3], alone, atol=1e-6)
+    close(numpy_of(attention(x, mask=mask))[2:3], alone, atol=1e-6)
 
 
 def test_attention_of_no_valid_position_gives_zeros(attention):
     pooled, weights = attention(np.ones((1, 3, 4), "float32"), mask=np.zeros((1, 3), bool), return_weights=True)
-    assert not np.any(ops.convert_to_numpy(pooled)) and not np.any(ops.convert_to_numpy(weights))
+    assert not np.any(numpy_of(pooled)) and not np.any(numpy_of(weights))
 
 
-def test_attention_gradient_by_finite_differences(batch):
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("float64 is float32 there")
-    import tensorflow as tf
-
+@in_float64
+@pytest.mark.parametrize("pooling", [MaskedMeanPooling, MaskedMaxPooling, MaskedLastPooling, AttentionPooling])
+def test_gradient_equals_finite_differences(pooling, batch):
     x, mask = batch[0].astype("float64"), batch[1]
-    layer = AttentionPooling(units=3, dtype="float64")
-    layer(x, mask=mask)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(layer(x, mask=mask) ** 2)
-    got = tape.gradient(loss, [v.value for v in layer.trainable_variables])
-    weights = layer.get_weights()
-    for k, gradient in enumerate(got):
-        for index in np.ndindex(weights[k].shape):
-            losses = []
-            for step in (1e-5, -1e-5):
-                moved = [w.copy() for w in weights]
-                moved[k][index] += step
-                losses.append(np.sum(attention_reference(x, mask, *moved)[0] ** 2))
-            assert gradient.numpy()[index] == pytest.approx((losses[0] - losses[1]) / 2e-5, abs=1e-6)
+    layer = randomized(pooling(dtype="float64"), x.shape)
+    check_gradients(lambda x: ops.sum(ops.sin(layer(x, mask=mask))), layer.trainable_variables, [x])
 
 
 def test_attention_keras_own_layer_test(keras_layer_test):
@@ -169,7 +151,7 @@ def test_attention_saved_in_a_model(batch, survives_saving):
 
 def test_attention_of_one_position_is_that_position(attention):
     x = np.ones((2, 1, 4), "float32")
-    np.testing.assert_allclose(ops.convert_to_numpy(attention(x)), x[:, 0], atol=1e-6)
+    close(numpy_of(attention(x)), x[:, 0], atol=1e-6)
 
 
 def test_attention_refuses_no_units():

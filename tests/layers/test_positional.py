@@ -4,20 +4,17 @@ import pytest
 from keras import ops
 
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
+from tests.layers.checks import check_gradients, close, in_float64, normal, numpy_of
 
 LAYERS = pytest.mark.parametrize(
     ("make", "shape"),
     [
         (SinusoidalPositionalEncoding, (3, 7, 6)),
-        (lambda: LearnedPositionalEmbedding(max_length=32), (3, 7, 6)),
+        (lambda **kwargs: LearnedPositionalEmbedding(max_length=32, **kwargs), (3, 7, 6)),
         (RotaryEmbedding, (3, 7, 2, 6)),
     ],
     ids=["sinusoidal", "learned", "rotary"],
 )
-
-
-def normal(shape, seed=0):
-    return np.random.default_rng(seed).normal(size=shape).astype("float32")
 
 
 def sinusoid(position, feature, depth):
@@ -37,20 +34,20 @@ def rotated(x, position):
 
 @pytest.mark.parametrize("depth", [1, 5, 8])
 def test_sinusoidal_equals_the_formula(depth):
-    x = normal((2, 300, depth))
+    x = normal(2, 300, depth)
     expected = [[sinusoid(p, j, depth) for j in range(depth)] for p in range(300)]
-    got = ops.convert_to_numpy(SinusoidalPositionalEncoding()(x))
-    np.testing.assert_allclose(got, x + np.array(expected), atol=3e-5)
+    got = numpy_of(SinusoidalPositionalEncoding()(x))
+    close(got, x + np.array(expected), atol=3e-5)
 
 
 def test_rotary_equals_the_rotation_matrix():
-    x = normal((2, 9, 3, 6))
+    x = normal(2, 9, 3, 6)
     expected = [[[rotated(head, p) for head in step] for p, step in enumerate(row)] for row in x]
-    np.testing.assert_allclose(ops.convert_to_numpy(RotaryEmbedding()(x)), expected, atol=1e-5)
+    close(RotaryEmbedding()(x), np.array(expected), atol=1e-5)
 
 
 def test_rotary_keeps_norms_and_products_depend_on_distance_alone():
-    query, key = normal((1, 1, 1, 8), seed=1), normal((1, 1, 1, 8), seed=2)
+    query, key = normal(1, 1, 1, 8, seed=1), normal(1, 1, 1, 8, seed=2)
     rotary = RotaryEmbedding()
 
     def product(query_position, key_position):
@@ -63,31 +60,50 @@ def test_rotary_keeps_norms_and_products_depend_on_distance_alone():
 
 def test_learned_adds_its_rows():
     layer = LearnedPositionalEmbedding(max_length=10)
-    x = normal((2, 4, 3))
-    got = ops.convert_to_numpy(layer(x, start=np.array([0, 6], "int32")))
-    table = ops.convert_to_numpy(layer.embeddings)
-    np.testing.assert_allclose(got, x + np.stack([table[0:4], table[6:10]]), atol=1e-6)
+    x = normal(2, 4, 3)
+    got = numpy_of(layer(x, start=np.array([0, 6], "int32")))
+    table = numpy_of(layer.embeddings)
+    close(got, x + np.stack([table[0:4], table[6:10]]), atol=1e-6)
+
+
+@in_float64
+@LAYERS
+def test_gradient_equals_finite_differences(make, shape):
+    layer = make(dtype="float64")
+    layer.build(shape)
+    start = np.array([0, 3, 8], "int32")
+    x = normal(*shape, dtype="float64")
+    check_gradients(lambda x: ops.sum(ops.sin(layer(x, start=start))), layer.trainable_variables, [x])
+
+
+@in_float64
+def test_float64_is_as_precise_as_it_says():
+    x = normal(1, 300, 6, dtype="float64")
+    expected = [[sinusoid(p, j, 6) for j in range(6)] for p in range(300)]
+    close(SinusoidalPositionalEncoding(dtype="float64")(x), x + np.array(expected), atol=1e-12)
+    turned = RotaryEmbedding(dtype="float64")(x[:, :, None, :])
+    close(turned[0, :, 0], np.array([rotated(step, p) for p, step in enumerate(x[0])]), atol=1e-12)
 
 
 @LAYERS
 def test_one_step_at_a_time_from_unequal_positions(make, shape):
     layer = make()
-    whole = ops.convert_to_numpy(layer(normal(shape)))
+    whole = numpy_of(layer(normal(*shape)))
     rows = np.array([4, 0, 6])
-    steps = normal(shape)[np.arange(3), rows][:, None]
-    got = ops.convert_to_numpy(layer(steps, start=rows.astype("int32")))
-    np.testing.assert_allclose(got[:, 0], whole[np.arange(3), rows], atol=1e-5)
+    steps = normal(*shape)[np.arange(3), rows][:, None]
+    got = numpy_of(layer(steps, start=rows.astype("int32")))
+    close(got[:, 0], whole[np.arange(3), rows], atol=1e-5)
     # A scalar moves all rows, as an int and as a tensor.
     for start in (2, ops.convert_to_tensor(2, "int32")):
-        np.testing.assert_allclose(ops.convert_to_numpy(layer(normal(shape)[:, 2:], start=start)), whole[:, 2:], atol=1e-5)
+        close(layer(normal(*shape)[:, 2:], start=start), whole[:, 2:], atol=1e-5)
 
 
 @LAYERS
 def test_padding_and_neighbours_change_nothing(make, shape):
     layer = make()
-    whole = ops.convert_to_numpy(layer(normal(shape)))
-    alone = ops.convert_to_numpy(layer(normal(shape)[1:2, :4]))
-    np.testing.assert_allclose(whole[1:2, :4], alone, atol=1e-5)
+    whole = numpy_of(layer(normal(*shape)))
+    alone = numpy_of(layer(normal(*shape)[1:2, :4]))
+    close(whole[1:2, :4], alone, atol=1e-5)
 
 
 @LAYERS
@@ -95,7 +111,7 @@ def test_saved_in_a_model_of_any_length_and_start(make, shape, survives_saving):
     x = keras.Input((None, *shape[2:]))
     start = keras.Input((), dtype="int32")
     model = keras.Model([x, start], make()(x, start=start))
-    survives_saving(model, [normal(shape), np.array([0, 3, 8], "int32")])
+    survives_saving(model, [normal(*shape), np.array([0, 3, 8], "int32")])
 
 
 @pytest.mark.parametrize(
@@ -123,34 +139,34 @@ def test_bfloat16_tells_late_positions_apart():
     zeros = np.zeros((1, 2, 2), "float32")
     got = ops.cast(SinusoidalPositionalEncoding(dtype="mixed_bfloat16")(zeros, start=256), "float32")
     expected = [[np.sin(256), np.cos(256)], [np.sin(257), np.cos(257)]]
-    np.testing.assert_allclose(ops.convert_to_numpy(got)[0], expected, atol=0.01)
+    close(numpy_of(got)[0], np.array(expected), atol=0.01)
     x = np.array([[[[1.0, 0.0]]]], "float32")
     turned = ops.cast(RotaryEmbedding(dtype="mixed_bfloat16")(x, start=257), "float32")
-    np.testing.assert_allclose(ops.convert_to_numpy(turned)[0, 0, 0], [np.cos(257), np.sin(257)], atol=0.01)
+    close(numpy_of(turned)[0, 0, 0], np.array([np.cos(257), np.sin(257)]), atol=0.01)
 
 
 def test_learned_refuses_what_lies_past_its_maximum():
     layer = LearnedPositionalEmbedding(max_length=4)
     with pytest.raises(ValueError, match="position 4, but max_length is 4"):
-        layer(normal((1, 5, 2)))
+        layer(normal(1, 5, 2))
     with pytest.raises(ValueError, match="position 5, but max_length is 4"):
-        layer(normal((1, 3, 2)), start=3)
+        layer(normal(1, 3, 2), start=3)
     with pytest.raises(ValueError, match="start is -1"):
-        layer(normal((1, 3, 2)), start=-1)
+        layer(normal(1, 3, 2), start=-1)
     with pytest.raises(ValueError, match="position 4, but max_length is 4"):
         LearnedPositionalEmbedding(max_length=4)(keras.Input((5, 2)))
 
 
 def test_learned_past_its_maximum_at_run_time():
     layer = LearnedPositionalEmbedding(max_length=4)
-    x, start = normal((2, 1, 2)), np.array([1, 4], "int32")
+    x, start = normal(2, 1, 2), np.array([1, 4], "int32")
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
         with tf.device("CPU"), pytest.raises(tf.errors.InvalidArgumentError):
             layer(x, start=start)
     else:
-        got = ops.convert_to_numpy(layer(x, start=start))
+        got = numpy_of(layer(x, start=start))
         assert np.isfinite(got[0]).all() and np.isnan(got[1]).all()
 
 
@@ -162,8 +178,8 @@ def test_impossible_wavelength(layer):
 
 def test_impossible_shapes():
     with pytest.raises(ValueError, match="head_dim is 3"):
-        RotaryEmbedding()(normal((1, 2, 1, 3)))
+        RotaryEmbedding()(normal(1, 2, 1, 3))
     with pytest.raises(ValueError, match="heads, head_dim"):
-        RotaryEmbedding()(normal((1, 2, 4)))
+        RotaryEmbedding()(normal(1, 2, 4))
     with pytest.raises(ValueError, match="max_length is 0"):
         LearnedPositionalEmbedding(max_length=0)

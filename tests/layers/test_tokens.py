@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from layers import HeadAndTail, MeanAfterTraining, WordDropout
+from layers import HeadAndTail, MeanAfterTraining, RandomSpan, WordDropout
 
 
 @pytest.mark.parametrize("size", [2, 5, 6, 30])
@@ -46,6 +46,34 @@ def test_word_dropout_is_saved(survives_saving):
     survives_saving(keras.Model([ids], WordDropout(0.5, unknown=1)(ids)), [np.array([[4, 5, 0]], "int32")])
 
 
+def test_random_span_keeps_a_run_of_the_length_it_says():
+    lengths = np.tile([3, 40, 400], 300)
+    ids = np.where(np.arange(400) < lengths[:, None], np.arange(1, 401), 0).astype("int32")
+    layer = RandomSpan(0.5, shortest=4, seed=1)
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(ids)), ids)
+    seen = ops.convert_to_numpy(layer(ids, training=True))
+    kept = (seen != 0).sum(axis=1)
+    for row, length, count in zip(seen, lengths, kept):
+        run = row[row != 0]
+        np.testing.assert_array_equal(run, np.arange(run[0], run[0] + count))
+        assert min(length, 4) <= count <= length
+    assert (kept[lengths == 3] == 3).all()
+    for length in (40, 400):
+        counts, starts = kept[lengths == length], seen[lengths == length].max(axis=1) - kept[lengths == length]
+        cut = counts < length
+        assert 0.4 < cut.mean() < 0.6
+        assert abs(np.log(counts[cut]).mean() - np.log(4 * length) / 2) < 0.35  # the middle, on the scale of logarithms
+        places = starts[cut] / (length - counts[cut])
+        assert abs(places.mean() - 0.5) < 0.1 and places.min() < 0.05 and places.max() > 0.95
+    assert (seen != ops.convert_to_numpy(layer(ids, training=True))).any()
+    np.testing.assert_array_equal(seen, ops.convert_to_numpy(RandomSpan(0.5, shortest=4, seed=1)(ids, training=True)))
+
+
+def test_random_span_is_saved(survives_saving):
+    ids = keras.Input((None,), dtype="int32")
+    survives_saving(keras.Model([ids], RandomSpan(0.5, shortest=2)(ids)), [np.array([[4, 5, 0]], "int32")])
+
+
 def test_mean_after_training():
     layer = MeanAfterTraining()
     a, b = np.array([[1.0, 3.0]], "float32"), np.array([[2.0, -3.0]], "float32")
@@ -60,7 +88,11 @@ def test_mean_after_training_is_saved(survives_saving):
 
 @pytest.mark.parametrize(
     "layer_class, arguments, shape",
-    [(HeadAndTail, {"size": 3}, (2, 3)), (WordDropout, {"rate": 0.5, "unknown": 1, "seed": 2}, (2, 5))],
+    [
+        (HeadAndTail, {"size": 3}, (2, 3)),
+        (WordDropout, {"rate": 0.5, "unknown": 1, "seed": 2}, (2, 5)),
+        (RandomSpan, {"rate": 0.5, "shortest": 2, "seed": 2}, (2, 5)),
+    ],
 )
 def test_passes_keras_own_layer_test(layer_class, arguments, shape):
     from keras.src import testing
@@ -78,7 +110,7 @@ def test_passes_keras_own_layer_test(layer_class, arguments, shape):
     )
 
 
-@pytest.mark.parametrize("make", [lambda: HeadAndTail(1), lambda: WordDropout(1.0, 1), lambda: WordDropout(-0.1, 1)])
+@pytest.mark.parametrize("make", [lambda: HeadAndTail(1), lambda: WordDropout(1.0, 1), lambda: WordDropout(-0.1, 1), lambda: RandomSpan(1.5, 2), lambda: RandomSpan(1, 0)])
 def test_impossible_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="size|rate"):
+    with pytest.raises(ValueError, match="size|rate|shortest"):
         make()

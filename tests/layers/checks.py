@@ -1,0 +1,133 @@
+"""What the layers' tests check with, on TensorFlow and on JAX."""
+
+import contextlib
+import functools
+from unittest import mock
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from keras.src.backend.common import dtypes
+
+BACKEND = keras.backend.backend()
+needs_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel and its graph are TensorFlow's")
+
+
+def numpy_of(outputs):
+    return keras.tree.map_structure(ops.convert_to_numpy, outputs)
+
+
+def float32_of(outputs):
+    return keras.tree.map_structure(lambda x: ops.convert_to_numpy(ops.cast(x, "float32")), outputs)
+
+
+def close(got, expected, atol=1e-5, rtol=1e-7):
+    """Two arrays, or two structures of them; a list is as good as a tuple."""
+    for a, b in zip(keras.tree.flatten(numpy_of(got)), keras.tree.flatten(numpy_of(expected)), strict=True):
+        np.testing.assert_allclose(a, b, atol=atol, rtol=rtol)
+
+
+def normal(*shape, seed=0, dtype="float32"):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def randomized(layer, *shapes, seed=1, scale=0.5):
+    """The layer, built, with weights that no equation can confuse: a bias left at zero cannot be seen missing."""
+    layer.build(*shapes)
+    rng = np.random.default_rng(seed)
+    for variable in layer.trainable_variables:
+        variable.assign(rng.normal(scale=scale, size=variable.shape) + (variable.name == "gamma"))
+    return layer
+
+
+def call(layer, *args, **kwargs):
+    """layer(*args, **kwargs) in numpy; the layer is built, keyword arguments that are no arrays are bool or None.
+
+    On JAX the call is compiled as a whole: one operation at a time takes ten times longer, as each is compiled for itself.
+    There seeds stay as they are.
+    """
+    if BACKEND != "jax":
+        return numpy_of(layer(*args, **kwargs))
+    import jax
+
+    options = {name: value for name, value in kwargs.items() if value is None or isinstance(value, bool)}
+    arrays = {name: value for name, value in kwargs.items() if name not in options}
+
+    def function(values, args, arrays):
+        with keras.StatelessScope(state_mapping=list(zip(layer.variables, values, strict=True))):
+            return layer(*args, **arrays, **options)
+
+    return numpy_of(jax.jit(function)([variable.value for variable in layer.variables], args, arrays))
+
+
+def trains(model, inputs, targets, loss="mse", compiled=True):
+    """Asserts that a step of training moves every weight; compiled (on TensorFlow by XLA) it is what users get, and slow."""
+    model.compile("adam", loss, run_eagerly=BACKEND == "tensorflow" and not compiled)
+    before = model.get_weights()
+    model.fit(inputs, targets, verbose=0)
+    assert all(np.abs(a - b).max() > 0 for a, b in zip(before, model.get_weights(), strict=True))
+
+
+def in_float64(test):
+    """Runs the test with float64 being float64: on JAX it is float32, both of JAX and of keras.ops, unless told otherwise."""
+
+    @functools.wraps(test)
+    def run(*args, **kwargs):
+        with contextlib.ExitStack() as stack:
+            if BACKEND == "jax":
+                import jax
+
+                stack.enter_context(jax.enable_x64(True))
+                stack.enter_context(mock.patch.dict(dtypes.BIT64_TO_BIT32_DTYPE, float64="float64"))
+            test(*args, **kwargs)
+
+    return run
+
+
+def value_and_gradients(loss, variables):
+    """The function of (arrays and values of the variables, one list) to loss(*arrays) and its gradients by all of these."""
+
+    def at(points):
+        arrays, values = points[: len(points) - len(variables)], points[len(points) - len(variables) :]
+        with keras.StatelessScope(state_mapping=list(zip(variables, values, strict=True))):
+            return loss(*arrays)
+
+    if BACKEND == "jax":
+        import jax
+
+        function = jax.jit(jax.value_and_grad(at))
+    else:
+        import tensorflow as tf
+
+        @tf.function
+        def function(points):
+            with tf.GradientTape() as tape:
+                tape.watch(points)
+                total = at(points)
+            return total, tape.gradient(total, points)
+
+    return lambda points: numpy_of(function([ops.convert_to_tensor(p) for p in points]))
+
+
+def check_gradients(loss, variables, arrays):
+    """Each gradient in a random direction against the central difference, in float64: for tests that run in_float64."""
+    points = [*arrays, *numpy_of([variable.value for variable in variables])]
+    assert {point.dtype.name for point in points} == {"float64"}
+    function = value_and_gradients(loss, variables)
+    _, gradients = function(points)
+    rng = np.random.default_rng(2)
+    for k, gradient in enumerate(gradients):
+        direction = rng.normal(size=points[k].shape)
+        ends = [function([*points[:k], points[k] + step * direction, *points[k + 1 :]])[0] for step in (1e-5, -1e-5)]
+        difference = (ends[0] - ends[1]) / 2e-5
+        assert abs(difference) > 1e-8, "it would test nothing"
+        np.testing.assert_allclose(np.sum(gradient * direction), difference, rtol=1e-6, atol=1e-8)
+
+
+def ops_without_xla(function):
+    """The names of all ops of a tf.function with an input signature; asserts that none needs XLA, which TF Serving disables."""
+    graph = function.get_concrete_function().graph.as_graph_def()
+    names = {node.op for part in (graph.node, *(f.node_def for f in graph.library.function)) for node in part}
+    assert not [name for name in names if name.startswith("Xla")]
+    return names
