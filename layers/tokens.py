@@ -36,7 +36,9 @@ class HeadAndTail(keras.layers.Layer):
 
     def call(self, ids):
         lengths = ops.sum(ops.cast(ids != 0, "int32"), axis=1, keepdims=True)
-        position = ops.expand_dims(ops.arange(ops.minimum(ops.shape(ids)[1], self.size), dtype="int32"), 0)
+        time = ops.shape(ids)[1]  # a number, or a tensor in a TensorFlow graph
+        kept = min(time, self.size) if isinstance(time, int) else ops.minimum(time, self.size)
+        position = ops.expand_dims(ops.arange(kept, dtype="int32"), 0)
         jump = ops.where(position < self.size // 2, 0, ops.maximum(lengths - self.size, 0))
         return ops.take_along_axis(ops.cast(ids, "int32"), position + jump, axis=1)
 
