@@ -53,7 +53,7 @@ class _HoistedLoop(keras.layers.RNN):
                 recurrent = ops.matmul(states[0], kernel)
                 new_states, saved = self.forward(x, recurrent if bias is None else recurrent + bias, states)
                 new_states = _select(valid, new_states, states)
-                return [*new_states, *saved], new_states
+                return [*new_states, saved], new_states
 
             def rnn(step, inputs, states):
                 # Unless told a length, it asks its inputs for one, and a list has none; the loop ends with the inputs anyway.
@@ -62,24 +62,25 @@ class _HoistedLoop(keras.layers.RNN):
 
             n = len(initial)
             outputs, last = rnn(step, [given["projected"], *masks], initial)
-            saved = outputs[n:]
+            saved = outputs[n]
 
             def gradient(*upstream):
                 d_outputs, *d_last = keras.tree.flatten(upstream)
+                kernel_transposed = ops.transpose(kernel)
                 # The states before each step.
                 before = [ops.concatenate([ops.expand_dims(s, 0), q[:-1]], 0) for s, q in zip(initial, outputs[:n])]
 
                 def step_back(inputs, d_states):
                     d_output, *rest = inputs
-                    valid, previous, kept = rest[: len(masks)], rest[len(masks) :][:n], rest[len(masks) + n :]
+                    valid, previous, kept = rest[: len(masks)], rest[len(masks) : -1], rest[-1]
                     d_states = [d_states[0] + d_output, *d_states[1:]]
                     d_x, d_previous = self.backward(kept, previous, d_states)
-                    d_product = ops.matmul(self.to_product(d_x, kept), ops.transpose(kernel))
+                    d_product = ops.matmul(self.to_product(d_x, kept), kernel_transposed)
                     d_previous = [d_product if d_previous[0] is None else d_product + d_previous[0], *d_previous[1:]]
                     d_x = _select(valid, [d_x], [ops.zeros_like(d_x)])[0]
                     return d_x, _select(valid, d_previous, d_states)
 
-                backwards = [ops.flip(t, 0) for t in (d_outputs, *masks, *before, *saved)]
+                backwards = [ops.flip(t, 0) for t in (d_outputs, *masks, *before, saved)]
                 d_x, d_initial = rnn(step_back, backwards, d_last)
                 d_x = ops.flip(d_x, 0)
                 d_product = ops.reshape(self.to_product(d_x, saved), (-1, kernel.shape[1]))
@@ -136,15 +137,16 @@ class HoistedLSTM(keras.layers.LSTM, _HoistedLoop):
 
     def forward(self, x, recurrent, states):
         _, c = states
-        z_i, z_f, z_c, z_o = ops.split(x + recurrent, 4, axis=-1)
-        i, f, g, o = ops.sigmoid(z_i), ops.sigmoid(z_f), ops.tanh(z_c), ops.sigmoid(z_o)
-        c = f * c + i * g
-        tanh_c = ops.tanh(c)
-        return [o * tanh_c, c], [i, f, g, o, tanh_c]
+        z = x + recurrent
+        z_i, z_f, z_c, z_o = ops.split(z, 4, axis=-1)
+        c = ops.sigmoid(z_f) * c + ops.sigmoid(z_i) * ops.tanh(z_c)
+        return [ops.sigmoid(z_o) * ops.tanh(c), c], z
 
-    def backward(self, saved, previous, d_states):
-        i, f, g, o, tanh_c = saved
+    def backward(self, z, previous, d_states):
         d_h, d_c = d_states
+        z_i, z_f, z_c, z_o = ops.split(z, 4, axis=-1)
+        i, f, g, o = ops.sigmoid(z_i), ops.sigmoid(z_f), ops.tanh(z_c), ops.sigmoid(z_o)
+        tanh_c = ops.tanh(f * previous[1] + i * g)
         d_c = d_c + d_h * o * (1 - tanh_c * tanh_c)
         d_i = d_c * g * i * (1 - i)
         d_f = d_c * previous[1] * f * (1 - f)
@@ -200,10 +202,10 @@ class HoistedGRU(keras.layers.GRU, _HoistedLoop):
         h_z, h_r, h_g = ops.split(recurrent, 3, axis=-1)
         z, r = ops.sigmoid(x_z + h_z), ops.sigmoid(x_r + h_r)
         g = ops.tanh(x_g + r * h_g)
-        return [z * h + (1 - z) * g], [z, r, g, h_g]
+        return [z * h + (1 - z) * g], ops.concatenate([z, r, g, h_g], -1)
 
     def backward(self, saved, previous, d_states):
-        z, r, g, h_g = saved
+        z, r, g, h_g = ops.split(saved, 4, axis=-1)
         d_h = d_states[0]
         d_z = d_h * (previous[0] - g) * z * (1 - z)
         d_g = d_h * (1 - z) * (1 - g * g)
@@ -212,4 +214,5 @@ class HoistedGRU(keras.layers.GRU, _HoistedLoop):
 
     def to_product(self, d_x, saved):
         d_z, d_r, d_g = ops.split(d_x, 3, axis=-1)
-        return ops.concatenate([d_z, d_r, d_g * saved[1]], -1)
+        r = ops.split(saved, 4, axis=-1)[1]
+        return ops.concatenate([d_z, d_r, d_g * r], -1)
