@@ -30,7 +30,7 @@ def summary(result: dict) -> str:
 
 
 def write(folder: Path, result: dict, mistakes: list[dict], labels: np.ndarray, probabilities: np.ndarray) -> None:
-    """Writes `folder`/report.md, curves.png and calibration.png.
+    """Writes `folder`/report.md, curves.png, calibration.png and lengths.png.
 
     Args:
         result: as run.py makes it.
@@ -39,6 +39,7 @@ def write(folder: Path, result: dict, mistakes: list[dict], labels: np.ndarray, 
     """
     _save(_curves(result), folder / "curves.png")
     _save(_calibration(reliability(labels, probabilities)), folder / "calibration.png")
+    _save(_lengths(result["scores"]["validation"]), folder / "lengths.png")
     write_text(folder / "report.md", "\n".join(_lines(result, mistakes)) + "\n")
 
 
@@ -102,6 +103,7 @@ def _error_lines(valid: dict, classes: list[str], mistakes: list[dict]) -> list[
     lines += ["", "| words in the review | reviews | accuracy |", "|---|---:|---:|"]
     for part in valid["accuracy_by_length"]:
         lines.append(f"| {part['words']} | {part['rows']:,} | {_percent(part['accuracy'])} |")
+    lines += ["", "![Accuracy by the number of words](lengths.png)"]
     if mistakes:
         lines += ["", "The mistakes that it was surest of:", ""]
     for mistake in mistakes:
@@ -201,6 +203,20 @@ def _calibration(bins: list[dict]) -> Figure:
     axes.set(xlabel="probability of the answer", ylabel="part of these answers that is right")
     axes.set(xlim=(max(0, low), 1.03), ylim=(max(0, low), 1.03))
     axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _lengths(scores: dict) -> Figure:
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    axes = figure.subplots()
+    parts = scores["accuracy_by_length"]
+    bars = axes.bar([part["words"] for part in parts], [part["accuracy"] for part in parts], color=_BLUE, width=0.6)
+    axes.bar_label(bars, [f"{part['rows']:,} reviews" for part in parts], color=_GREY, fontsize=8, padding=2)
+    axes.axhline(scores["accuracy"], color=_ORANGE, linestyle=":", label="all")
+    lowest = min(part["accuracy"] for part in parts)
+    axes.set(xlabel="words in the review", ylabel="accuracy", ylim=(max(0, lowest - 0.1), 1.02))
+    axes.legend(frameon=False, loc="upper right")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

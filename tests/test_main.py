@@ -162,7 +162,7 @@ def test_what_a_run_leaves(trained, place):
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
         "config.json", "lock", "tokenizer/tokenizer.json", "checkpoints/last.npz", "checkpoints/best.npz", "metrics.csv",
-        "curves.png", "calibration.png", "report.md", "result.json",
+        "curves.png", "calibration.png", "lengths.png", "report.md", "result.json",
     }  # fmt: skip
     config = json.loads((folder / "config.json").read_text())
     assert config["config"]["epochs"] == 4 and config["config"]["seed"] == 1
