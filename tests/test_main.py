@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 import main as front_door
+from pipelines import explaining
 from pipelines.data import sample_reviews
 
 ROOT = Path(__file__).resolve().parent.parent
-QUICK = "--epochs 4 --batch-size 16 --ngram-buckets 2000 --vocabulary-size 300"
+QUICK = "--model bag --epochs 4 --batch-size 16 --ngram-buckets 2000 --vocabulary-size 300"
 
 
 def lines_of(text):
@@ -200,7 +201,7 @@ def test_a_lost_export_is_made_again(trained, place, here):
 def test_another_config_in_the_same_run_is_refused(trained, place, here):
     (folder,) = (place / "runs" / "sentiment").iterdir()
     process = here(
-        place, "train", "sentiment", "--data", place / "reviews.csv", "--run", folder.name, *where(place), "--epochs", "9"
+        place, "train", "sentiment", "--data", place / "reviews.csv", "--run", folder.name, *where(place), *QUICK.split()[:2], "--epochs", "9"
     )
     assert_one_line(process, "was begun with --", "give another --run")
 
@@ -222,7 +223,7 @@ def test_three_classes_with_weights(tmp_path, here):
     texts = sample_reviews.generate(240)[0]
     rows = [f'"{text}",{("1", "3", "5", "5")[i % 4]}' for i, text in enumerate(texts)]
     (tmp_path / "stars.csv").write_text("text,stars\n" + "\n".join(rows) + "\n")
-    flags = "--data stars.csv --class-weights --epochs 1 --tokens subword --vocabulary-size 200 --name stars --json"
+    flags = "--data stars.csv --model bag --class-weights --epochs 1 --tokens subword --vocabulary-size 200 --name stars --json"
     process = here(tmp_path, "train", "sentiment", *flags.split(), *where(tmp_path))
     assert process.returncode == 0, process.stderr
     assert json.loads(process.stdout)["classes"] == ["1", "3", "5"]
@@ -263,6 +264,33 @@ def test_predict_texts_as_json(trained, place, here):
     assert answer["model"] == "sentiment/1"
     assert prediction["text"] == "Caf\u00e9, dull & slow"
     assert prediction["probabilities"][prediction["label"]] == prediction["score"]
+
+
+def test_predict_explains(trained, place, here):
+    command = ["predict", "sentiment", "--saved-models", place / "saved", "--explain", "The plot was brilliant and charming.", ""]
+    process = here(place, *command)
+    lines = lines_of(process.stdout)
+    assert process.returncode == 0 and lines[0].startswith("positive")
+    assert lines[1].split()[0] == "for" and ("brilliant +" in lines[1] or "charming +" in lines[1])
+    assert lines[2].split()[0] == "against" and lines[-1].split() == ["against", "nothing"]
+    answer = json.loads(here(place, *command, "--json").stdout)
+    weights = answer["predictions"][0]["weights"]
+    assert [piece for piece, _ in weights] == "the plot was brilliant and charming .".split()
+    assert answer["predictions"][1]["weights"] == []
+    plain = json.loads(here(place, *command[:4], *command[5:], "--json").stdout)["predictions"]
+    assert [{k: v for k, v in each.items() if k != "weights"} for each in answer["predictions"]] == plain
+
+
+def test_explain_is_for_texts_in_quotes(place, here):
+    assert_one_line(here(place, "predict", "sentiment", "--explain", "--input", "x.csv"), "--explain", "leave out --input")
+
+
+def test_words_are_marked_on_a_terminal():
+    result = {"weights": [["dull", -3.0], ["but", 0.1], ["gripping", 4.0]]}
+    shown = explaining.marked(result, color=True)
+    assert "\033[1m\033[31mdull\033[0m but \033[1m\033[32mgripping\033[0m" in shown
+    assert "for      gripping +4.00, but +0.10" in shown and "against  dull -3.00" in shown
+    assert "\033" not in explaining.marked(result, color=False)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
