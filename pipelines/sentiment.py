@@ -20,7 +20,6 @@ from pipelines.errors import UserError
 from pipelines.text import window
 
 UNIT = "reviews"
-_GENERATED_SEED = 3  # not the one of the embedded sample, nor of a fresh one to evaluate on
 _SHORTEST_SPAN = 8  # tokens: a short sentence
 
 
@@ -53,9 +52,6 @@ def load(config: SentimentConfig) -> Splits:
     if missing or not len(labelled["valid"]):
         lost = f"class {missing[0]!r} in training" if missing else "review in validation"
         raise UserError(f"{source}: the split left no {lost}: add rows, or give a validation set with --valid")
-    if config.generated and classes == ("negative", "positive"):
-        labelled["train"] = with_generated(labelled["train"], config.generated, classes)
-        notes["generated and added to training"] = config.generated
     return Splits(**labelled, classes=classes, notes=notes)
 
 
@@ -65,13 +61,6 @@ def labelled_reviews(part: reviews.Reviews, classes: tuple[str, ...], notes: dic
     if (ids < 0).any():
         notes[f"left out of {name}, unknown label"] = int((ids < 0).sum())
     return Labelled(part.texts[ids >= 0], ids[ids >= 0])
-
-
-def with_generated(train: Labelled, count: int, classes: tuple[str, ...]) -> Labelled:
-    """The training reviews and, behind them, `count` generated ones with negation and contrast."""
-    texts, names, *_ = sample_reviews.generate(count, seed=_GENERATED_SEED)
-    ids = labels.class_ids(names, classes)
-    return Labelled(np.concatenate([train.texts, texts]), np.concatenate([train.labels, ids]))
 
 
 def tokenizer(config: SentimentConfig, train: Labelled) -> text.Tokenizer:

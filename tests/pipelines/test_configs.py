@@ -47,7 +47,7 @@ def test_unknown_keys_are_refused():
     [
         {"epochs": 0}, {"learning_rate": 0.0}, {"dropout": 1.0}, {"valid_fraction": 0.0}, {"ngram_buckets": 1},
         {"max_tokens": 3}, {"batch_size": 0}, {"seed": -1}, {"patience": 0}, {"vocabulary_size": 4}, {"max_bytes": 10},
-        {"span_rate": 1.5}, {"encoder_tokens": 2}, {"ngrams": -1}, {"generated": -1}, {"model": "transformer", "heads": 5}, {"layers": 0},
+        {"span_rate": 1.5}, {"encoder_tokens": 2}, {"ngrams": -1}, {"model": "transformer", "heads": 5}, {"layers": 0},
         {"word_dropout": 1.0}, {"clip_norm": 0.0}, {"model": "lstm", "hidden_size": 0}, {"checkpoint_every": 0}, {"embedding_size": 0},
     ],
 )  # fmt: skip

@@ -130,23 +130,6 @@ def test_load_with_an_own_validation_set(tmp_path):
     }
 
 
-def test_generated_reviews_are_added_to_training_alone(tmp_path):
-    rows = [(f"review {i}", "pos" if i % 2 else "neg", f"film {i % 20}") for i in range(200)]
-    plain, added = (load(tmp_path, rows, generated=count) for count in (0, 50))
-    assert added.train.texts[: len(plain.train)].tolist() == plain.train.texts.tolist()
-    assert added.valid.texts.tolist() == plain.valid.texts.tolist()
-    assert len(added.train) == len(plain.train) + 50
-    assert added.notes["generated and added to training"] == 50
-    known = dict(zip(*sample_reviews.generate(50, seed=3)[:2], strict=True))
-    for review, label in zip(added.train.texts[-50:], added.train.labels[-50:], strict=True):
-        assert CLASSES[label] == known[review]
-
-
-def test_generated_reviews_go_with_two_known_classes_alone(tmp_path):
-    rows = [(f"review {i}", ("good", "fair", "poor")[i % 3], f"film {i % 20}") for i in range(200)]
-    assert "generated and added to training" not in load(tmp_path, rows, generated=50).notes
-
-
 def test_load_says_when_the_split_leaves_nothing(tmp_path):
     with pytest.raises(UserError, match="left no class .* --valid"):
         load(tmp_path, [("one", "pos", "a"), ("two", "neg", "b")])
