@@ -1,9 +1,10 @@
 """The figures of the sentiment pipeline: time, memory and accuracy of the commands, as a user runs them.
 
-    python benchmarks/sentiment.py --data PATH/TO/imdb/train.csv.xz [--models bag lstm] [--seeds 1 2 3]
+    python benchmarks/sentiment.py --data PATH/TO/imdb/train.csv.xz [--models best bag ...] [--seeds 1 2 3] [--folder PATH]
 
-Trains in an empty folder and prints a table in Markdown; wants an otherwise idle machine. Accuracy is on the tenth of the
-films that the run itself holds out; the test set is not touched.
+Prints tables in Markdown; wants an otherwise idle machine, for about four hours with all models and seeds. Each finished run is
+kept in --folder, so the same command goes on where it was stopped. Accuracy is on the tenth of the films that the run itself holds
+out; the test set is not touched.
 """
 
 import argparse
@@ -17,69 +18,106 @@ import time
 from pathlib import Path
 
 MAIN = [sys.executable, str(Path(__file__).resolve().parent.parent / "main.py")]
+MODELS = ["best", "bag", "cnn", "gru", "lstm", "transformer", "simple", "peephole"]
 
 LATENCY = """
 import statistics, sys, time
 import tensorflow as tf, tensorflow_text
+words = ("the story is told well and the cast does what it can with a script that has not been read by anybody else " * 20).split()[:200]
 signature = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
-words = ("this was not at all a bad film and the cast is good but it is far too long " * 20).split()[:200]
 text = tf.constant([" ".join(words)])
 seconds = []
 for i in range(600):
     started = time.perf_counter()
     signature(text=text)["score"].numpy()
     seconds.append(time.perf_counter() - started)
-print(1000 * statistics.median(seconds[100:]))
+batch = tf.constant([" ".join(words)] * 64)
+rates = []
+for i in range(12):
+    started = time.perf_counter()
+    signature(text=batch)["score"].numpy()
+    rates.append(64 / (time.perf_counter() - started))
+print(1000 * statistics.median(seconds[100:]), statistics.median(rates[2:]))
 """
 
 
 def measured(*command) -> tuple[str, float, float]:
-    """Runs `command` and returns its stdout, its seconds and its peak memory in GiB."""
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        started = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=errors)
+    """(stdout, seconds, peak memory in GiB of it or of its largest child)."""
+    started = time.monotonic()
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    with open(os.devnull, "w") as devnull, tempfile.TemporaryFile() as output:
+        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=devnull, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - started
+        if status:
+            sys.exit(f"{' '.join(map(str, command))} ended with status {status}")
         output.seek(0)
-        errors.seek(0)
-        if os.waitstatus_to_exitcode(status):
-            sys.exit(f"{' '.join(map(str, command))}\n{errors.read()}")
-        unit = 2**30 if sys.platform == "darwin" else 2**20  # ru_maxrss counts bytes there and KiB elsewhere
-        return output.read(), seconds, usage.ru_maxrss / unit
+        text = output.read().decode()
+    per_gib = 2**30 if sys.platform == "darwin" else 2**20
+    return text, time.monotonic() - started, usage.ru_maxrss / per_gib
+
+
+def kept(path: Path, measure) -> dict:
+    """What `measure()` gives, measured once."""
+    if not path.exists():
+        path.write_text(json.dumps(measure()))
+    return json.loads(path.read_text())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, help="the IMDB training reviews as CSV")
-    parser.add_argument("--models", nargs="+", default=["bag", "lstm"])
-    parser.add_argument("--seeds", nargs="+", default=["1"])
+    parser.add_argument("--models", nargs="+", default=MODELS)
+    parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
+    parser.add_argument("--folder", type=Path, help="what is measured is kept there (default: a new one)")
     arguments = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="unroll-benchmark-"))
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="unroll-benchmark-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"runs and exports: {folder}", file=sys.stderr)
     where = ["--runs", folder / "runs", "--saved-models", folder / "saved"]
 
-    print("| what | figure |\n|---|---|")
-    helps = [measured(*MAIN, "train", "sentiment", "--help")[1] for _ in range(5)]
-    print(f"| `train sentiment --help`, median of 5 | {statistics.median(helps):.2f} s |", flush=True)
-    output, seconds, memory = measured(*MAIN, "train", "sentiment", "--json", *where)
-    print(f"| `train sentiment` (embedded sample, quick) | {seconds:.0f} s, {memory:.1f} GiB |", flush=True)
-    for model in arguments.models:
-        for seed in arguments.seeds:
-            flags = ["--data", arguments.data, "--model", model, "--seed", seed, "--name", f"{model}-{seed}", "--json"]
-            output, seconds, memory = measured(*MAIN, "train", "sentiment", *flags, *where)
-            scores = json.loads(output)["scores"]["validation"]
-            print(
-                f"| `train sentiment --data train.csv.xz --model {model} --seed {seed}` | accuracy {scores['accuracy']:.4f} on "
-                f"{scores['rows']:,} reviews, log loss {scores['log_loss']:.3f}, {seconds:.0f} s, {memory:.1f} GiB |",
-                flush=True,
-            )
-        name = f"{model}-{arguments.seeds[0]}"
-        target = folder / f"{name}.csv"
-        predict = ["--input", arguments.data, "--output", target, "--name", name, "--saved-models", folder / "saved"]
-        _, seconds, memory = measured(*MAIN, "predict", "sentiment", *predict)
-        print(f"| `predict sentiment --input train.csv.xz`, {model}, 25,000 reviews | {seconds:.0f} s, {memory:.1f} GiB |")
+    def demo() -> dict:
+        helps = [measured(*MAIN, "train", "sentiment", "--help")[1] for _ in range(5)]
+        _, seconds, memory = measured(*MAIN, "train", "sentiment", "--json", *where)
+        return {"help": statistics.median(helps), "seconds": seconds, "memory": memory}
+
+    def train(model: str, seed: str) -> dict:
+        flags = ["--data", arguments.data, "--model", model, "--seed", seed, "--name", f"{model}-{seed}", "--json"]
+        output, seconds, memory = measured(*MAIN, "train", "sentiment", *flags, *where)
+        result = json.loads(output)
+        scores = result["scores"]["validation"]
+        return {
+            "accuracy": scores["accuracy"], "log_loss": scores["log_loss"], "parameters": result["parameters"],
+            "seconds": seconds, "memory": memory,
+        }  # fmt: skip
+
+    def answer(model: str, seed: str) -> dict:
+        name = f"{model}-{seed}"
+        predict = ["--input", arguments.data, "--output", folder / f"{name}.csv", "--name", name, *where[2:]]
+        (folder / f"{name}.csv").unlink(missing_ok=True)
+        _, seconds, _ = measured(*MAIN, "predict", "sentiment", *predict)
         output, _, _ = measured(sys.executable, "-c", LATENCY, folder / "saved" / name / "1")
-        print(f"| one review of 200 words, {model}, loaded export, median of 500 | {float(output):.2f} ms |", flush=True)
-    print(f"\nruns and exports: {folder}")
+        milliseconds, per_second = map(float, output.split())
+        return {"file_seconds": seconds, "milliseconds": milliseconds, "per_second": per_second}
+
+    first = kept(folder / "demo.json", demo)
+    print("| what | measured |\n|---|---|")
+    print(f"| `train sentiment --help`, median of 5 | {first['help']:.2f} s |")
+    print(f"| `train sentiment` (embedded sample, quick) | {first['seconds']:.0f} s, {first['memory']:.1f} GiB |")
+
+    print("\n| model | accuracy, mean of the seeds | seeds | log loss | train, measure, export | memory | parameters | ", end="")
+    print("25,000 reviews from a file | one review of 200 words | in batches |\n|---|" + "---:|" * 9, flush=True)
+    for model in arguments.models:
+        seeds = arguments.seeds
+        results = [kept(folder / f"{model}-{seed}.json", lambda seed=seed: train(model, seed)) for seed in seeds]
+        speed = kept(folder / f"{model}-{seeds[0]}-answers.json", lambda: answer(model, seeds[0]))
+        of = {name: [result[name] for result in results] for name in results[0]}
+        print(
+            f"| `--model {model}` | {statistics.mean(of['accuracy']):.4f} | {', '.join(f'{a:.4f}' for a in of['accuracy'])} | "
+            f"{statistics.mean(of['log_loss']):.3f} | {statistics.mean(of['seconds']):.0f} s | {max(of['memory']):.1f} GiB | "
+            f"{of['parameters'][0]:,} | {speed['file_seconds']:.0f} s | {speed['milliseconds']:.1f} ms | "
+            f"{speed['per_second']:,.0f} reviews/s |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

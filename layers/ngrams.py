@@ -66,7 +66,7 @@ class NGramLogits(keras.layers.Layer):
     With F the known n-grams (n = 1 ... max_n) that occur in a text, each counted once, r_fc the ratio of n-gram f for class
     c, and w_fc its learned weight:
 
-        logit_c = sum_(f in F) w_fc r_fc / sqrt(sum_(f in F) r_fc^2) + b_c
+        logit_c = sum_(f in F) w_fc r_fc / sqrt(smoothing + sum_(f in F) r_fc^2) + b_c
 
     The n-grams are known by a hash of 31 bits; one in a thousand or so of the unknown ones is taken for a known one.
     Nothing in here learns by gradients: `pipelines/naive_bayes.py` computes ratios and weights, `set_ngrams` puts them in.
@@ -80,6 +80,7 @@ class NGramLogits(keras.layers.Layer):
         num_classes: how many logits.
         num_ngrams: how many n-grams can be known.
         max_n: tokens of the longest n-gram.
+        smoothing: keeps a text of few n-grams from speaking as loud as one of many; at least 0.
 
     Shapes:
         ids: int [batch, time], 0 for padding -> float32 [batch, num_classes].
@@ -89,16 +90,19 @@ class NGramLogits(keras.layers.Layer):
         (1, 2)
 
     Raises:
-        ValueError: if an argument is below 1.
+        ValueError: if a number is below 1, or smoothing below 0.
     """
 
-    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, **kwargs):
+    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, smoothing: float = 0.0, **kwargs):
         if min(num_classes, num_ngrams, max_n) < 1:
             raise ValueError(f"num_classes is {num_classes}, num_ngrams {num_ngrams}, max_n {max_n}: none may be below 1")
+        if smoothing < 0:
+            raise ValueError(f"smoothing is {smoothing}: it may not be below 0")
         super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
         self.num_classes = num_classes
         self.num_ngrams = num_ngrams
         self.max_n = max_n
+        self.smoothing = smoothing
 
     def build(self, ids_shape):
         # In ascending order; what is left over at the end has a hash that no n-gram has.
@@ -143,7 +147,7 @@ class NGramLogits(keras.layers.Layer):
         known = ops.logical_and(first, ops.take(self.hashes, index) == hashes)
         known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)
         total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)
-        norm = ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1))
+        norm = ops.sqrt(self.smoothing + ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1))
         return total / ops.maximum(norm, 1e-6) + self.bias
 
     def compute_output_spec(self, ids):
@@ -151,7 +155,7 @@ class NGramLogits(keras.layers.Layer):
 
     def get_config(self):
         sizes = {"num_classes": self.num_classes, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
-        return {**super().get_config(), **sizes}
+        return {**super().get_config(), **sizes, "smoothing": self.smoothing}
 
 
 def _no_hash(shape, dtype):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines import classification, predicting
-from pipelines.data import labels, reviews
+from pipelines.data import labels, reviews, sources
 from pipelines.errors import UserError
 from pipelines.files import written_beside
 from pipelines.models import Exported
@@ -52,7 +52,7 @@ def evaluate(
     if mistakes is not None:
         _write_mistakes(mistakes, texts, ids, outputs, classes)
     measures = classification.measures(ids, outputs["probabilities"], classes, texts)
-    about = {"model": exported.title, "data": reviews.source_name(data), "classes": list(classes), "left_out": left_out}
+    about = {"model": exported.title, "data": sources.name(data), "classes": list(classes), "left_out": left_out}
     return about | measures
 
 

@@ -18,7 +18,7 @@ from pipelines.quiet import descriptor_2_caught
 _VERIFIER = Path(verify_export.__file__)
 
 
-def export(servable: tf.Module, name: str, root: Path, card: dict, texts: list[str]) -> Exported:
+def export(servable: tf.Module, name: str, root: Path, card: dict, requests: dict[str, dict]) -> Exported:
     """Writes `servable` to `root/<name>/<n+1>`.
 
     It is built, given its card and warm-up requests, and verified in a folder beside, which is then renamed.
@@ -26,7 +26,7 @@ def export(servable: tf.Module, name: str, root: Path, card: dict, texts: list[s
     Args:
         servable: a tf.Module whose `signatures()` gives its signatures, "serving_default" (text -> ...) among them.
         card: what model_card.json says.
-        texts: realistic requests, for the warm-up and the verification.
+        requests: signature -> input -> values, realistic ones for every signature: for the warm-up and the verification.
 
     Raises:
         RuntimeError: the SavedModel, loaded by a process that has none of our code, gives other answers than `servable`.
@@ -40,8 +40,9 @@ def export(servable: tf.Module, name: str, root: Path, card: dict, texts: list[s
         with descriptor_2_caught():  # TensorFlow says here where it writes, as a warning
             tf.saved_model.save(servable, str(part), signatures=signatures)
         write_json(part / CARD, card)
-        _write_warm_up(part, name, texts)
-        _verify(part, signatures, texts)
+        tensors = {key: _tensors(signatures[key], requests[key]) for key in signatures}
+        _write_warm_up(part, name, tensors)
+        _verify(part, signatures, tensors)
         while True:  # another run may take a number at the same moment
             version = max(models.versions(parent), default=0) + 1
             try:
@@ -67,7 +68,12 @@ def _remove_leftovers(parent: Path) -> None:
             pass
 
 
-def _write_warm_up(folder: Path, name: str, texts: list[str]) -> None:
+def _tensors(signature, inputs: dict) -> dict[str, tf.Tensor]:
+    dtypes = {spec.name: spec.dtype for spec in tf.nest.flatten(signature.structured_input_signature)}
+    return {name: tf.constant(values, dtypes[name]) for name, values in inputs.items()}
+
+
+def _write_warm_up(folder: Path, name: str, requests: dict[str, dict[str, tf.Tensor]]) -> None:
     """Requests that TF Serving replays before it calls a version ready.
 
     https://www.tensorflow.org/tfx/serving/saved_model_warmup: a TFRecord file of PredictionLog.
@@ -77,20 +83,23 @@ def _write_warm_up(folder: Path, name: str, texts: list[str]) -> None:
     extra = folder / "assets.extra"
     extra.mkdir()
     with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
-        for batch in ([texts[0]], texts):
-            request = predict_pb2.PredictRequest()
-            request.model_spec.name = name
-            request.model_spec.signature_name = "serving_default"
-            request.inputs["text"].CopyFrom(tf.make_tensor_proto(batch, tf.string))
-            log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
-            writer.write(log.SerializeToString())
+        for signature, inputs in requests.items():
+            for rows in (slice(1), slice(None)):
+                request = predict_pb2.PredictRequest()
+                request.model_spec.name = name
+                request.model_spec.signature_name = signature
+                for key, value in inputs.items():
+                    request.inputs[key].CopyFrom(tf.make_tensor_proto(value[rows]))
+                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+                writer.write(log.SerializeToString())
 
 
-def _verify(folder: Path, signatures: dict, texts: list[str]) -> None:
-    expected = {}
+def _verify(folder: Path, signatures: dict, requests: dict[str, dict[str, tf.Tensor]]) -> None:
+    cases = {}
     for key, signature in signatures.items():
-        expected[key] = _jsonable({name: value.numpy() for name, value in signature(text=tf.constant(texts)).items()})
-    request = {"folder": str(folder.resolve()), "texts": texts, "expected": expected}
+        outputs = signature(**requests[key])
+        cases[key] = {"inputs": _jsonable(requests[key]), "expected": _jsonable(outputs)}
+    request = {"folder": str(folder.resolve()), "cases": cases}
     # -I: without this folder, PYTHONPATH or a user's site, so the process can't find our code even if it wanted it.
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     result = subprocess.run(
@@ -100,6 +109,7 @@ def _verify(folder: Path, signatures: dict, texts: list[str]) -> None:
         raise RuntimeError(f"the export in {folder} does not answer as the trained model does:\n{result.stderr}")
 
 
-def _jsonable(outputs: dict[str, np.ndarray]) -> dict:
+def _jsonable(tensors: dict[str, tf.Tensor]) -> dict:
     as_text = np.frompyfunc(bytes.decode, 1, 1)
-    return {name: (as_text(value) if value.dtype == object else value).tolist() for name, value in outputs.items()}
+    values = {name: tensor.numpy() for name, tensor in tensors.items()}
+    return {name: (as_text(value) if value.dtype == object else value).tolist() for name, value in values.items()}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipelines import console
 from pipelines.configs.base import short_hash
-from pipelines.data.reviews import source_fingerprint, source_name
+from pipelines.data import sources
 from pipelines.errors import UserError
 from pipelines.files import folder_written_beside, read_json, shown, write_json
 from pipelines.models import SAMPLE_SUFFIX
@@ -75,92 +75,79 @@ def train(pipeline: str, config, place: Place) -> dict:
 def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name: str, record: dict) -> dict:
     import keras
 
-    from pipelines import batching, exporting, text, training
-    from pipelines.answers import Answers
+    from pipelines import exporting, text, training
 
     started = time.monotonic()
     task = importlib.import_module(f"pipelines.{pipeline}")
     training.make_deterministic(config.seed)
 
     splits = task.load(config)
-    console.say(f"{len(splits.train):,} {task.UNIT} to train on, {len(splits.valid):,} to validate; reading them ...")
+    console.say(task.told(splits))
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:
-            task.tokenizer(config, splits.train).save(part)
+            task.tokenizer(config, splits).save(part)
     tokenizer = text.load(folder / "tokenizer")
-    train_ids, window = task.encode(config, tokenizer, splits.train)
-    valid_ids, _ = task.encode(config, tokenizer, splits.valid)
+    encoded = task.encode(config, tokenizer, splits, folder)
 
-    steps = batching.steps_per_epoch(len(splits.train), config.batch_size)
+    steps = task.steps_per_epoch(config, encoded)
     precision = training.training_precision(config.precision)
     keras.config.set_dtype_policy(precision)
-    trained = task.build(config, tokenizer, splits.classes)
+    trained = task.build(config, tokenizer, splits, training=True)
     keras.config.set_dtype_policy("float32")
-    # Scores and exports are float32: where training is not, a twin of the model takes its weights for them.
-    model = trained if precision == "float32" else task.build(config, tokenizer, splits.classes)
-    trained.compile(**task.compile_arguments(config, steps * config.epochs))
-    if model is not trained:
-        model.compile(**task.compile_arguments(config, steps * config.epochs))
-    valid_batches = task.validation_batches(config, valid_ids, splits.valid)
+    # Scores and exports are float32 and remember nothing: where training is not, a twin of the model takes its weights for them.
+    model = trained if precision == "float32" and not task.CARRIES_STATE else task.build(config, tokenizer, splits, training=False)
+    for each in {id(m): m for m in (trained, model)}.values():
+        each.compile(**task.compile_arguments(config, steps * config.epochs))
+    score = task.validator(config, model, tokenizer, encoded)
 
     def validate() -> dict[str, float]:
         if model is not trained:
-            model.set_weights(trained.get_weights())
-        scores = model.evaluate(valid_batches, verbose=0, return_dict=True)
-        return {f"val_{name}": float(value) for name, value in scores.items()}
+            training.copy_weights(trained, model)
+        return score()
 
     position = training.fit(
         trained,
-        lambda epoch, skip: task.batches(config, train_ids, splits.train, epoch, skip),
+        lambda epoch, skip: task.batches(config, encoded, epoch, skip),
         validate,
-        training.Plan(
-            config.epochs, config.patience, config.checkpoint_every, steps, items=len(splits.train), unit=task.UNIT
-        ),
+        training.Plan(config.epochs, config.patience, config.checkpoint_every, steps, task.items(encoded), task.UNIT),
         folder,
-        class_weight=task.class_weight(config, splits),
-        prepare=lambda: task.prepare(config, trained, train_ids, splits.train),
+        **task.fit_arguments(config, trained, encoded),
     )
     training.restore_best(model, folder)
 
     console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")
-    servable = task.servable(model, tokenizer, config, splits.classes)
-    answer = Answers(servable.signatures()["serving_default"])
-    parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
-    evaluated = {part: task.evaluate(answer, data, splits.classes) for part, data in parts.items()}
+    servable = task.servable(model, tokenizer, config, splits)
+    scores, details = task.measure(servable, splits, encoded)
     result = {
         **record,
         "sample": config.data is None,
-        "classes": list(splits.classes),
-        "rows": {name: len(part) for name, part in vars(splits).items() if name in ("train", "valid", "test") and part},
-        "class_rows": task.class_rows(splits),
-        "notes": splits.notes,
-        "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **window},
+        **task.facts(config, splits, encoded),
         "vocabulary_size": tokenizer.vocabulary_size,
         "parameters": model.count_params(),
         "precision": precision,
         "epochs": position.rows,
         "best_epoch": position.best_epoch + 1,
         "training_seconds": round(position.seconds, 1),
-        "scores": {part: scores for part, (scores, _) in evaluated.items()},
+        "scores": scores,
     }
     console.say("exporting, and checking the export in a process of its own ...")
-    exported = exporting.export(servable, export_name, saved_models, _card(result), task.example_requests())
+    exported = exporting.export(servable, export_name, saved_models, _card(result), task.example_requests(servable))
     result |= {
         "export": str(exported.path),
         "model": exported.title,
         "report": str(folder / "report.md"),
         "seconds": round(time.monotonic() - started, 1),
     }
-    task.write_report(folder, result, splits.valid, evaluated["validation"][1])
+    task.write_report(folder, result, details)
     write_json(folder / "result.json", result)  # last: it says that the run is finished
     return result
 
 
 def _record(pipeline: str, config) -> dict:
     """All that is needed to repeat the run: config.json."""
-    data = {"name": source_name(config.data), "fingerprint": source_fingerprint(config.data)}
+    data = {"name": sources.name(config.data), "fingerprint": sources.fingerprint(pipeline, config.data)}
     if config.valid:
-        data["valid_fingerprint"] = source_fingerprint(config.valid)
+        data["valid_fingerprint"] = sources.fingerprint(pipeline, config.valid)
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     return {
         "schema": SCHEMA,
@@ -230,4 +217,4 @@ def _card(result: dict) -> dict:
         "pipeline", "sample", "classes", "data", "rows", "class_rows", "notes", "window", "vocabulary_size", "parameters",
         "precision", "scores", "versions",
     )  # fmt: skip
-    return {"schema": SCHEMA, **{key: result[key] for key in told}, "config": config}
+    return {"schema": SCHEMA, **{key: result[key] for key in told if key in result}, "config": config}

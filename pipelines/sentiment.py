@@ -3,6 +3,7 @@
 The functions stand in the order in which a run calls them (see run.py). Text becomes ids in text.py; here ids become logits.
 """
 
+import dataclasses
 from pathlib import Path
 
 import keras
@@ -12,15 +13,18 @@ from keras import layers
 
 from layers import HeadAndTail, MeanAfterTraining, NGramLogits, RandomSpan, WordDropout
 from pipelines import batching, classification, console, encoders, naive_bayes, report, text, word_vectors
+from pipelines.answers import Answers
 from pipelines.classifier import Classifier
 from pipelines.configs.sentiment import SentimentConfig
-from pipelines.data import labels, reviews, sample_reviews
+from pipelines.data import labels, negations, reviews, sample_reviews
 from pipelines.data.splits import Labelled, Splits, seen_in, validation_rows
 from pipelines.errors import UserError
 from pipelines.text import window
 
 UNIT = "reviews"
+CARRIES_STATE = False  # from one batch to the next
 _SHORTEST_SPAN = 8  # tokens: a short sentence
+_NGRAM_SMOOTHING = 100.0  # the linear classifier knows whole reviews: of a sentence it has little to say
 
 
 def load(config: SentimentConfig) -> Splits:
@@ -52,6 +56,10 @@ def load(config: SentimentConfig) -> Splits:
     if missing or not len(labelled["valid"]):
         lost = f"class {missing[0]!r} in training" if missing else "review in validation"
         raise UserError(f"{source}: the split left no {lost}: add rows, or give a validation set with --valid")
+    if config.negations and classes == ("negative", "positive"):
+        made = negations.sentences(labelled["train"], config.negations, config.seed)
+        labelled["train"] = with_made(labelled["train"], made)
+        notes['added to training: made-up sentences with and without "not"'] = len(made)
     return Splits(**labelled, classes=classes, notes=notes)
 
 
@@ -63,11 +71,36 @@ def labelled_reviews(part: reviews.Reviews, classes: tuple[str, ...], notes: dic
     return Labelled(part.texts[ids >= 0], ids[ids >= 0])
 
 
-def tokenizer(config: SentimentConfig, train: Labelled) -> text.Tokenizer:
-    return text.train(config.tokens, train.texts, config.vocabulary_size, config.max_bytes)
+def with_made(train: Labelled, made: Labelled) -> Labelled:
+    """The training reviews, and behind them what was made for training."""
+    texts, ids = np.concatenate([train.texts, made.texts]), np.concatenate([train.labels, made.labels])
+    return Labelled(texts, ids, made=len(made))
 
 
-def encode(config: SentimentConfig, tokenizer: text.Tokenizer, data: Labelled) -> tuple[tf.RaggedTensor, dict[str, float]]:
+def told(splits: Splits) -> str:
+    return f"{len(splits.train):,} reviews to train on, {len(splits.valid):,} to validate; reading them ..."
+
+
+def tokenizer(config: SentimentConfig, splits: Splits) -> text.Tokenizer:
+    return text.train(config.tokens, splits.train.texts, config.vocabulary_size, config.max_bytes)
+
+
+@dataclasses.dataclass
+class Encoded:
+    """What training reads: the splits, their ids (ragged int32 [n, (tokens)]), and what the window cuts off the training texts."""
+
+    splits: Splits
+    train: tf.RaggedTensor
+    valid: tf.RaggedTensor
+    window: dict[str, float]
+
+
+def encode(config: SentimentConfig, tokenizer: text.Tokenizer, splits: Splits, folder: Path) -> Encoded:
+    train, window = ids_of(config, tokenizer, splits.train)
+    return Encoded(splits, train, ids_of(config, tokenizer, splits.valid)[0], window)
+
+
+def ids_of(config: SentimentConfig, tokenizer: text.Tokenizer, data: Labelled) -> tuple[tf.RaggedTensor, dict[str, float]]:
     """All ids, cut to the window, and what the cut costs.
 
     Returns:
@@ -82,15 +115,32 @@ def encode(config: SentimentConfig, tokenizer: text.Tokenizer, data: Labelled) -
     return cut, {"reviews_cut": longer, "tokens_lost": lost}
 
 
-def batches(config: SentimentConfig, ids: tf.RaggedTensor, data: Labelled, epoch: int, skip: int) -> tf.data.Dataset:
+def steps_per_epoch(config: SentimentConfig, encoded: Encoded) -> int:
+    return batching.steps_per_epoch(items(encoded), config.batch_size)
+
+
+def items(encoded: Encoded) -> int:
+    """Reviews in an epoch."""
+    return len(encoded.splits.train)
+
+
+def batches(config: SentimentConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
     """The batches of one training epoch from step `skip` on: a pure function of (config.seed, epoch, skip)."""
-    order = batching.bucketed_order(ids.row_lengths().numpy(), config.batch_size, config.seed, epoch)
-    return batching.padded_batches(ids, data.labels, order[skip * config.batch_size :], config.batch_size)
+    order = batching.bucketed_order(encoded.train.row_lengths().numpy(), config.batch_size, config.seed, epoch)
+    labels = encoded.splits.train.labels
+    return batching.padded_batches(encoded.train, labels, order[skip * config.batch_size :], config.batch_size)
 
 
-def validation_batches(config: SentimentConfig, ids: tf.RaggedTensor, data: Labelled) -> tf.data.Dataset:
-    order = np.argsort(ids.row_lengths().numpy(), kind="stable")
-    return batching.padded_batches(ids, data.labels, order, config.batch_size)
+def validator(config: SentimentConfig, model: keras.Model, tokenizer: text.Tokenizer, encoded: Encoded):
+    """() -> the scores of `model` as it is, on the validation reviews."""
+    order = np.argsort(encoded.valid.row_lengths().numpy(), kind="stable")
+    batches = batching.padded_batches(encoded.valid, encoded.splits.valid.labels, order, config.batch_size)
+
+    def validate() -> dict[str, float]:
+        scores = model.evaluate(batches, verbose=0, return_dict=True)
+        return {f"val_{name}": float(value) for name, value in scores.items()}
+
+    return validate
 
 
 def class_rows(splits: Splits) -> dict[str, int]:
@@ -107,7 +157,11 @@ def class_weight(config: SentimentConfig, splits: Splits) -> dict[int, float] | 
     return {i: sum(rows) / (len(rows) * count) for i, count in enumerate(rows)}
 
 
-def build(config: SentimentConfig, tokenizer: text.Tokenizer, classes: tuple[str, ...]) -> keras.Model:
+def build(config: SentimentConfig, tokenizer: text.Tokenizer, splits: Splits, training: bool) -> keras.Model:
+    return network(config, tokenizer.vocabulary_size, len(splits.classes))
+
+
+def network(config: SentimentConfig, vocabulary_size: int, num_classes: int) -> keras.Model:
     """ids int32 [batch, time] -> logits float32 [batch, classes].
 
     With `ngrams`, the logits are the mean of the encoder's and of those of a linear classifier over n-grams; in training they
@@ -120,13 +174,20 @@ def build(config: SentimentConfig, tokenizer: text.Tokenizer, classes: tuple[str
         read = RandomSpan(config.span_rate, _SHORTEST_SPAN, seed=config.seed, name="span")(read)
     if config.word_dropout:
         read = WordDropout(config.word_dropout, text.UNKNOWN, seed=config.seed, name="word_dropout")(read)
-    features = encoders.encode(config, tokenizer.vocabulary_size, read)
+    features = encoders.encode(config, vocabulary_size, read)
     features = layers.Dropout(config.dropout, name="dropout")(features)
-    logits = layers.Dense(len(classes), dtype="float32", name="logits")(features)
+    logits = layers.Dense(num_classes, dtype="float32", name="logits")(features)
     if config.ngrams:
-        linear = NGramLogits(len(classes), config.ngrams, name="ngram_logits")(ids)
+        linear = NGramLogits(num_classes, config.ngrams, smoothing=_NGRAM_SMOOTHING, name="ngram_logits")(ids)
         logits = MeanAfterTraining(name="mean_logits")(logits, linear)
     return keras.Model(ids, logits, name=f"sentiment_{config.model}")
+
+
+def fit_arguments(config: SentimentConfig, model: keras.Model, encoded: Encoded) -> dict:
+    return {
+        "class_weight": class_weight(config, encoded.splits),
+        "prepare": lambda: prepare(config, model, encoded.train, encoded.splits.train),
+    }
 
 
 def prepare(config: SentimentConfig, model: keras.Model, ids: tf.RaggedTensor, data: Labelled) -> None:
@@ -137,7 +198,8 @@ def prepare(config: SentimentConfig, model: keras.Model, ids: tf.RaggedTensor, d
         words.embeddings.assign(word_vectors.cooccurrence(ids, *words.embeddings.shape, config.seed))
     if config.ngrams:
         console.say("the linear classifier over n-grams ...")
-        naive_bayes.fit(model.get_layer("ngram_logits"), ids, data.labels, config.seed)
+        reviews_alone = len(data) - data.made  # the made sentences say of an n-gram what no review does
+        naive_bayes.fit(model.get_layer("ngram_logits"), ids[:reviews_alone], data.labels[:reviews_alone], config.seed)
 
 
 def compile_arguments(config: SentimentConfig, steps: int) -> dict:
@@ -153,29 +215,44 @@ def compile_arguments(config: SentimentConfig, steps: int) -> dict:
     )
 
 
-def servable(model: keras.Model, tokenizer: text.Tokenizer, config: SentimentConfig, classes: tuple[str, ...]) -> Classifier:
-    return Classifier(model, tokenizer, config.max_tokens, classes)
+def servable(model: keras.Model, tokenizer: text.Tokenizer, config: SentimentConfig, splits: Splits) -> Classifier:
+    return Classifier(model, tokenizer, config.max_tokens, splits.classes)
 
 
-def example_requests() -> list[str]:
-    """Requests for the export's warm-up and verification: written for this, so that no user's text is in an export."""
-    texts = sample_reviews.generate(4, seed=2)[0].tolist()
-    return [*texts, " ".join(texts * 20), "", "\N{GRINNING FACE}", "Caf\N{LATIN SMALL LETTER E WITH ACUTE} &amp; more<br />"]
-
-
-def evaluate(answer, data: Labelled, classes: tuple[str, ...]) -> tuple[dict, np.ndarray]:
-    """Scores the answers of a servable or of a loaded SavedModel.
-
-    Args:
-        answer: texts -> {"probabilities": [n, classes], ...}; an `answers.Answers`.
+def measure(servable: Classifier, splits: Splits, encoded: Encoded) -> tuple[dict, dict]:
+    """Scores the servable.
 
     Returns:
-        (every measure of `classification.measures`, the probabilities float [n, classes]).
+        (split -> every measure of `classification.measures`, what `write_report` needs besides).
     """
-    probabilities = answer(data.texts)["probabilities"]
-    return classification.measures(data.labels, probabilities, classes, data.texts), probabilities
+    answer = Answers(servable.signatures()["serving_default"])
+    parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
+    scores, probabilities = {}, {}
+    for name, data in parts.items():
+        probabilities[name] = answer(data.texts)["probabilities"]
+        scores[name] = classification.measures(data.labels, probabilities[name], splits.classes, data.texts)
+    return scores, {"valid": splits.valid, "probabilities": probabilities["validation"]}
 
 
-def write_report(folder: Path, result: dict, valid: Labelled, probabilities: np.ndarray) -> None:
+def facts(config: SentimentConfig, splits: Splits, encoded: Encoded) -> dict:
+    """What the run's record says of the data."""
+    return {
+        "classes": list(splits.classes),
+        "rows": {name: len(part) for name, part in vars(splits).items() if name in ("train", "valid", "test") and part},
+        "class_rows": class_rows(splits),
+        "notes": splits.notes,
+        "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.window},
+    }
+
+
+def example_requests(servable: Classifier) -> dict[str, dict]:
+    """Requests for the export's warm-up and verification: written for this, so that no user's text is in an export."""
+    texts = sample_reviews.generate(4, seed=2)[0].tolist()
+    texts += [" ".join(texts * 20), "", "\N{GRINNING FACE}", "Caf\N{LATIN SMALL LETTER E WITH ACUTE} &amp; more<br />"]
+    return {"serving_default": {"text": texts}, "explain": {"text": texts}}
+
+
+def write_report(folder: Path, result: dict, details: dict) -> None:
+    valid, probabilities = details["valid"], details["probabilities"]
     mistakes = report.worst_mistakes(valid.texts, valid.labels, probabilities, tuple(result["classes"]))
     report.write(folder, result, mistakes, valid.labels, probabilities)

@@ -62,6 +62,7 @@ def fit(
     folder: Path,
     class_weight: dict[int, float] | None = None,
     prepare: Callable[[], None] = lambda: None,
+    begin_epoch: Callable[[Position], None] = lambda position: None,
 ) -> Position:
     """Trains a compiled model to the end, from its last checkpoint if there is one.
 
@@ -73,6 +74,7 @@ def fit(
         validate: scores the model as it is; must give "val_loss".
         class_weight: Keras's.
         prepare: gives the new model what is computed rather than learned; not called where a checkpoint has it.
+        begin_epoch: called before the first step of an epoch, not where a broken one goes on.
 
     Returns:
         The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
@@ -100,6 +102,8 @@ def fit(
             saver = _Saver(last, variables, position, plan, stop_requested)
             progress = _Progress(plan, position)
             first_step = position.step
+            if not first_step:
+                begin_epoch(position)
             try:
                 history = model.fit(
                     batches(position.epoch, position.step), initial_epoch=position.epoch, epochs=position.epoch + 1,
@@ -131,6 +135,11 @@ def fit(
 def restore_best(model: keras.Model, folder: Path) -> None:
     """Gives `model` the weights of the best epoch."""
     checkpoints.restore(folder / "checkpoints" / "best.npz", model.weights)
+
+
+def copy_weights(source: keras.Model, target: keras.Model) -> None:
+    for ours, theirs in zip(source.weights, target.weights, strict=True):
+        theirs.assign(ours)
 
 
 class _Saver(keras.callbacks.Callback):

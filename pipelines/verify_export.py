@@ -1,7 +1,7 @@
 """Does a SavedModel answer as it should where none of our code is? Run as a script of its own by exporting.py.
 
-Reads {"folder", "texts", "expected": signature -> output -> values} as JSON from stdin, loads the folder with TensorFlow and tensorflow_text alone, XLA
-disabled as TF Serving disables it, and compares. Exit status 0 if all is well; else the reason is on stderr.
+Reads {"folder", "cases": signature -> {"inputs", "expected": name -> values}} as JSON from stdin, loads the folder with TensorFlow and
+tensorflow_text alone, XLA disabled as TF Serving disables it, and compares. Exit status 0 if all is well; else the reason is on stderr.
 """
 
 import ctypes
@@ -53,8 +53,10 @@ def main() -> None:
     disable_xla(Path(tf.__file__).parent)
 
     loaded = tf.saved_model.load(str(folder))
-    for signature, expected in request["expected"].items():
-        outputs = loaded.signatures[signature](text=tf.constant(request["texts"], tf.string))
+    for signature, case in request["cases"].items():
+        specs = loaded.signatures[signature].structured_input_signature[1]
+        inputs = {name: tf.constant(values, specs[name].dtype) for name, values in case["inputs"].items()}
+        outputs, expected = loaded.signatures[signature](**inputs), case["expected"]
         if set(outputs) != set(expected):
             sys.exit(f"{signature}: outputs {sorted(outputs)}, expected {sorted(expected)}")
         for name, values in expected.items():

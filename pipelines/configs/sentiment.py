@@ -12,7 +12,7 @@ NAME = tyro.conf.arg(metavar="NAME")
 
 _COMMON = dict(
     max_tokens=1000, encoder_tokens=1000, vocabulary_size=30_000, ngrams=0, ngram_buckets=0, word_vectors="random",
-    span_rate=0.0, word_dropout=0.0, embedding_size=64, embedding_dropout=0.3, hidden_size=64, layers=1, pooling="max", dropout=0.5,
+    negations=0, span_rate=0.0, word_dropout=0.0, embedding_size=64, embedding_dropout=0.3, hidden_size=64, layers=1, pooling="max", dropout=0.5,
     batch_size=64, epochs=4, learning_rate=0.002,
 )  # fmt: skip
 _QUICK = dict(max_tokens=100, encoder_tokens=100, vocabulary_size=10_000, dropout=0.3, batch_size=32, epochs=3, learning_rate=0.005)
@@ -31,7 +31,7 @@ PRESETS = {
     ("cnn", "full"): _COMMON | dict(max_tokens=400, encoder_tokens=400),
     ("transformer", "full"): _COMMON | _SEQUENCE | dict(layers=2, learning_rate=0.001),
     ("best", "quick"): _COMMON | _QUICK | dict(max_tokens=1000, ngrams=50_000),
-    ("best", "full"): _COMMON | _SEQUENCE | dict(max_tokens=3000, ngrams=400_000, span_rate=0.5),
+    ("best", "full"): _COMMON | _SEQUENCE | dict(max_tokens=3000, ngrams=400_000, negations=8000, span_rate=0.5, epochs=6),
 }  # fmt: skip
 DEFAULT_MODELS = {"quick": "bag", "full": "best"}
 
@@ -75,6 +75,9 @@ class SentimentConfig:
     """bag: hash buckets for the pairs of neighbouring tokens; 0 leaves the pairs out."""
     word_vectors: Annotated[Literal["random", "cooccurrence"] | None, by_preset(PRESETS, "word_vectors", None)] = None
     """What the vectors of the words start from; cooccurrence: words that stand beside the same words start alike."""
+    negations: Annotated[int | None, by_preset(PRESETS, "negations")] = None
+    """Add so many short English sentences to training that show what "not" does to the adjectives of the reviews, where the
+    classes are negative and positive: long reviews say too little about it."""
     span_rate: Annotated[float | None, by_preset(PRESETS, "span_rate")] = None
     """The part of the reviews of which the encoder, in training, sees a random span alone."""
     word_dropout: Annotated[float | None, by_preset(PRESETS, "word_dropout")] = None
@@ -124,6 +127,7 @@ class SentimentConfig:
             require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
         require(4 <= self.encoder_tokens, "encoder_tokens", self.encoder_tokens, "at least 4")
         require(0 <= self.ngrams <= 10**7, "ngrams", self.ngrams, "from 0 (none) to 10000000")
+        require(0 <= self.negations <= 10**6, "negations", self.negations, "from 0 to 1000000")
         require(0 <= self.span_rate <= 1, "span_rate", self.span_rate, "from 0 to 1")
         for name in ("word_dropout", "embedding_dropout", "dropout"):
             require(0 <= getattr(self, name) < 1, name, getattr(self, name), "at least 0 and below 1")

@@ -1,13 +1,9 @@
 """Labelled texts, wherever they come from: one way in for files, folders, the named corpus and the sample."""
 
 import dataclasses
-from pathlib import Path
-
 import numpy as np
 
-from pipelines.data import corpora, folders, sample_reviews, tables
-from pipelines.errors import UserError
-from pipelines.files import fingerprint
+from pipelines.data import corpora, folders, sample_reviews, sources, tables
 
 
 @dataclasses.dataclass
@@ -34,35 +30,6 @@ class Reviews:
         return Reviews(self.texts[rows], self.labels[rows], groups, self.dropped)
 
 
-def source_name(data: str | None) -> str:
-    """A short name for `data`, good as part of a folder's name: `sample`, `imdb`, or the file's own name."""
-    if data is None:
-        return "sample"
-    stem = Path(data).resolve().name.split(".")[0]
-    return "".join(c if c.isalnum() or c in "-_" else "-" for c in stem) or "data"
-
-
-def source_fingerprint(data: str | None) -> str:
-    """Changes when the data behind the name `data` does.
-
-    Raises:
-        UserError: there is no such file or folder.
-    """
-    if data is None:
-        return f"embedded sample {sample_reviews.VERSION}"
-    if data in corpora.CORPORA:
-        return corpora.CORPORA[data].sha256
-    return fingerprint(existing(data))
-
-
-def existing(data: str) -> Path:
-    path = Path(data).expanduser()
-    if not path.exists():
-        names = ", ".join(corpora.CORPORA)
-        raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
-    return path
-
-
 def read(data: str | None, text_column: str | None = None, label_column: str | None = None) -> dict[str, Reviews]:
     """Reads `data` whole.
 
@@ -76,7 +43,7 @@ def read(data: str | None, text_column: str | None = None, label_column: str | N
         splits = {"train": sample_reviews.generate()}
     elif data in corpora.CORPORA:
         splits = folders.read(corpora.fetch(data))
-    elif (path := existing(data)).is_dir():
+    elif (path := sources.existing(data)).is_dir():
         splits = folders.read(path)
     else:
         splits = {"train": tables.read(path, text_column, label_column)}

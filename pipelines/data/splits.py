@@ -48,10 +48,11 @@ def seen_in(texts: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass
 class Labelled:
-    """Texts (object [n] of str) with the ids of their classes (int32 [n])."""
+    """Texts (object [n] of str) with the ids of their classes (int32 [n]); the last `made` of them were made for training."""
 
     texts: np.ndarray
     labels: np.ndarray
+    made: int = 0
 
     def __len__(self) -> int:
         return len(self.texts)

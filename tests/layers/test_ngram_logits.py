@@ -33,15 +33,17 @@ def known():
     return layer, ids, meaning
 
 
-def reference(row, meaning):
+def reference(row, meaning, smoothing):
     found = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
     ratios, weights = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-    return (ratios * weights).sum(0) / np.sqrt((ratios**2).sum(0)) + [0.1, 0.2, 0.3]
+    return (ratios * weights).sum(0) / np.sqrt(smoothing + (ratios**2).sum(0)) + [0.1, 0.2, 0.3]
 
 
-def test_equals_the_equation_with_each_ngram_counted_once(known):
+@pytest.mark.parametrize("smoothing", [0.0, 2.5])
+def test_equals_the_equation_with_each_ngram_counted_once(known, smoothing):
     layer, ids, meaning = known
-    expected = [reference(row, meaning) for row in ids]
+    layer.smoothing = smoothing
+    expected = [reference(row, meaning, smoothing) for row in ids]
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 
@@ -101,7 +103,7 @@ def test_passes_keras_own_layer_test(keras_layer_test):
     )
 
 
-@pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0)])
+@pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0), (2, 10, 3, -1.0)])
 def test_impossible_arguments_are_refused(arguments):
-    with pytest.raises(ValueError, match="below 1"):
+    with pytest.raises(ValueError, match="below"):
         NGramLogits(*arguments)

@@ -9,7 +9,7 @@ from pipelines.classifier import MOST_PIECES
 from pipelines.configs.base import resolved
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.data import sample_reviews
-from pipelines.data.splits import Labelled
+from pipelines.data.splits import Labelled, Splits
 
 TEXTS = sample_reviews.generate(60)[0]
 CLASSES = {2: ("negative", "positive"), 3: ("bad", "fair", "good")}
@@ -20,12 +20,13 @@ def make(classes=2, **flags):
         SentimentConfig(**{"preset": "quick", "hidden_size": 8, "max_tokens": 1000} | flags), PRESETS, DEFAULT_MODELS
     )
     labelled = Labelled(TEXTS, np.arange(60) % classes)
-    tokenizer = sentiment.tokenizer(config, labelled)
-    model = sentiment.build(config, tokenizer, CLASSES[classes])
-    sentiment.prepare(config, model, sentiment.encode(config, tokenizer, labelled)[0], labelled)
+    splits = Splits(labelled, labelled, None, CLASSES[classes], {})
+    tokenizer = sentiment.tokenizer(config, splits)
+    model = sentiment.build(config, tokenizer, splits, training=True)
+    sentiment.prepare(config, model, sentiment.ids_of(config, tokenizer, labelled)[0], labelled)
     for i, weight in enumerate(model.trainable_variables):
         weight.assign(np.random.default_rng(i).normal(scale=0.5, size=weight.shape))
-    return sentiment.servable(model, tokenizer, config, CLASSES[classes])
+    return sentiment.servable(model, tokenizer, config, splits)
 
 
 def log_odds(servable, texts, label):

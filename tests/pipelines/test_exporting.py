@@ -12,25 +12,28 @@ from pipelines import exporting, models, sentiment, verify_export
 from pipelines.configs.base import resolved
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.data import sample_reviews
-from pipelines.data.splits import Labelled
+from pipelines.data.splits import Labelled, Splits
 from pipelines.errors import UserError
 
 CLASSES = ("negative", "positive")
 TEXTS = ["A dull film.", "", "\U0001f600", "It was not bad &amp; not dull. " * 30]
 CARD = {"classes": list(CLASSES)}
+ONE_SIGNATURE = {"serving_default": {"text": TEXTS}}
+REQUESTS = ONE_SIGNATURE | {"explain": {"text": TEXTS}}
 
 
 @pytest.fixture(scope="module", params=["word", "subword", "character"])
 def servable(request):
     config = resolved(SentimentConfig(tokens=request.param, vocabulary_size=90, ngram_buckets=500, max_tokens=50), PRESETS, DEFAULT_MODELS)
     train = Labelled(sample_reviews.generate(40)[0], np.zeros(40, np.int32))
-    tokenizer = sentiment.tokenizer(config, train)
-    return sentiment.servable(sentiment.build(config, tokenizer, CLASSES), tokenizer, config, CLASSES)
+    splits = Splits(train, train, None, CLASSES, {})
+    tokenizer = sentiment.tokenizer(config, splits)
+    return sentiment.servable(sentiment.build(config, tokenizer, splits, training=False), tokenizer, config, splits)
 
 
 @pytest.fixture(scope="module")
 def exported(servable, tmp_path_factory):
-    return exporting.export(servable, "demo", tmp_path_factory.mktemp("saved"), CARD, TEXTS)
+    return exporting.export(servable, "demo", tmp_path_factory.mktemp("saved"), CARD, REQUESTS)
 
 
 # What a user types who has tensorflow and tensorflow_text, and nothing of ours.
@@ -78,13 +81,15 @@ def test_tf_hub_loads_it(exported):
 def test_warm_up_requests_replay(exported):
     from tensorflow_serving.apis import prediction_log_pb2
 
-    signature = tf.saved_model.load(str(exported.path)).signatures["serving_default"]
+    signatures = tf.saved_model.load(str(exported.path)).signatures
     records = list(tf.data.TFRecordDataset(str(exported.path / "assets.extra" / "tf_serving_warmup_requests")).as_numpy_iterator())
-    assert len(records) == 2
+    warmed = []
     for record in records:
         request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
-        assert (request.model_spec.name, request.model_spec.signature_name) == ("demo", "serving_default")
-        assert signature(text=tf.constant(tf.make_ndarray(request.inputs["text"])))["label"].shape[0] >= 1
+        assert request.model_spec.name == "demo"
+        warmed.append(request.model_spec.signature_name)
+        assert signatures[warmed[-1]](text=tf.constant(tf.make_ndarray(request.inputs["text"])))["label"].shape[0] >= 1
+    assert warmed == ["serving_default"] * 2 + ["explain"] * 2
 
 
 def test_no_op_needs_xla_and_no_path_of_this_machine_is_inside(exported):
@@ -103,7 +108,7 @@ def test_versions_count_up_and_leftovers_go(servable, tmp_path):
     leftover.mkdir()
     alive = tmp_path / "demo" / f".tmp-{os.getppid()}"
     alive.mkdir()
-    assert exporting.export(servable, "demo", tmp_path, CARD, TEXTS).version == 10
+    assert exporting.export(servable, "demo", tmp_path, CARD, REQUESTS).version == 10
     assert not leftover.exists() and alive.exists()
     assert models.versions(tmp_path / "demo") == [9, 10]
 
@@ -128,7 +133,7 @@ class Wrong(tf.Module):
 def test_an_export_that_answers_otherwise_does_not_appear(tmp_path):
     (tmp_path / "asked").write_text("")
     with pytest.raises(RuntimeError, match="does not answer as the trained model does"):
-        exporting.export(Wrong(tmp_path / "asked"), "demo", tmp_path, CARD, TEXTS)
+        exporting.export(Wrong(tmp_path / "asked"), "demo", tmp_path, CARD, ONE_SIGNATURE)
     assert list((tmp_path / "demo").iterdir()) == []
 
 
@@ -146,7 +151,7 @@ class NeedsXla(tf.Module):
 def test_an_export_that_tf_serving_cannot_run_does_not_appear(tmp_path):
     needy = NeedsXla()
     with pytest.raises(RuntimeError, match="ops that TF Serving cannot run: XlaDynamicUpdateSlice"):
-        exporting.export(needy, "demo", tmp_path, CARD, TEXTS)
+        exporting.export(needy, "demo", tmp_path, CARD, ONE_SIGNATURE)
     assert list((tmp_path / "demo").iterdir()) == []
 
 

@@ -8,20 +8,21 @@ from pipelines.answers import Answers
 from pipelines.configs.base import resolved
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.data import sample_reviews
-from pipelines.data.splits import Labelled
+from pipelines.data.splits import Labelled, Splits
 from pipelines.errors import UserError
 
 CLASSES = ("negative", "positive")
 TEXTS = sample_reviews.generate(40)[0]
+LABELLED = Labelled(TEXTS, np.arange(40) % 2)
+SPLITS = Splits(LABELLED, LABELLED, None, CLASSES, {})
 
 
 def make(model, pairs=500, **flags):
     config = resolved(SentimentConfig(model=model, max_tokens=30, ngram_buckets=pairs, **flags), PRESETS, DEFAULT_MODELS)
     keras.utils.set_random_seed(0)
-    tokenizer = sentiment.tokenizer(config, Labelled(TEXTS, np.zeros(40, np.int32)))
-    built = sentiment.build(config, tokenizer, CLASSES)
-    labelled = Labelled(TEXTS, np.arange(40) % 2)
-    sentiment.prepare(config, built, sentiment.encode(config, tokenizer, labelled)[0], labelled)
+    tokenizer = sentiment.tokenizer(config, SPLITS)
+    built = sentiment.build(config, tokenizer, SPLITS, training=True)
+    sentiment.prepare(config, built, sentiment.ids_of(config, tokenizer, SPLITS.train)[0], SPLITS.train)
     # Larger weights than a fresh model has, so that a difference would show.
     for i, weight in enumerate(built.trainable_variables):
         weight.assign(np.random.default_rng(i).normal(scale=0.1, size=weight.shape))
@@ -45,7 +46,7 @@ MODELS = {
 @pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
 def made(request):
     config, tokenizer, built = make(**request.param)
-    return config, tokenizer, built, sentiment.servable(built, tokenizer, config, CLASSES)
+    return config, tokenizer, built, sentiment.servable(built, tokenizer, config, SPLITS)
 
 
 def test_padding_and_neighbours_change_nothing(made):
@@ -76,7 +77,7 @@ def test_odd_texts_have_a_defined_answer(made, odd):
 
 def test_answers_come_in_the_order_of_the_texts():
     config, tokenizer, model = make("bag")
-    servable = sentiment.servable(model, tokenizer, config, CLASSES)
+    servable = sentiment.servable(model, tokenizer, config, SPLITS)
     answer = Answers(servable.classify, batch_size=7)
     together = answer(TEXTS)["probabilities"]
     for i in (0, 13, 39):
@@ -88,14 +89,14 @@ def test_what_the_window_loses_is_measured():
     config, tokenizer, _ = make("bag")
     long, short = "the plot " * 50, "the plot"
     data = Labelled(np.array([long, short], dtype=object), np.array([0, 1], np.int32))
-    ids, lost = sentiment.encode(config, tokenizer, data)
+    ids, lost = sentiment.ids_of(config, tokenizer, data)
     assert ids.row_lengths().numpy().tolist() == [30, 4]
     assert lost == {"reviews_cut": 0.5, "tokens_lost": pytest.approx(72 / 106)}
 
 
 def test_class_weights_balance():
     labels = np.array([0] * 30 + [1] * 10, np.int32)
-    splits = sentiment.Splits(Labelled(TEXTS, labels), Labelled(TEXTS, labels), None, CLASSES, {})
+    splits = Splits(Labelled(TEXTS, labels), Labelled(TEXTS, labels), None, CLASSES, {})
     assert sentiment.class_weight(SentimentConfig(), splits) is None
     weights = sentiment.class_weight(SentimentConfig(class_weights=True), splits)
     assert weights == {0: pytest.approx(40 / 60), 1: pytest.approx(2.0)}
@@ -133,3 +134,37 @@ def test_load_with_an_own_validation_set(tmp_path):
 def test_load_says_when_the_split_leaves_nothing(tmp_path):
     with pytest.raises(UserError, match="left no class .* --valid"):
         load(tmp_path, [("one", "pos", "a"), ("two", "neg", "b")])
+
+
+def phones(classes=("neg", "pos")):
+    """Rows of which one side says "sturdy" and the other "noisy"."""
+    says = "It is a very noisy telephone.", "It is a very sturdy telephone."
+    return [(f"{says[i % 2]} Number {i}", classes[i % 2], f"url {i}") for i in range(60)]
+
+
+def test_made_sentences_are_for_training_alone(tmp_path):
+    without = load(tmp_path, phones())
+    splits = load(tmp_path, phones(), negations=100)
+    assert splits.train.made == 100 and without.train.made == 0
+    assert splits.train.texts[:-100].tolist() == without.train.texts.tolist()
+    assert splits.valid.texts.tolist() == without.valid.texts.tolist()
+    assert 100 in splits.notes.values()
+
+
+def test_no_sentences_are_made_where_classes_mean_something_else(tmp_path):
+    splits = load(tmp_path, phones(classes=("hardware", "software")), negations=100)
+    assert splits.train.made == 0 and not splits.notes
+
+
+def test_the_linear_classifier_learns_from_reviews_alone(tmp_path):
+    learned = []
+    for negations in (0, 100):
+        flags = dict(model="best", preset="quick", ngrams=100, negations=negations)
+        config = resolved(SentimentConfig(data=str(tmp_path / "a.csv"), **flags), PRESETS, DEFAULT_MODELS)
+        splits = load(tmp_path, phones(), negations=negations)
+        tokenizer = sentiment.tokenizer(config, SPLITS)
+        model = sentiment.build(config, tokenizer, splits, training=True)
+        sentiment.prepare(config, model, sentiment.ids_of(config, tokenizer, splits.train)[0], splits.train)
+        learned.append(model.get_layer("ngram_logits").get_weights())
+    for with_none, with_some in zip(*learned):
+        np.testing.assert_array_equal(with_none, with_some)

@@ -1,0 +1,38 @@
+"""What is behind the `--data` of a run: a name for it, and a sum that changes when it does."""
+
+from pathlib import Path
+
+from pipelines.data import corpora, sample_reviews, texts
+from pipelines.errors import UserError
+from pipelines.files import fingerprint as fingerprint_of_files
+
+_SAMPLES = {"sentiment": lambda: f"embedded sample {sample_reviews.VERSION}", "char_lm": texts.sample_version}
+
+
+def name(data: str | None) -> str:
+    """A short name for `data`, good as part of a folder's name: `sample`, `imdb`, or the file's own name."""
+    if data is None:
+        return "sample"
+    stem = Path(data).resolve().name.split(".")[0]
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in stem) or "data"
+
+
+def fingerprint(pipeline: str, data: str | None) -> str:
+    """Changes when the data behind the name `data` does.
+
+    Raises:
+        UserError: there is no such file or folder.
+    """
+    if data is None:
+        return _SAMPLES[pipeline]()
+    if data in corpora.CORPORA:
+        return corpora.CORPORA[data].sha256
+    return fingerprint_of_files(existing(data))
+
+
+def existing(data: str) -> Path:
+    path = Path(data).expanduser()
+    if not path.exists():
+        names = ", ".join(corpora.CORPORA)
+        raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
+    return path
