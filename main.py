@@ -12,7 +12,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.configs import base
+from pipelines.configs import base, char_lm
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.errors import UserError, is_disk_full
 
@@ -21,7 +21,6 @@ PathFlag = tyro.conf.arg(metavar="PATH")
 NameFlag = tyro.conf.arg(metavar="NAME")
 Runs = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: runs beside main.py)")]
 SavedModels = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: saved_models beside main.py)")]
-OnlyOne = Annotated[None, tyro.conf.Suppress]  # tyro makes no sub-command of a single type; with this there are two
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,24 +140,126 @@ class PredictSentiment:
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainCharLm:
+    """Train a language model, measure it, and export it as a SavedModel. The same command goes on after a stop."""
+
+    config: char_lm.CharLmConfig
+    run: Annotated[str | None, NameFlag] = None
+    """Name of the run's folder. By default made from the data's name and the settings."""
+    name: Annotated[str | None, NameFlag] = None
+    """Name of the exported model. By default char-lm (char-lm-sample for the embedded sample)."""
+    runs: Runs = HERE / "runs"
+    """Folder of the runs."""
+    saved_models: SavedModels = HERE / "saved_models"
+    """Folder of the exported models."""
+    json: bool = False
+    """Print the result as one JSON object."""
+
+    def __call__(self) -> None:
+        from pipelines import run
+
+        config = base.resolved(self.config, char_lm.PRESETS, char_lm.DEFAULT_MODELS)
+        result = run.train("char-lm", config, run.Place(self.runs, self.saved_models, self.run, self.name))
+        if self.json:
+            print(json.dumps(result, ensure_ascii=False))
+        else:
+            from pipelines import lm_report
+
+            print(lm_report.summary(result))
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluateCharLm:
+    """Measure an exported language model on a text."""
+
+    data: Annotated[str | None, PathFlag] = None
+    """The text: a file, or tiny-shakespeare. A model of the embedded sample needs none: it is measured on all of that."""
+    name: Annotated[str | None, NameFlag] = None
+    """Name of the exported model. By default char-lm, else char-lm-sample."""
+    version: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Its version. By default the newest."""
+    saved_models: SavedModels = HERE / "saved_models"
+    """Folder of the exported models."""
+    json: bool = False
+    """Print the measures as one JSON object."""
+
+    def __call__(self) -> None:
+        from pipelines import lm_answers, models
+
+        exported = models.find(self.saved_models, "char-lm", self.name, self.version)
+        tell(f"model {exported.title}")
+        measures = lm_answers.evaluate(exported, self.data)
+        print(json.dumps(measures, ensure_ascii=False) if self.json else lm_answers.table(measures))
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictCharLm:
+    """Go on from a text with an exported language model."""
+
+    texts: tyro.conf.Positional[tuple[str, ...]] = ("",)
+    """The beginnings, each in quotes. Without any, the model begins by itself."""
+    max_length: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 200)")] = None
+    """Tokens to write, at most 10000."""
+    temperature: Annotated[float | None, tyro.conf.arg(metavar="X", help_behavior_hint="(default: 0.8)")] = None
+    """Below 1 it writes what is likelier, above 1 what is rarer; 0 takes the likeliest token each time."""
+    top_k: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 0)")] = None
+    """Choose among so many tokens; 0 for all."""
+    top_p: Annotated[float | None, tyro.conf.arg(metavar="X", help_behavior_hint="(default: 0.95)")] = None
+    """Choose among the fewest tokens whose probabilities reach this."""
+    stop: Annotated[str | None, tyro.conf.arg(metavar="TEXT")] = None
+    """End behind this text."""
+    seed: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 1)")] = None
+    """The same seed writes the same text."""
+    name: Annotated[str | None, NameFlag] = None
+    """Name of the exported model. By default char-lm, else char-lm-sample."""
+    version: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Its version. By default the newest."""
+    saved_models: SavedModels = HERE / "saved_models"
+    """Folder of the exported models."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> None:
+        from pipelines import lm_answers, models
+
+        exported = models.find(self.saved_models, "char-lm", self.name, self.version)
+        tell(f"model {exported.title}")
+        knobs = {name: getattr(self, name) for name in ("max_length", "temperature", "top_k", "top_p", "seed", "stop")}
+        results = lm_answers.continue_texts(exported, list(self.texts), **knobs)
+        if self.json:
+            print(json.dumps({"model": exported.title, "predictions": results}, ensure_ascii=False))
+            return
+        for result in results:
+            if "note" in result:
+                tell(result["note"])
+            print(result["prompt"] + result["text"])
+
+
+@dataclasses.dataclass(frozen=True)
 class Train:
     """Train a pipeline on text: embedded, downloaded or your own."""
 
-    pipeline: Annotated[TrainSentiment, tyro.conf.subcommand("sentiment")] | OnlyOne
+    pipeline: (
+        Annotated[TrainSentiment, tyro.conf.subcommand("sentiment")] | Annotated[TrainCharLm, tyro.conf.subcommand("char-lm")]
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
     """Measure an exported model on labelled text."""
 
-    pipeline: Annotated[EvaluateSentiment, tyro.conf.subcommand("sentiment")] | OnlyOne
+    pipeline: (
+        Annotated[EvaluateSentiment, tyro.conf.subcommand("sentiment")] | Annotated[EvaluateCharLm, tyro.conf.subcommand("char-lm")]
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Predict:
     """Answer with an exported model."""
 
-    pipeline: Annotated[PredictSentiment, tyro.conf.subcommand("sentiment")] | OnlyOne
+    pipeline: (
+        Annotated[PredictSentiment, tyro.conf.subcommand("sentiment")] | Annotated[PredictCharLm, tyro.conf.subcommand("char-lm")]
+    )
 
 
 Command = (
@@ -182,9 +283,10 @@ def parse(arguments: list[str] | None = None):
 
 
 def main(arguments: list[str] | None = None) -> int:
-    command = parse(arguments)
-    sys.stdout.reconfigure(errors="backslashreplace")  # a text that is not UTF-8 can be shown all the same
+    command = None
     try:
+        command = parse(arguments)
+        sys.stdout.reconfigure(errors="backslashreplace")  # a text that is not UTF-8 can be shown all the same
         command()
     except UserError as error:
         tell(f"error: {error}")
@@ -207,7 +309,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command_trains(command) -> bool:
-    return isinstance(command, TrainSentiment)
+    return isinstance(command, (TrainSentiment, TrainCharLm))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,8 @@ class NGramLogits(keras.layers.Layer):
     With F the known n-grams (n = 1 ... max_n) that occur in a text, each counted once, r_fc the ratio of n-gram f for class
     c, and w_fc its learned weight:
 
-        logit_c = sum_(f in F) w_fc r_fc / sqrt(smoothing + sum_(f in F) r_fc^2) + b_c
+        logit_c = sum_(f in F) w_fc r_fc s_c + b_c
+        s_c = min(1 / |r_c|, |r_c| / full_norm^2),  |r_c| = sqrt(sum_(f in F) r_fc^2)
 
     The n-grams are known by a hash of 31 bits; one in a thousand or so of the unknown ones is taken for a known one.
     Nothing in here learns by gradients: `pipelines/naive_bayes.py` computes ratios and weights, `set_ngrams` puts them in.
@@ -80,7 +81,7 @@ class NGramLogits(keras.layers.Layer):
         num_classes: how many logits.
         num_ngrams: how many n-grams can be known.
         max_n: tokens of the longest n-gram.
-        smoothing: keeps a text of few n-grams from speaking as loud as one of many; at least 0.
+        full_norm: a text whose n-grams weigh less than this, such as a sentence where reviews are known, has less to say; at least 0.
 
     Shapes:
         ids: int [batch, time], 0 for padding -> float32 [batch, num_classes].
@@ -90,19 +91,19 @@ class NGramLogits(keras.layers.Layer):
         (1, 2)
 
     Raises:
-        ValueError: if a number is below 1, or smoothing below 0.
+        ValueError: if a number is below 1, or full_norm below 0.
     """
 
-    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, smoothing: float = 0.0, **kwargs):
+    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, full_norm: float = 0.0, **kwargs):
         if min(num_classes, num_ngrams, max_n) < 1:
             raise ValueError(f"num_classes is {num_classes}, num_ngrams {num_ngrams}, max_n {max_n}: none may be below 1")
-        if smoothing < 0:
-            raise ValueError(f"smoothing is {smoothing}: it may not be below 0")
+        if full_norm < 0:
+            raise ValueError(f"full_norm is {full_norm}: it may not be below 0")
         super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
         self.num_classes = num_classes
         self.num_ngrams = num_ngrams
         self.max_n = max_n
-        self.smoothing = smoothing
+        self.full_norm = full_norm
 
     def build(self, ids_shape):
         # In ascending order; what is left over at the end has a hash that no n-gram has.
@@ -147,15 +148,15 @@ class NGramLogits(keras.layers.Layer):
         known = ops.logical_and(first, ops.take(self.hashes, index) == hashes)
         known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)
         total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)
-        norm = ops.sqrt(self.smoothing + ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1))
-        return total / ops.maximum(norm, 1e-6) + self.bias
+        norm = ops.maximum(ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1)), 1e-6)
+        return total * (ops.minimum(1.0, ops.square(norm / self.full_norm)) if self.full_norm else 1.0) / norm + self.bias
 
     def compute_output_spec(self, ids):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
 
     def get_config(self):
         sizes = {"num_classes": self.num_classes, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
-        return {**super().get_config(), **sizes, "smoothing": self.smoothing}
+        return {**super().get_config(), **sizes, "full_norm": self.full_norm}
 
 
 def _no_hash(shape, dtype):

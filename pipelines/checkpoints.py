@@ -34,11 +34,13 @@ class Position:
 
 
 def state_variables(model: keras.Model) -> list[keras.Variable]:
-    """Everything that a training step changes: weights, dropout's seeds, the optimizer, and the running metrics.
+    """Everything that a training step changes: weights, dropout's seeds, the optimizer, the running metrics, and the states that
+    recurrent layers carry from batch to batch.
 
-    Keras's own files leave out the seeds and the metrics.
+    Keras's own files leave out the seeds, the metrics and the states.
     """
-    return [*model.variables, *model.optimizer.variables, *model.metrics_variables]
+    carried = [state for layer in model.layers if getattr(layer, "stateful", False) for state in keras.tree.flatten(layer.states)]
+    return [*model.variables, *model.optimizer.variables, *model.metrics_variables, *carried]
 
 
 def save(path: Path, variables: list[keras.Variable], position: Position) -> None:

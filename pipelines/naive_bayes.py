@@ -27,7 +27,7 @@ def fit(layer: NGramLogits, ids: tf.RaggedTensor, labels: np.ndarray, seed: int)
     if not len(hashes):
         return  # all logits stay zero
     classes = range(layer.num_classes) if layer.num_classes > 2 else [1]
-    columns = [_one_against_the_rest(found, labels == c, layer.smoothing, seed) for c in classes]
+    columns = [_one_against_the_rest(found, labels == c, layer.full_norm, seed) for c in classes]
     ratios, weights, bias = (np.stack(values, axis=-1).astype(np.float32) for values in zip(*columns, strict=True))
     if layer.num_classes == 2:  # one decision, of which each class gets half
         ratios, weights, bias = np.repeat(ratios, 2, -1), weights * np.float32([-0.5, 0.5]), bias * np.float32([-0.5, 0.5])
@@ -53,7 +53,7 @@ def _occurrences(layer: NGramLogits, ids: tf.RaggedTensor) -> tuple[np.ndarray, 
 
 
 def _one_against_the_rest(
-    found: sparse.csr_matrix, is_class: np.ndarray, smoothing: float, seed: int
+    found: sparse.csr_matrix, is_class: np.ndarray, full_norm: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """The n-grams' log-count ratios [k], their weights [k], and the bias."""
     from sklearn.linear_model import LogisticRegression
@@ -61,8 +61,9 @@ def _one_against_the_rest(
     inside = np.asarray(found[is_class].sum(axis=0)).ravel() + _SMOOTHING
     outside = np.asarray(found[~is_class].sum(axis=0)).ravel() + _SMOOTHING
     ratios = np.log(inside / inside.sum()) - np.log(outside / outside.sum())
-    norm = np.sqrt(smoothing + found @ np.square(ratios))
-    scaled = found.multiply(ratios[None].astype(np.float32)).multiply(1 / np.maximum(norm, 1e-6)[:, None]).tocsr()
+    norm = np.maximum(np.sqrt(found @ np.square(ratios)), 1e-6)
+    scale = (np.minimum(1, np.square(norm / full_norm)) if full_norm else 1) / norm
+    scaled = found.multiply(ratios[None].astype(np.float32)).multiply(scale[:, None]).tocsr()
     # The dual solver's time grows with the texts, not with the n-grams.
     solver = LogisticRegression(
         C=_INVERSE_REGULARIZATION, solver="liblinear", dual=True, tol=0.01, max_iter=1000, random_state=seed

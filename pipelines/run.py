@@ -43,7 +43,7 @@ def train(pipeline: str, config, place: Place) -> dict:
     """Trains, evaluates and exports; goes on where a run of the same config was interrupted, and repeats none that is done.
 
     Args:
-        pipeline: name of a module in this package.
+        pipeline: its name on the command line; with _ for - that of a module in this package.
         config: its resolved config.
 
     Returns:
@@ -78,7 +78,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     from pipelines import exporting, text, training
 
     started = time.monotonic()
-    task = importlib.import_module(f"pipelines.{pipeline}")
+    task = importlib.import_module(f"pipelines.{pipeline.replace('-', '_')}")
     training.make_deterministic(config.seed)
 
     splits = task.load(config)
@@ -214,7 +214,7 @@ def _card(result: dict) -> dict:
     """The model's card: what its user must know, without a path of the machine or a text of the training data."""
     config = {key: value for key, value in result["config"].items() if key not in ("data", "valid")}
     told = (
-        "pipeline", "sample", "classes", "data", "rows", "class_rows", "notes", "window", "vocabulary_size", "parameters",
-        "precision", "scores", "versions",
+        "pipeline", "sample", "classes", "data", "rows", "characters", "class_rows", "notes", "window", "generation_defaults",
+        "vocabulary_size", "parameters", "precision", "scores", "versions",
     )  # fmt: skip
     return {"schema": SCHEMA, **{key: result[key] for key in told if key in result}, "config": config}

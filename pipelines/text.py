@@ -14,6 +14,8 @@ and special ids that are the same everywhere. An empty text is START and END: no
 
 import collections
 import io
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +38,8 @@ class VocabularyTokenizer(tf.Module):
     """Splits into words or characters and looks each one up in a vocabulary.
 
     Args:
-        kind: "word" (normalised text; punctuation marks are words) or "character" (the text as it is).
+        kind: "word" (normalised text; punctuation marks are words), "spaced" (the text as it is, cut at spaces; a line's end is a
+            word) or "character" (the text as it is).
         tokens: the vocabulary without the special tokens, as UTF-8 bytes.
         max_bytes: bytes that are read of each text.
     """
@@ -69,7 +72,8 @@ class VocabularyTokenizer(tf.Module):
         ids = _ragged(ids)
         ids = tf.ragged.boolean_mask(ids, ids > END)
         pieces = ids.with_flat_values(tf.gather(self._written, ids.flat_values))
-        return tf.strings.reduce_join(pieces, axis=-1, separator=" " if self.kind == "word" else "")
+        text = tf.strings.reduce_join(pieces, axis=-1, separator="" if self.kind == "character" else " ")
+        return tf.strings.regex_replace(text, r" ?\n ?", "\n") if self.kind == "spaced" else text
 
     def vocabulary(self) -> list[str]:
         return [token.decode() for token in self._tokens]
@@ -80,20 +84,20 @@ class VocabularyTokenizer(tf.Module):
 
 
 class SubwordTokenizer(tf.Module):
-    """SentencePiece (Kudo and Richardson 2018, arXiv:1808.06226) over normalised text.
+    """SentencePiece (Kudo and Richardson 2018, arXiv:1808.06226).
 
     Args:
+        kind: "subword" (normalised text) or "pieces" (the text as it is, spaces and line ends included).
         model: a serialized SentencePiece model with this module's special ids.
         max_bytes: bytes that are read of each text.
     """
 
-    kind = "subword"
-
-    def __init__(self, model: bytes, max_bytes: int):
+    def __init__(self, kind: str, model: bytes, max_bytes: int):
         super().__init__()
+        self.kind = kind
         self._model = model
         self._max_bytes = max_bytes
-        self._normalize = Normalizer(max_bytes)
+        self._normalize = _normalizer(kind, max_bytes)
         self._pieces = tf_text.SentencepieceTokenizer(model, out_type=tf.int32)
         self.vocabulary_size = int(self._pieces.vocab_size())
 
@@ -134,30 +138,33 @@ class Splitter(tf.Module):
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         if self._kind == "character":
             return tf.strings.unicode_split(valid_utf8(texts, self._max_bytes), "UTF-8")
+        if self._kind == "spaced":
+            words = tf.strings.split(tf.strings.regex_replace(valid_utf8(texts, self._max_bytes), "\n", " \n "), " ")
+            return tf.ragged.boolean_mask(words, words != "")
         return self._spaces.tokenize(tf.strings.regex_replace(self._normalize(texts), _ALONE, r" \1 "))
 
 
-def train(kind: str, texts: np.ndarray, vocabulary_size: int, max_bytes: int) -> Tokenizer:
+def train(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int) -> Tokenizer:
     """Learns a tokenizer from training texts.
 
     Args:
-        kind: "word", "character" or "subword".
-        texts: object array [n] of str.
+        kind: "word", "spaced", "character", "subword" or "pieces".
+        texts: read once, in constant memory.
         vocabulary_size: tokens in all, the special ones included; fewer where the texts do not have as many.
         max_bytes: bytes that are read of each text, now and later.
     """
-    if kind == "subword":
-        return SubwordTokenizer(_train_sentencepiece(texts, vocabulary_size, max_bytes), max_bytes)
+    if kind in ("subword", "pieces"):
+        return SubwordTokenizer(kind, _train_sentencepiece(kind, texts, vocabulary_size, max_bytes), max_bytes)
     # A word seen once teaches nothing that lasts; left out, it gives the unknown token something to learn from.
-    tokens = _most_frequent(Splitter(kind, max_bytes), texts, vocabulary_size, least=2 if kind == "word" else 1)
+    tokens = _most_frequent(Splitter(kind, max_bytes), texts, vocabulary_size, least=1 if kind == "character" else 2)
     return VocabularyTokenizer(kind, tokens, max_bytes)
 
 
 def load(folder: Path) -> Tokenizer:
     """The tokenizer that `save` wrote to `folder`."""
     saved = read_json(Path(folder) / "tokenizer.json")
-    if saved["kind"] == "subword":
-        return SubwordTokenizer((Path(folder) / "sentencepiece.model").read_bytes(), saved["max_bytes"])
+    if saved["kind"] in ("subword", "pieces"):
+        return SubwordTokenizer(saved["kind"], (Path(folder) / "sentencepiece.model").read_bytes(), saved["max_bytes"])
     return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], saved["max_bytes"])
 
 
@@ -189,35 +196,49 @@ def _ragged(ids) -> tf.RaggedTensor:
     return ids if isinstance(ids, tf.RaggedTensor) else tf.RaggedTensor.from_tensor(tf.cast(ids, tf.int32))
 
 
-def _most_frequent(split: Splitter, texts: np.ndarray, vocabulary_size: int, least: int) -> list[bytes]:
+def _in_batches(texts: Iterable[str]):
+    texts = iter(texts)
+    while batch := list(itertools.islice(texts, 1000)):
+        yield tf.constant(batch, tf.string)
+
+
+def _most_frequent(split: Splitter, texts: Iterable[str], vocabulary_size: int, least: int) -> list[bytes]:
     pieces_of = tf.function(split.__call__, input_signature=[tf.TensorSpec([None], tf.string)])
     counts = collections.Counter()
-    for start in range(0, len(texts), 1000):
-        counts.update(pieces_of(tf.constant(texts[start : start + 1000], tf.string)).flat_values.numpy().tolist())
+    for batch in _in_batches(texts):
+        counts.update(pieces_of(batch).flat_values.numpy().tolist())
     # By frequency, ties by spelling: the same texts in any order give the same ids.
     ranked = sorted((token for token, count in counts.items() if count >= least), key=lambda t: (-counts[t], t))
     return ranked[: vocabulary_size - len(SPECIAL_TOKENS)]
 
 
-def _train_sentencepiece(texts: np.ndarray, vocabulary_size: int, max_bytes: int) -> bytes:
+def _normalizer(kind: str, max_bytes: int):
+    return Normalizer(max_bytes) if kind == "subword" else lambda texts: valid_utf8(texts, max_bytes)
+
+
+def _train_sentencepiece(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int) -> bytes:
     import sentencepiece  # here: the other tokenizers do without
 
-    normalize = Normalizer(max_bytes)
+    normalize = _normalizer(kind, max_bytes)
+    as_it_is = dict(
+        normalization_rule_name="identity", remove_extra_whitespaces=False, add_dummy_prefix=False, user_defined_symbols=["\n"]
+    )  # fmt: skip
 
     def sentences():
-        for start in range(0, len(texts), 1000):
-            for text in normalize(tf.constant(texts[start : start + 1000], tf.string)).numpy():
+        for batch in _in_batches(texts):
+            for text in normalize(batch).numpy():
                 yield text.decode()
 
     model = io.BytesIO()
     with descriptor_2_caught():  # its C++ writes a log line there
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=sentences(), model_writer=model, vocab_size=vocabulary_size, hard_vocab_limit=False,
-            model_type="unigram", character_coverage=0.9995, normalization_rule_name="nfkc", max_sentence_length=max_bytes * 4,
+            model_type="unigram", character_coverage=0.9995, max_sentence_length=max_bytes * 4,
             pad_id=PAD, unk_id=UNKNOWN, bos_id=START, eos_id=END,
             pad_piece=SPECIAL_TOKENS[PAD], unk_piece=SPECIAL_TOKENS[UNKNOWN],
             bos_piece=SPECIAL_TOKENS[START], eos_piece=SPECIAL_TOKENS[END],
             num_threads=1,  # the same texts give the same pieces
             minloglevel=2,
+            **(dict(normalization_rule_name="nfkc") if kind == "subword" else as_it_is),
         )  # fmt: skip
     return model.getvalue()

@@ -1,6 +1,7 @@
 """What all tests share. TensorFlow is imported here, once and without its noise, before any test module is."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,20 @@ def imdb_file() -> Path:
         pytest.skip("the IMDB reviews are not on this machine")
     return path
 
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """`main.main` in this process and the given folder: what a finished process would be."""
+    import main as front_door
+
+    def run(folder, *arguments):
+        monkeypatch.chdir(folder)
+        capsys.readouterr()
+        try:
+            code = front_door.main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            code = end.code
+        output = capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, output.out, output.err)
+
+    return run

@@ -14,16 +14,11 @@ from pathlib import Path
 
 import pytest
 
-import main as front_door
 from pipelines import explaining
 from pipelines.data import sample_reviews
+from tests.command_line import ROOT, assert_one_line, lines_of, main, where
 
-ROOT = Path(__file__).resolve().parent.parent
 QUICK = "--model bag --epochs 4 --batch-size 16 --ngram-buckets 2000 --vocabulary-size 300"
-
-
-def lines_of(text):
-    return [line for line in text.splitlines() if line.strip()]
 
 
 def write_reviews(path, rows=400, seed=1):
@@ -49,48 +44,15 @@ def trained(place):
     return process
 
 
-def where(place):
-    return ["--runs", place / "runs", "--saved-models", place / "saved"]
-
-
-def main(folder, *arguments, input=None, **environment):
-    """A real process."""
-    command = [sys.executable, str(ROOT / "main.py"), *map(str, arguments)]
-    env = {**os.environ, "HOME": str(folder), "COLUMNS": "100", **environment}
-    return subprocess.run(command, capture_output=True, text=True, input=input, env=env, cwd=folder, timeout=300)
-
-
-@pytest.fixture
-def here(monkeypatch, capsys):
-    """`main.main` in this process and the given folder: what a finished process would be."""
-
-    def run(folder, *arguments):
-        monkeypatch.chdir(folder)
-        capsys.readouterr()
-        try:
-            code = front_door.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            code = end.code
-        output = capsys.readouterr()
-        return subprocess.CompletedProcess(arguments, code, output.out, output.err)
-
-    return run
-
-
-def assert_one_line(process, *parts):
-    assert process.returncode == 2, process.stderr
-    error = [line for line in lines_of(process.stderr) if line.startswith("error: ")]
-    assert len(error) == 1 and error[0] == lines_of(process.stderr)[-1], process.stderr
-    for part in parts:
-        assert part in error[0]
-    assert "Traceback" not in process.stderr
-
-
 # --- before anything heavy is imported
 
 
 @pytest.mark.parametrize(
-    "arguments", ["--help", "train --help", "train sentiment --help", "evaluate sentiment --help", "predict sentiment --help"]
+    "arguments", [
+        "--help", "train --help",
+        "train sentiment --help", "evaluate sentiment --help", "predict sentiment --help",
+        "train char-lm --help", "evaluate char-lm --help", "predict char-lm --help",
+    ]
 )
 def test_help_imports_nothing_heavy(arguments, tmp_path):
     script = (

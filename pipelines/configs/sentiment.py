@@ -31,7 +31,7 @@ PRESETS = {
     ("cnn", "full"): _COMMON | dict(max_tokens=400, encoder_tokens=400),
     ("transformer", "full"): _COMMON | _SEQUENCE | dict(layers=2, learning_rate=0.001),
     ("best", "quick"): _COMMON | _QUICK | dict(max_tokens=1000, ngrams=50_000),
-    ("best", "full"): _COMMON | _SEQUENCE | dict(max_tokens=3000, ngrams=400_000, negations=8000, span_rate=0.5, epochs=6),
+    ("best", "full"): _COMMON | _SEQUENCE | dict(max_tokens=3000, ngrams=400_000, negations=6000, span_rate=0.5),
 }  # fmt: skip
 DEFAULT_MODELS = {"quick": "bag", "full": "best"}
 

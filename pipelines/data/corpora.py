@@ -16,27 +16,30 @@ from pipelines.files import folder_written_beside
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A corpus that comes as a tar archive.
+    """A corpus that comes as a tar archive or as a file.
 
     Attributes:
-        url: where the archive is.
-        sha256: of the archive.
-        root: the folder in the archive that holds it all.
+        holds: "reviews" or "text".
+        url: where the archive or the file is.
+        sha256: of it.
+        licence: what one may do with it.
+        root: the folder in the archive that holds it all; None for a file, which is kept as it is.
         keep: pattern of the members (their path below `root`) that are unpacked.
         most_bytes: what the kept members may hold in all; an archive that unpacks to more is refused.
-        licence: what one may do with it.
     """
 
+    holds: str
     url: str
     sha256: str
-    root: str
-    keep: str
-    most_bytes: int
     licence: str
+    root: str | None = None
+    keep: str = ""
+    most_bytes: int = 0
 
 
 CORPORA = {
     "imdb": Corpus(
+        holds="reviews",
         url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
         sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
         root="aclImdb",
@@ -44,7 +47,13 @@ CORPORA = {
         most_bytes=2**28,
         licence="Large Movie Review Dataset v1.0, for research; cite Maas et al. 2011, "
         "Learning Word Vectors for Sentiment Analysis",
-    )
+    ),
+    "tiny-shakespeare": Corpus(
+        holds="text",
+        url="https://raw.githubusercontent.com/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
+        sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+        licence="plays by Shakespeare, in the public domain; put together by Andrej Karpathy",
+    ),
 }
 
 
@@ -52,8 +61,26 @@ def cache_folder() -> Path:
     return Path(os.environ.get("UNROLL_CACHE") or "~/.cache/unroll").expanduser()
 
 
+def named(data: str | None, holds: str) -> bool:
+    """Is `data` the name of a corpus of such a kind?"""
+    return data in CORPORA and CORPORA[data].holds == holds
+
+
+def existing(data: str, holds: str) -> Path:
+    """The path `data`.
+
+    Raises:
+        UserError: there is nothing; the message names the corpora of this kind.
+    """
+    path = Path(data).expanduser()
+    if not path.exists():
+        names = ", ".join(name for name in CORPORA if named(name, holds))
+        raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
+    return path
+
+
 def fetch(name: str) -> Path:
-    """The folder of corpus `name`, downloaded and unpacked if it is not in the cache yet.
+    """The folder of corpus `name`, downloaded and unpacked if it is not in the cache yet; the path of a corpus that is a file.
 
     Raises:
         UserError: no connection, a file with another checksum, or an archive that must not be unpacked.
@@ -63,6 +90,8 @@ def fetch(name: str) -> Path:
     if folder.is_dir():
         return folder
     archive = _download(name, corpus)
+    if corpus.root is None:
+        return archive
     with folder_written_beside(folder) as part:
         _unpack(archive, corpus, part)
     archive.unlink()
@@ -75,7 +104,9 @@ def _download(name: str, corpus: Corpus) -> Path:
 
     pooch.get_logger().setLevel(logging.WARNING)
     file = PurePosixPath(urlsplit(corpus.url).path).name
-    by_hand = f"or download {corpus.url} yourself, unpack it and give the folder with --data"
+    file = f"{name}-{file}" if corpus.root is None else file
+    unpacked = "give the file" if corpus.root is None else "unpack it and give the folder"
+    by_hand = f"or download {corpus.url} yourself, {unpacked} with --data"
     try:
         path = pooch.retrieve(corpus.url, f"sha256:{corpus.sha256}", fname=file, path=cache_folder(), progressbar=True)
     except requests.exceptions.HTTPError as error:

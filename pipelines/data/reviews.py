@@ -3,7 +3,7 @@
 import dataclasses
 import numpy as np
 
-from pipelines.data import corpora, folders, sample_reviews, sources, tables
+from pipelines.data import corpora, folders, sample_reviews, tables
 
 
 @dataclasses.dataclass
@@ -41,9 +41,9 @@ def read(data: str | None, text_column: str | None = None, label_column: str | N
     """
     if data is None:
         splits = {"train": sample_reviews.generate()}
-    elif data in corpora.CORPORA:
+    elif corpora.named(data, "reviews"):
         splits = folders.read(corpora.fetch(data))
-    elif (path := sources.existing(data)).is_dir():
+    elif (path := corpora.existing(data, "reviews")).is_dir():
         splits = folders.read(path)
     else:
         splits = {"train": tables.read(path, text_column, label_column)}

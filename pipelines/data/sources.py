@@ -6,7 +6,7 @@ from pipelines.data import corpora, sample_reviews, texts
 from pipelines.errors import UserError
 from pipelines.files import fingerprint as fingerprint_of_files
 
-_SAMPLES = {"sentiment": lambda: f"embedded sample {sample_reviews.VERSION}", "char_lm": texts.sample_version}
+_SAMPLES = {"sentiment": lambda: f"embedded sample {sample_reviews.VERSION}", "char-lm": texts.sample_version}
 
 
 def name(data: str | None) -> str:
@@ -27,12 +27,4 @@ def fingerprint(pipeline: str, data: str | None) -> str:
         return _SAMPLES[pipeline]()
     if data in corpora.CORPORA:
         return corpora.CORPORA[data].sha256
-    return fingerprint_of_files(existing(data))
-
-
-def existing(data: str) -> Path:
-    path = Path(data).expanduser()
-    if not path.exists():
-        names = ", ".join(corpora.CORPORA)
-        raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
-    return path
+    return fingerprint_of_files(corpora.existing(data, "reviews" if pipeline == "sentiment" else "text"))

@@ -7,7 +7,6 @@ import lzma
 import sys
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 
 from pipelines.data import corpora
 from pipelines.errors import UserError
@@ -45,7 +44,9 @@ def _all_pieces(data: str | None) -> Iterator[str]:
     if data is None:
         yield _sample()
         return
-    path = corpora.fetch(data) / "input.txt" if data == "tiny-shakespeare" else _existing(data)
+    path = corpora.fetch(data) if corpora.named(data, "text") else corpora.existing(data, "text")
+    if path.is_dir():
+        raise UserError(f"{data} is a folder: give a text file")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as file:
             if b"\0" in file.peek(_SEARCHED_FOR_ZEROS)[:_SEARCHED_FOR_ZEROS]:
@@ -62,15 +63,6 @@ def _all_pieces(data: str | None) -> Iterator[str]:
         if path.suffix not in _OPENERS:
             raise
         raise UserError(f"{path} is damaged ({error}): get it again") from error
-
-
-def _existing(data: str) -> Path:
-    path = Path(data).expanduser()
-    if path.is_dir():
-        raise UserError(f"{data} is a folder: give a text file")
-    if not path.exists():
-        raise UserError(f"no such file: {data} (a path, or a corpus that can be downloaded: tiny-shakespeare)")
-    return path
 
 
 def sample_version() -> str:

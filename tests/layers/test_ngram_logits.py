@@ -33,17 +33,19 @@ def known():
     return layer, ids, meaning
 
 
-def reference(row, meaning, smoothing):
+def reference(row, meaning, full_norm):
     found = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
     ratios, weights = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-    return (ratios * weights).sum(0) / np.sqrt(smoothing + (ratios**2).sum(0)) + [0.1, 0.2, 0.3]
+    norm = np.sqrt((ratios**2).sum(0))
+    scale = np.minimum(1 / norm, norm / full_norm**2) if full_norm else 1 / norm
+    return (ratios * weights).sum(0) * scale + [0.1, 0.2, 0.3]
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 2.5])
-def test_equals_the_equation_with_each_ngram_counted_once(known, smoothing):
+@pytest.mark.parametrize("full_norm", [0.0, 2.5])
+def test_equals_the_equation_with_each_ngram_counted_once(known, full_norm):
     layer, ids, meaning = known
-    layer.smoothing = smoothing
-    expected = [reference(row, meaning, smoothing) for row in ids]
+    layer.full_norm = full_norm
+    expected = [reference(row, meaning, full_norm) for row in ids]
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 

@@ -38,12 +38,12 @@ def test_it_finds_the_pairs_that_tell(classes):
         assert (ops.convert_to_numpy(singles(ids[200:].to_tensor())).argmax(axis=1) == labels[200:]).mean() < 0.7
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 2.0])
-def test_the_layer_computes_what_scikit_learn_fitted(smoothing):
+@pytest.mark.parametrize("full_norm", [0.0, 3.0])
+def test_the_layer_computes_what_scikit_learn_fitted(full_norm):
     from sklearn.linear_model import LogisticRegression
 
     ids, labels = texts(2)
-    layer = NGramLogits(2, num_ngrams=5000, max_n=1, smoothing=smoothing)
+    layer = NGramLogits(2, num_ngrams=5000, max_n=1, full_norm=full_norm)
     layer.build((None, None))
     naive_bayes.fit(layer, ids, labels, seed=1)
     found = np.zeros((300, 41))
@@ -52,7 +52,8 @@ def test_the_layer_computes_what_scikit_learn_fitted(smoothing):
     found = found[:, (found.sum(axis=0) >= 5)]
     p, q = found[labels == 1].sum(0) + 1, found[labels == 0].sum(0) + 1
     scaled = found * np.log((p / p.sum()) / (q / q.sum()))
-    scaled /= np.sqrt(smoothing + (scaled**2).sum(axis=1, keepdims=True))
+    norm = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
+    scaled *= np.minimum(1 / norm, norm / full_norm**2) if full_norm else 1 / norm
     expected = LogisticRegression(C=30, tol=1e-8, max_iter=10_000).fit(scaled, labels).decision_function(scaled)
     logits = ops.convert_to_numpy(layer(ids.to_tensor()))
     np.testing.assert_allclose(logits[:, 0], -logits[:, 1], atol=1e-5)

@@ -66,6 +66,13 @@ def data(tmp_path_factory):
 
 
 def command(data, folder, model):
+    if model == "char-lm":
+        flags = f"--epochs {EPOCHS} --batch-size 32 --window 32 --hidden-size 16 --layers 2 --dropout 0.2 --checkpoint-every 4"
+        flags += " --schedule plateau"
+        return [
+            "train", "char-lm", "--data", str(data), "--run", "r", "--runs", str(folder / "runs"),
+            "--saved-models", str(folder / "saved"), *flags.split(),
+        ]  # fmt: skip
     flags = f"--model {model} --epochs {EPOCHS} --batch-size 16 --embedding-size 8 --vocabulary-size 200 --checkpoint-every 4"
     flags += " --ngram-buckets 300" if model == "bag" else " --hidden-size 8 --max-tokens 40 --encoder-tokens 20 --ngrams 500 --span-rate 0.5"
     return [
@@ -86,7 +93,7 @@ def finish(process):
 
 
 def outcome(folder):
-    run = folder / "runs" / "sentiment" / "r"
+    (run,) = folder.glob("runs/*/r")
     arrays = {}
     for name in ("last", "best"):
         with np.load(run / "checkpoints" / f"{name}.npz") as saved:
@@ -102,7 +109,7 @@ def assert_equal_outcomes(first, second):
         assert array.tobytes() == second[0][name].tobytes(), name
 
 
-@pytest.fixture(scope="module", params=["bag", "best"])
+@pytest.fixture(scope="module", params=["bag", "best", "char-lm"])
 def undisturbed(request, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     code, errors = finish(start(data, folder, request.param))

@@ -1,0 +1,129 @@
+"""A language model as two functions, `start` and `advance`: state goes in and comes out, and nothing is remembered in between.
+
+State is a dict of tensors, batch first on every leaf, so that a beam search may gather its rows. What a model says with
+`advance`, a token or a hundred at a time, is what the whole text at once would have given.
+"""
+
+import keras
+import tensorflow as tf
+
+from pipelines.configs.char_lm import CharLmConfig
+from pipelines.text import PAD
+
+
+class RecurrentSteps:
+    """`start` and `advance` for a recurrent network of `language_models.build`.
+
+    Args:
+        model: built without streams.
+    """
+
+    def __init__(self, config: CharLmConfig, model: keras.Model):
+        self._model = model
+        self._layers = [model.get_layer(f"recurrent_{i + 1}") for i in range(config.layers)]
+        self._names = [[f"layer_{i}_state_{j}" for j in range(_states(layer))] for i, layer in enumerate(self._layers)]
+
+    def start(self, batch_size) -> dict[str, tf.Tensor]:
+        """The state before the first token."""
+        return {
+            name: tf.zeros((batch_size, layer.cell.units))
+            for layer, names in zip(self._layers, self._names)
+            for name in names
+        }
+
+    def advance(self, ids, state, lengths=None):
+        """Reads ids int32 [batch, time], of which each row has `lengths` (all, if not given), padded on the right.
+
+        Returns:
+            logits [batch, time, vocabulary] and the state behind each row's last token.
+        """
+        one = ids.shape[1] == 1
+        mask = None if one or lengths is None else tf.sequence_mask(lengths, tf.shape(ids)[1])
+        x = self._model.get_layer("tokens")(ids)
+        state = dict(state)
+        for layer, names in zip(self._layers, self._names):
+            before = [state[name] for name in names]
+            if one:  # without the loop of `keras.layers.RNN`, which costs more than a step
+                output, after = layer.cell(x[:, 0], before)
+                x = output[:, None]
+            else:
+                x, *after = layer(x, initial_state=before, mask=mask)
+            state |= zip(names, after)
+        return _logits(self._model, x), state
+
+
+class TransformerSteps:
+    """`start` and `advance` for a transformer of `language_models.build`: state is the cache of keys and values.
+
+    It has room for the window that the model was trained with. A row that has filled it goes on with the later half of the
+    window as its past, so that no text is too long, and every token but the first few has half a window or more before it.
+    """
+
+    def __init__(self, config: CharLmConfig, model: keras.Model):
+        self._model = model
+        self._window = config.window
+        self._positions = model.get_layer("positions") if config.positions != "rotary" else None
+        self._blocks = [model.get_layer(f"block_{i + 1}") for i in range(config.layers)]
+
+    def start(self, batch_size) -> dict[str, tf.Tensor]:
+        state = {
+            "position": tf.zeros([batch_size], tf.int32),
+            "read": tf.fill([batch_size, self._window], PAD),
+        }
+        for i, block in enumerate(self._blocks):
+            cache = block.initial_cache(batch_size, self._window)["self"]
+            state |= {f"block_{i}_key": cache["key"], f"block_{i}_value": cache["value"]}
+        return state
+
+    def advance(self, ids, state, lengths=None):
+        """As RecurrentSteps.advance; more than one token only as the first ones, and then not more than the window."""
+        if ids.shape[1] == 1:
+            full = state["position"] >= self._window
+            state = tf.cond(tf.reduce_any(full), lambda: self._shifted(state, full), lambda: dict(state))
+        logits, state = self._read(ids, state)
+        time = tf.shape(ids)[1] if lengths is None else lengths
+        return logits, state | {"position": state["position"] + time}
+
+    def _read(self, ids, state):
+        position = state["position"]
+        x = self._model.get_layer("tokens")(ids)
+        if self._positions is not None:
+            x = self._positions(x, start=position)
+        state = dict(state)
+        for i, block in enumerate(self._blocks):
+            cache = {"self": {"key": state[f"block_{i}_key"], "value": state[f"block_{i}_value"]}}
+            x, cache = block(x, cache=cache, position=position)
+            state |= {f"block_{i}_key": cache["self"]["key"], f"block_{i}_value": cache["self"]["value"]}
+        places = position[:, None] + tf.range(tf.shape(ids)[1])
+        rows = tf.broadcast_to(tf.range(tf.shape(ids)[0])[:, None], tf.shape(places))
+        state["read"] = tf.tensor_scatter_nd_update(state["read"], tf.stack([rows, places], axis=-1), ids)
+        return _logits(self._model, self._model.get_layer("last_norm")(x)), state
+
+    def _shifted(self, state, full):
+        """The state in which the rows that are full have the later half of what they read as their past."""
+        half = self._window // 2
+        batch_size = tf.shape(full)[0]
+        _, fresh = self._read(state["read"][:, -half:], self.start(batch_size))
+        fresh["position"] = tf.fill([batch_size], half)
+        return {
+            name: tf.where(tf.reshape(full, [-1] + [1] * (len(before.shape) - 1)), fresh[name], before)
+            for name, before in state.items()
+        }
+
+
+def steps(config: CharLmConfig, model: keras.Model) -> RecurrentSteps | TransformerSteps:
+    return (TransformerSteps if config.model == "transformer" else RecurrentSteps)(config, model)
+
+
+def _states(layer) -> int:
+    size = layer.cell.state_size
+    return len(size) if isinstance(size, (list, tuple)) else 1
+
+
+def _logits(model, x):
+    names = {layer.name for layer in model.layers}
+    if "logits" in names:
+        return model.get_layer("logits")(x)
+    if "projection" in names:
+        x = model.get_layer("projection")(x)
+    return model.get_layer("tokens")(x, reverse=True)

@@ -1,0 +1,114 @@
+"""`train|evaluate|predict char-lm` as their users meet them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.command_line import assert_one_line, main, where
+
+SMALL = "--window 16 --batch-size 8 --hidden-size 32 --layers 1 --epochs 3 --learning-rate 0.01 --dropout 0"
+TEXT = "the cat sat on the mat.\nthe dog sat on the log.\n" * 120
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "rhyme.txt").write_text(TEXT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(place):
+    process = main(place, "train", "char-lm", "--data", place / "rhyme.txt", *SMALL.split(), "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    return process
+
+
+def test_train_prints_one_json_object_and_leaves_a_run(trained, place):
+    result = json.loads(trained.stdout)
+    scores = result["scores"]["validation"]
+    assert scores["perplexity"] < 2 and scores["characters"] == result["characters"]["valid"] == len(TEXT) - int(len(TEXT) * 0.9)
+    assert scores["bits_per_character"] == pytest.approx(scores["loss"] / 0.693147, rel=1e-4)
+    (folder,) = (place / "runs" / "char-lm").iterdir()
+    assert {"report.md", "curves.png", "metrics.csv", "config.json", "result.json"} <= {path.name for path in folder.iterdir()}
+    report = (folder / "report.md").read_text()
+    assert "perplexity" in report and "sat on" in report and "predict char-lm" in report
+    assert "    | " in trained.stderr and "Traceback" not in trained.stderr, "it shows what it writes as it learns"
+    card = json.loads((place / "saved" / "char-lm" / "1" / "model_card.json").read_text())
+    assert str(place) not in json.dumps(card)
+
+
+def test_the_same_command_does_not_train_again(trained, place, here):
+    again = here(place, "train", "char-lm", "--data", place / "rhyme.txt", *SMALL.split(), *where(place))
+    assert again.returncode == 0 and "perplexity" in again.stdout and "is finished" in again.stderr
+
+
+def test_predict_goes_on_in_the_text_s_voice(trained, place, here):
+    process = here(place, "predict", "char-lm", "the c", "--max-length", 30, "--temperature", 0, "--saved-models", place / "saved")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("the cat sat on the ")
+
+
+def test_predict_in_json(trained, place, here):
+    flags = ["--max-length", 5, "--seed", 3, "--json", "--saved-models", place / "saved"]
+    answers = [json.loads(here(place, "predict", "char-lm", "the c", "Z\u00fcrich", *flags).stdout)["predictions"] for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert [answer["tokens"] for answer in answers[0]] == [5, 5]
+    assert "note" not in answers[0][0] and "never seen in training" in answers[0][1]["note"]
+
+
+def test_predict_ends_at_a_stop_and_with_no_prompt_begins_by_itself(trained, place, here):
+    process = here(place, "predict", "char-lm", "--stop", ".", "--temperature", 0, "--saved-models", place / "saved")
+    assert process.stdout.count(".") == 1 and process.stdout.endswith(".\n")
+
+
+def test_evaluate_gives_the_perplexity_of_the_run(trained, place, here):
+    (place / "end.txt").write_text(TEXT[int(len(TEXT) * 0.9) :])
+    process = here(place, "evaluate", "char-lm", "--data", place / "end.txt", "--json", "--saved-models", place / "saved")
+    measures, scores = json.loads(process.stdout), json.loads(trained.stdout)["scores"]["validation"]
+    for name, value in scores.items():
+        assert measures[name] == pytest.approx(value, rel=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("train char-lm --data nowhere.txt", "no such file"),
+        ("train char-lm --data .", "is a folder"),
+        ("train char-lm --data empty.txt", "is empty"),
+        ("train char-lm --data rhyme.txt --window 4000", "--window"),
+        ("train char-lm --data rhyme.txt --model transformer --hidden-size 30", "--heads"),
+        ("evaluate char-lm", "--data"),
+        ("evaluate char-lm --data empty.txt", "is empty"),
+        ("predict char-lm x --temperature -1", "--temperature"),
+        ("predict char-lm x --max-length 1000000", "--max-length"),
+        ("predict char-lm x --top-p 0", "--top-p"),
+        ("predict char-lm x --version 7", "no version 7"),
+    ],
+)
+def test_what_cannot_be_is_one_line(trained, place, here, arguments, said):
+    (place / "empty.txt").write_text("")
+    folders = where(place) if arguments.startswith("train") else where(place)[2:]
+    assert_one_line(here(place, *arguments.split(), *folders), said)
+
+
+CLIENT = """
+import sys
+import tensorflow as tf, tensorflow_text
+
+signatures = tf.saved_model.load(sys.argv[1]).signatures
+state = signatures["start"](text=tf.constant([sys.argv[2]]))
+for _ in range(20):
+    ids = tf.argmax(state.pop("logits"), axis=-1, output_type=tf.int32)
+    print(signatures["decode"](ids=ids[:, None])["text"].numpy()[0].decode(), end="", flush=True)
+    state = signatures["step"](ids=ids, **state)
+"""
+
+
+def test_a_client_streams_through_step_with_nothing_of_ours(trained, place):
+    command = [sys.executable, "-I", "-c", CLIENT, str(place / "saved" / "char-lm" / "1"), "the c"]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=place)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("at sat on the")
