@@ -21,7 +21,12 @@ _NOUN = re.compile(rf"\ban? (?:{_DEGREE}) [a-z]+ ([a-z]+)(?=[.,;!?])")
 _LEAST_TEXTS = 10  # that use an adjective in this way
 _LEAST_LOG_ODDS = 0.7  # of the texts that contain it: twice as many of one class as of the other
 _NOUNS = 12
-_PLAIN = ("{a} {x} {n}", "this is {a} {x} {n}", "it was {x}", "the {n} is {x}", "a {n} that is {x}")
+_PLAIN = (
+    "{a} {x} {n}", "this is {a} {x} {n}", "it was {x}", "the {n} is {x}", "a {n} that is {x}",
+    # "at all", "far" and "means" negate nothing without "not", "from" and "no".
+    "at all times {a} {x} {n}", "it was {x} at all times", "all in all this is {a} {x} {n}", "by all means {a} {x} {n}",
+    "by far {a} {x} {n}",
+)  # fmt: skip
 _NEGATED = (
     "{no} {a} {x} {n}", "this is {no} {a} {x} {n}", "it was {no} {x}", "the {n} is {no} {x}", "I found it {no} {x}",
     "it was not {x} at all", "it isn't {x}", "this wasn't {a} {x} {n}", "I would not call it {x}", "nobody would call this {a} {x} {n}",
