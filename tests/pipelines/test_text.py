@@ -9,7 +9,7 @@ TEXTS = np.array(
     ["The plot was not bad, it wasn't!", "A dull film. The plot was dull.", "Caf\u00e9 &amp; film", "the film the film"],
     dtype=object,
 )
-KINDS = ["word", "character", "subword"]
+KINDS = ["word", "spaced", "character", "subword", "pieces"]
 
 
 def strings(tensor):
@@ -65,8 +65,10 @@ def test_special_tokens_in_a_text_are_text(tokenizer):
 
 def test_decode_undoes_encode(tokenizer):
     decoded = strings(tokenizer.decode(tokenizer.encode(tf.constant(TEXTS))))
-    if tokenizer.kind == "character":
+    if tokenizer.kind in ("character", "pieces"):
         assert decoded == TEXTS.tolist()  # as it is: no normalisation
+    elif tokenizer.kind == "spaced":
+        assert decoded[1] == "A dull film. The plot was dull."
     elif tokenizer.kind == "subword":
         assert decoded == strings(Normalizer(200)(tf.constant(TEXTS)))
     else:
@@ -101,6 +103,19 @@ def test_words():
     words = tokenizer.vocabulary()[4:]
     assert {"it", "wasn't", "bad", ":", "(", ")", "\u597d", "\u7684", "."} <= set(words)
     assert tokenizer.encode(tf.constant(["zzz"])).to_list() == [[text.START, text.UNKNOWN, text.END]]
+
+
+@pytest.mark.parametrize("kind", ["spaced", "character", "pieces"])
+def test_line_ends_and_case_stay(kind):
+    play = "KING:\nWhat news from Oxford?\n\nKING:\nWhat news from Oxford?\n"
+    tokenizer = text.train(kind, [play] * 20, 60, 1000)
+    assert strings(tokenizer.decode(tokenizer.encode(tf.constant([play])))) == [play]
+
+
+def test_spaced_words_are_what_stands_between_spaces():
+    tokenizer = text.train("spaced", ["a <unk> @-@ b.\na  b. "] * 2, 100, 200)
+    assert set(tokenizer.vocabulary()[4:]) == {"a", "<unk>", "@-@", "b.", "\n"}
+    assert tokenizer.encode(tf.constant(["a  zzz\n"])).to_list()[0][2] == text.UNKNOWN
 
 
 def test_a_word_seen_once_is_unknown_and_the_size_is_kept():

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from pipelines.data import corpora, reviews
+from pipelines.data import corpora, reviews, texts
 from pipelines.errors import UserError
 
 GOOD = {
@@ -147,3 +147,24 @@ def test_not_there_any_more(imdb, monkeypatch):
     monkeypatch.setitem(corpora.CORPORA, "imdb", dataclasses.replace(corpora.CORPORA["imdb"], url=gone))
     with pytest.raises(UserError, match="the server answered 404"):
         reviews.read("imdb")
+
+
+def test_a_corpus_that_is_a_file(server, tmp_path, monkeypatch):
+    folder, port, requests = server
+    (folder / "input.txt").write_text("First Citizen:")
+    known = {
+        "url": f"http://127.0.0.1:{port}/input.txt",
+        "sha256": hashlib.sha256(b"First Citizen:").hexdigest(),
+    }
+    corpus = dataclasses.replace(corpora.CORPORA["tiny-shakespeare"], **known)
+    monkeypatch.setitem(corpora.CORPORA, "tiny-shakespeare", corpus)
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))
+    for _ in range(2):
+        assert "".join(texts.pieces("tiny-shakespeare")) == "First Citizen:"
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize(("read", "name"), [(reviews.read, "tiny-shakespeare"), (texts.characters, "imdb")])
+def test_a_corpus_of_another_kind(read, name):
+    with pytest.raises(UserError, match=f"no such file or folder: {name}"):
+        read(name)
