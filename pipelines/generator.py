@@ -77,13 +77,14 @@ class Generator(tf.Module):
                 tf.debugging.assert_positive(top_p, "top_p must be above 0"),
                 tf.debugging.assert_less_equal(top_p, 1.0, "top_p must be 1 at most"),
             ]
-        ):
-            logits, state = self._after(text)
+        ):  # all else needs the text or the lengths, so that nothing runs before the knobs are known to be good
+            text, max_length = tf.identity(text), tf.clip_by_value(max_length, 0, MOST_TOKENS)
+        logits, state = self._after(text)
         stop_ids = self._tokenizer.encode(stop)[:, 1:-1]
         stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
         stop_ids = tf.pad(stop_ids, [[0, 0], [1, 0]])
         tokens, counts, log_probability = decoding.sample(
-            self._step, logits, state, tf.clip_by_value(max_length, 0, MOST_TOKENS), temperature, top_k, top_p, seed, stop_ids, NEVER
+            self._step, logits, state, max_length, temperature, top_k, top_p, seed, stop_ids, NEVER
         )
         return {"text": self._tokenizer.decode(tokens), "log_probability": log_probability, "tokens": counts}
 
@@ -106,9 +107,10 @@ class Generator(tf.Module):
                 tf.debugging.assert_non_negative(length_penalty, "length_penalty must be 0 or more"),
             ]
         ):
-            logits, state = self._after(text)
-        lengths, width = tf.clip_by_value(max_length, 0, MOST_TOKENS), tf.clip_by_value(beam_width, 1, MOST_BEAMS)
-        tokens, _, log_probability, _ = decoding.beam(self._step, logits, state, lengths, width, length_penalty, None, NEVER)
+            text, max_length = tf.identity(text), tf.clip_by_value(max_length, 0, MOST_TOKENS)
+        logits, state = self._after(text)
+        width = tf.clip_by_value(beam_width, 1, MOST_BEAMS)
+        tokens, _, log_probability, _ = decoding.beam(self._step, logits, state, max_length, width, length_penalty, None, NEVER)
         n = tf.shape(tokens)[1]
         texts = self._tokenizer.decode(tf.reshape(tokens, [-1, tf.shape(tokens)[2]]))
         return {"text": tf.reshape(texts, [-1, n]), "log_probability": log_probability}

@@ -45,3 +45,11 @@ def here(monkeypatch, capsys):
         return subprocess.CompletedProcess(arguments, code, output.out, output.err)
 
     return run
+
+
+@pytest.fixture
+def unverified(monkeypatch):
+    """Exports are not checked in a process of their own: for tests of something else."""
+    from pipelines import exporting
+
+    monkeypatch.setattr(exporting, "_verify", lambda *arguments: None)

@@ -148,7 +148,7 @@ def test_the_same_command_again_says_that_it_is_finished(trained, place):
     assert os.listdir(place / "saved" / "sentiment") == ["1"]
 
 
-def test_a_lost_export_is_made_again(trained, place, here):
+def test_a_lost_export_is_made_again(trained, place, here, unverified):
     saved = place / "saved" / "sentiment"
     (saved / "1").rename(saved / "kept")
     try:
@@ -181,7 +181,7 @@ def test_a_second_process_on_the_same_run_is_refused(trained, place, here):
     assert_one_line(process, "is being trained by another process")
 
 
-def test_three_classes_with_weights(tmp_path, here):
+def test_three_classes_with_weights(tmp_path, here, unverified):
     texts = sample_reviews.generate(240)[0]
     rows = [f'"{text}",{("1", "3", "5", "5")[i % 4]}' for i, text in enumerate(texts)]
     (tmp_path / "stars.csv").write_text("text,stars\n" + "\n".join(rows) + "\n")

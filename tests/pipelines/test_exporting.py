@@ -44,29 +44,30 @@ def exported(servable, tmp_path_factory):
 CLIENT = """
 import json, sys
 import tensorflow as tf, tensorflow_text
-outputs = tf.saved_model.load(sys.argv[1]).signatures["serving_default"](text=tf.constant(json.loads(sys.argv[2])))
-print(json.dumps([value.decode() for value in outputs["label"].numpy()]))
-print(json.dumps([outputs["score"].numpy().tolist(), outputs["probabilities"].numpy().tolist()]))
+for path in sys.argv[2:]:
+    outputs = tf.saved_model.load(path).signatures["serving_default"](text=tf.constant(json.loads(sys.argv[1])))
+    labels = [value.decode() for value in outputs["label"].numpy()]
+    print(json.dumps([labels, outputs["score"].numpy().tolist(), outputs["probabilities"].numpy().tolist()]))
 assert "pipelines" not in sys.modules and "keras" in sys.modules
 """
 
 
-@pytest.mark.parametrize("tokens", ["word", "subword", "character"])
-def test_it_answers_where_none_of_our_code_is_even_after_a_move(tokens, tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "_verify", lambda *arguments: None)  # this test is one itself
-    servable = make(tokens)
-    exported = exporting.export(servable, "demo", tmp_path / "saved", CARD, REQUESTS)
-    moved = tmp_path / "elsewhere" / "7"
-    shutil.copytree(exported.path, moved)
+def test_they_answer_where_none_of_our_code_is_even_after_a_move(tmp_path, unverified):
+    expected, moved = [], []
+    for tokens in ("word", "subword", "character"):
+        servable = make(tokens)
+        expected.append(servable.classify(tf.constant(TEXTS)))
+        moved.append(tmp_path / "elsewhere" / tokens / "7")
+        shutil.copytree(exporting.export(servable, tokens, tmp_path / "saved", CARD, REQUESTS).path, moved[-1])
     result = subprocess.run(
-        [sys.executable, "-I", "-c", CLIENT, str(moved), json.dumps(TEXTS)], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-I", "-c", CLIENT, json.dumps(TEXTS), *map(str, moved)], capture_output=True, text=True, cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
-    labels, (scores, probabilities) = map(json.loads, result.stdout.splitlines())
-    expected = servable.classify(tf.constant(TEXTS))
-    assert labels == [value.decode() for value in expected["label"].numpy()]
-    np.testing.assert_allclose(scores, expected["score"].numpy(), atol=1e-5)
-    np.testing.assert_allclose(probabilities, expected["probabilities"].numpy(), atol=1e-5)
+    for outputs, line in zip(expected, result.stdout.splitlines(), strict=True):
+        labels, scores, probabilities = json.loads(line)
+        assert labels == [value.decode() for value in outputs["label"].numpy()]
+        np.testing.assert_allclose(scores, outputs["score"].numpy(), atol=1e-5)
+        np.testing.assert_allclose(probabilities, outputs["probabilities"].numpy(), atol=1e-5)
 
 
 def test_the_signature(exported):
@@ -110,7 +111,7 @@ def test_no_op_needs_xla_and_no_path_of_this_machine_is_inside(exported):
         assert path.is_dir() or here not in path.read_bytes(), path
 
 
-def test_versions_count_up_and_leftovers_go(servable, tmp_path):
+def test_versions_count_up_and_leftovers_go(servable, tmp_path, unverified):
     (tmp_path / "demo" / "9").mkdir(parents=True)
     leftover = tmp_path / "demo" / ".tmp-999999999"
     leftover.mkdir()
