@@ -117,7 +117,7 @@ def test_an_archive_that_grows_too_large_is_refused(imdb):
         reviews.read("imdb")
 
 
-@pytest.mark.parametrize("data", [b"no archive at all", archive(GOOD)[:-30], b""])
+@pytest.mark.parametrize("data", [b"no archive at all", archive(GOOD)[:-30], b""], ids=["no archive", "cut", "empty"])
 def test_a_damaged_archive(imdb, tmp_path, data):
     imdb(data)
     with pytest.raises(UserError, match="is damaged"):
