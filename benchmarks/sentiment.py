@@ -3,8 +3,8 @@
     python benchmarks/sentiment.py --data PATH/TO/imdb/train.csv.xz [--models best bag ...] [--seeds 1 2 3] [--folder PATH]
 
 Prints tables in Markdown; wants an otherwise idle machine, for about three hours with all models and seeds. Each finished run is
-kept in --folder, so the same command goes on where it was stopped. Times are those of the first seed. Accuracy is on the tenth of the films that the run itself holds
-out; the test set is not touched.
+kept in --folder, so the same command goes on where it was stopped. Times are those of the first seed. Accuracy is on the tenth of
+the films that the run itself holds out; the test set is not touched.
 """
 
 import argparse
