@@ -9,7 +9,7 @@ from layers.ngrams import HashedNGrams, NGramLogits
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
 from layers.recurrent import JordanCell, PeepholeLSTMCell
-from layers.tokens import HeadAndTail, RandomSpan, WordDropout
+from layers.tokens import HeadAndTail, RandomSpan, ReverseTokens, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "NGramLogits",
     "PeepholeLSTMCell",
     "RandomSpan",
+    "ReverseTokens",
     "RotaryEmbedding",
     "SinusoidalPositionalEncoding",
     "TransformerDecoderBlock",

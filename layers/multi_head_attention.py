@@ -121,20 +121,31 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     ):
         self._check_arguments(query, value, projected, cache, position)
         start = ops.cast(0 if position is None else position, "int32")  # NumPy counts in int64
-        q = self._split(self._query(query))
+        q = self._heads(self._query, query)
         if projected is None:
-            projected = self.project(query if value is None else value, start)
-        if self.rotary:
-            q = self._rotate(q, start=start)
+            source = query if value is None else value
+            projected = {"key": self._heads(self._key, source), "value": self._heads(self._value, source)}
+            if self.rotary:  # both at once: their positions are the same
+                turned = self._rotate(ops.concatenate([q, projected["key"]], axis=2), start=start)
+                q, projected["key"] = turned[:, :, : self.num_heads], turned[:, :, self.num_heads :]
         if cache is not None:
             cache = projected = _write(cache, projected, start)
 
         mask = self._full_mask(mask, ops.shape(q)[1], ops.shape(projected["key"])[1], start)
-        scores = ops.einsum("bqhd,bkhd->bhqk", q * self._dim**-0.5, projected["key"])
+        q = q * self._dim**-0.5
+        time = q.shape[1]
+        if time == 1:  # a step of a decoding: the same sums with fewer and smaller operations
+            scores = ops.expand_dims(ops.transpose(ops.sum(q * projected["key"], axis=-1), (0, 2, 1)), 2)
+        else:
+            scores = ops.einsum("bqhd,bkhd->bhqk", q, projected["key"])
         weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
-        context = ops.einsum("bhqk,bkhd->bqhd", self._drop(weights), projected["value"])
-        batch, time = ops.shape(q)[:2]
-        output = self._output(ops.reshape(context, (batch, time, self.num_heads * self._dim)))
+        if time == 1:
+            context = ops.sum(ops.transpose(self._drop(weights), (0, 3, 1, 2)) * projected["value"], axis=1)
+            output = ops.expand_dims(self._output(ops.reshape(context, (-1, self.num_heads * self._dim))), 1)
+        else:
+            context = ops.einsum("bhqk,bkhd->bqhd", self._drop(weights), projected["value"])
+            batch, time = ops.shape(q)[:2]
+            output = self._output(ops.reshape(context, (batch, time, self.num_heads * self._dim)))
 
         if cache is not None:  # where a scatter cannot raise, a lost write must not look like an answer
             fits = ops.logical_and(start >= 0, start + time <= ops.shape(cache["key"])[1])
@@ -149,10 +160,10 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     def project(self, value, start=0):
         """Keys and values of all heads: computed once, they serve every step of a decoding. The layer must be built."""
         self._check_built()
-        key = self._split(self._key(value))
+        key = self._heads(self._key, value)
         if self.rotary:
             key = self._rotate(key, start=start)
-        return {"key": key, "value": self._split(self._value(value))}
+        return {"key": key, "value": self._heads(self._value, value)}
 
     def initial_cache(self, batch_size, max_length):
         """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built.
@@ -167,9 +178,12 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         if not self.built:
             raise ValueError(f"{self.name} is not built: call it or build(query_shape) first")
 
-    def _split(self, x):
+    def _heads(self, dense, x):
+        """[batch, time, depth] -> [batch, time, H, D]"""
+        if x.shape[1] == 1:  # in TensorFlow a product of matrices is one operation, and one with three axes a dozen
+            return ops.reshape(dense(x[:, 0]), (-1, 1, self.num_heads, self._dim))
         batch, time = ops.shape(x)[:2]
-        return ops.reshape(x, (batch, time, self.num_heads, self._dim))
+        return ops.reshape(dense(x), (batch, time, self.num_heads, self._dim))
 
     def _full_mask(self, mask, query_length, key_length, start):
         """The mask of the keys and the order of time in one, bool [batch or 1, 1, Tq or 1, Tk], or None."""

@@ -51,6 +51,36 @@ class HeadAndTail(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="unroll")
+class ReverseTokens(keras.layers.Layer):
+    """Each text from its end to its start, the padding still behind it.
+
+    For a text of length L: y_t = x_(L - 1 - t) for t < L.
+
+    Source: Sutskever, Vinyals and Le 2014, "Sequence to Sequence Learning with Neural Networks", section 3.3: read backwards, the
+    start of a source is near to the start of its translation.
+
+    Shapes:
+        ids: int [batch, time], 0 for padding, and that at the end -> int32 [batch, time].
+
+    Example:
+        >>> ReverseTokens()(np.array([[5, 6, 7, 0], [5, 0, 0, 0]]))
+        [[7, 6, 5, 0], [5, 0, 0, 0]]
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**{"dtype": "int32", **kwargs})
+
+    def call(self, ids):
+        ids = ops.cast(ids, "int32")
+        lengths = ops.sum(ops.cast(ids != 0, "int32"), axis=1, keepdims=True)
+        position = ops.expand_dims(ops.arange(ops.shape(ids)[1], dtype="int32"), 0)
+        return ops.take_along_axis(ids, ops.where(position < lengths, lengths - 1 - position, position), axis=1)
+
+    def compute_output_spec(self, ids):
+        return keras.KerasTensor(ids.shape, dtype="int32")
+
+
+@keras.saving.register_keras_serializable(package="unroll")
 class WordDropout(keras.layers.Layer):
     """In training, each token is replaced by the unknown one with probability `rate`.
 

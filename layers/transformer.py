@@ -39,6 +39,11 @@ class _FeedForward(keras.layers.Layer):
         return dense
 
     def call(self, inputs):
+        if inputs.shape[1] == 1:  # a step of a decoding: products of matrices are fewer operations than those with three axes
+            return ops.expand_dims(self._network(inputs[:, 0]), 1)
+        return self._network(inputs)
+
+    def _network(self, inputs):
         hidden = _ACTIVATIONS[self.activation](self._hidden(inputs))
         if self._gate is not None:
             hidden = hidden * self._gate(inputs)

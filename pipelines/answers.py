@@ -37,6 +37,4 @@ class Answers:
 
 
 def _text(values: np.ndarray) -> np.ndarray:
-    if values.dtype != object:
-        return values
-    return np.array([value.decode() for value in values], dtype=object)
+    return np.frompyfunc(bytes.decode, 1, 1)(values) if values.dtype == object and values.size else values

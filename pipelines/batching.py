@@ -29,6 +29,28 @@ def bucketed_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) 
     return np.concatenate([*batches, rows[full:]])
 
 
+def token_plan(lengths: np.ndarray, batch_tokens: int) -> list[tuple[int, int]]:
+    """Cuts rows that are sorted by length into batches of at most `batch_tokens` places, padding included.
+
+    Returns:
+        Ranges (first, last + 1) of sorted rows. They depend on the lengths alone, so every epoch has as many batches.
+    """
+    ranges, first = [], 0
+    for row, length in enumerate(np.sort(lengths)):
+        if (row + 1 - first) * length > batch_tokens and row > first:
+            ranges.append((first, row))
+            first = row
+    return [*ranges, (first, len(lengths))]
+
+
+def token_order(lengths: np.ndarray, plan: list[tuple[int, int]], seed: int, epoch: int) -> list[np.ndarray]:
+    """The rows of each batch of a plan: rows of equal length change places from epoch to epoch, and so do the batches."""
+    rng = np.random.default_rng([seed, epoch])
+    shuffled = rng.permutation(len(lengths))
+    rows = shuffled[np.argsort(lengths[shuffled], kind="stable")]
+    return [rows[slice(*plan[i])] for i in rng.permutation(len(plan))]
+
+
 def padded_batches(ids: tf.RaggedTensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> tf.data.Dataset:
     """Batches of (ids int32 [batch, time], labels int32 [batch]) in the given order, padded with 0 to the longest row."""
     labels = tf.constant(labels, tf.int32)

@@ -20,7 +20,6 @@ from pipelines.errors import UserError
 from pipelines.generator import DEFAULTS, Generator
 
 UNIT = "tokens"
-CARRIES_STATE = True  # from one window to the next
 _TOKENIZERS = {"character": "character", "word": "spaced", "subword": "pieces"}
 _ALL = 2**20  # characters in a vocabulary
 _MAX_BYTES = 100_000  # of a prompt
@@ -71,6 +70,9 @@ def told(splits: Splits) -> str:
     return f"{splits.train.characters:,} characters to train on, {splits.valid.characters:,} to validate; reading them ..."
 
 
+load_tokenizer = text.load
+
+
 def tokenizer(config: CharLmConfig, splits: Splits) -> text.Tokenizer:
     size = _ALL if config.unit == "character" else config.vocabulary_size
     return text.train(_TOKENIZERS[config.unit], streams.chunks(splits.train.pieces()), size, _MAX_BYTES)
@@ -117,6 +119,11 @@ def batches(config: CharLmConfig, encoded: Encoded, epoch: int, skip: int) -> tf
 
 def build(config: CharLmConfig, tokenizer: text.Tokenizer, splits: Splits, training: bool) -> keras.Model:
     return language_models.build(config, tokenizer.vocabulary_size, streams=config.batch_size if training else None)
+
+
+def scores_a_twin(config: CharLmConfig) -> bool:
+    """Whether what is scored and kept is another model than what is trained: that one carries its state from window to window."""
+    return True
 
 
 def compile_arguments(config: CharLmConfig, steps: int) -> dict:

@@ -18,7 +18,7 @@ class Position:
 
     Attributes:
         epoch, step: the next batch to train on.
-        best_loss, best_epoch: of the epoch whose weights are kept; -1 if there is none yet.
+        lowest, best_epoch: what was watched, and the number, of the epoch whose weights are kept; -1 if there is none yet.
         finished: nothing is left to train.
         seconds: spent in training and validation so far, over all processes.
         rows: one dict per epoch that ended: the lines of metrics.csv.
@@ -26,7 +26,7 @@ class Position:
 
     epoch: int = 0
     step: int = 0
-    best_loss: float = float("inf")
+    lowest: float = float("inf")
     best_epoch: int = -1
     finished: bool = False
     seconds: float = 0.0

@@ -67,7 +67,7 @@ def sample(step: Callable, logits, state, lengths, temperature, top_k, top_p, se
     return tf.transpose(tokens.stack()), counts, log_probability
 
 
-def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int | None, never=(), most_width: int = 16):
+def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int | None, never=(), most_width: int = 16, fixed=()):
     """Beam search: each row's most likely continuations.
 
     Of a hypothesis of n tokens with log-probability p the score is p / ((5 + n) / 6)^length_penalty (Wu et al. 2016, equation
@@ -82,6 +82,7 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
         end: the token that finishes; None if there is none.
         never: ids that are not taken.
         most_width: hypotheses for which there is room.
+        fixed: names in `state` of what depends on the row alone, and is the same for all of its hypotheses.
 
     Returns:
         (tokens int32 [rows, k, time] with PAD behind the end, their number int32 [rows, k], log-probability and score, both
@@ -96,7 +97,7 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
     in_candidates = tf.range(2 * k)[None] < 2 * width[:, None]
 
     def score(log_probability, count):
-        return log_probability / ((5.0 + tf.cast(count, tf.float32)) / 6.0) ** length_penalty[:, None]
+        return log_probability / length_divisor(count, length_penalty[:, None])
 
     def gathered(tree, index):
         return tf.nest.map_structure(lambda x: tf.gather(x, index), tree)
@@ -131,7 +132,8 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
             k, tf.where(ends | ~real, _IMPOSSIBLE, candidates), tokens, origin, chosen
         )
         alive = tf.where(in_width, alive, _IMPOSSIBLE)
-        state = gathered(state, tf.reshape(origin + tf.range(rows)[:, None] * k, [-1]))
+        moving = {name: value for name, value in state.items() if name not in fixed}
+        state = state | gathered(moving, tf.reshape(origin + tf.range(rows)[:, None] * k, [-1]))
         logits, state = step(tf.reshape(chosen, [-1]), state)
         return i + 1, alive, alive_tokens, finished, finished_tokens, finished_counts, finished_log, logits, state
 
@@ -155,6 +157,11 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
     empty = scores <= _IMPOSSIBLE / 2
     tokens = tf.where(empty[..., None] | (tf.range(most) >= counts[..., None]), PAD, tokens)
     return tokens, tf.where(empty, 0, counts), tf.where(empty, _IMPOSSIBLE, log_probability), scores
+
+
+def length_divisor(count, length_penalty):
+    """((5 + n) / 6)^length_penalty for int32 counts n: what the log-probabilities of beam search are divided by."""
+    return ((5.0 + tf.cast(count, tf.float32)) / 6.0) ** length_penalty
 
 
 def _draw(logits, temperature, top_k, top_p, chance):

@@ -15,7 +15,8 @@ MOST_TOKENS = 10_000  # that one request may draw
 MOST_BEAMS = 16
 DEFAULTS = {"max_length": 200, "temperature": 0.8, "top_k": 0, "top_p": 0.95, "seed": 1}
 NEVER = (PAD, UNKNOWN, START, END)
-_SCORED = 1024  # tokens of a text that a recurrent network reads at once
+_SCORED = 1024  # tokens of a text that a recurrent network reads at once, fewer where
+_LOGITS = 2**25  # would be more
 
 
 def _inputs(**dtypes):
@@ -185,16 +186,17 @@ class Generator(tf.Module):
 
     def _losses_in_turn(self, ids, targets):
         batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
-        parts = tf.TensorArray(tf.float32, size=-(-time // _SCORED), infer_shape=False, element_shape=[None, None])
+        scored = tf.clip_by_value(_LOGITS // (tf.maximum(batch_size, 1) * self._tokenizer.vocabulary_size), 16, _SCORED)
+        parts = tf.TensorArray(tf.float32, size=-(-time // scored), infer_shape=False, element_shape=[None, None])
         state = self._steps.start(batch_size)
 
         def read(i, parts, state):
-            piece = slice(i * _SCORED, (i + 1) * _SCORED)
+            piece = slice(i * scored, (i + 1) * scored)
             logits, state = self._steps.advance(ids[:, piece], state)
             return i + 1, parts.write(i, tf.transpose(_losses(logits, targets[:, piece]))), state
 
         shapes = (tf.TensorShape([]), tf.TensorShape(None), tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), state))
-        _, parts, _ = tf.while_loop(lambda i, *_: i * _SCORED < time, read, (0, parts, state), shape_invariants=shapes)
+        _, parts, _ = tf.while_loop(lambda i, *_: i * scored < time, read, (0, parts, state), shape_invariants=shapes)
         return tf.reshape(tf.transpose(parts.concat()), [batch_size, time])
 
     def _after(self, text):

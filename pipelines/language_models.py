@@ -11,6 +11,7 @@ from layers import (
     HoistedGRU, HoistedLSTM, LearnedPositionalEmbedding, PeepholeLSTMCell, SinusoidalPositionalEncoding, TransformerDecoderBlock,
 )  # fmt: skip
 from pipelines.configs.char_lm import CharLmConfig
+from pipelines.sampled_softmax import SampledSoftmaxModel
 
 _RECURRENT = {
     "simple": layers.SimpleRNN,
@@ -25,7 +26,7 @@ def build(config: CharLmConfig, vocabulary_size: int, streams: int | None = None
 
     Args:
         streams: the batch size of a model whose recurrent layers go on from the state of the last call; None for one that
-            starts from zero in every call.
+            starts from zero in every call. With `config.samples` the model is to be trained, and gives features for logits.
     """
     ids = keras.Input((None,), batch_size=streams, dtype="int32", name="ids")
     embedding = _embedding(config, vocabulary_size)
@@ -40,7 +41,10 @@ def build(config: CharLmConfig, vocabulary_size: int, streams: int | None = None
             )
             x = layer(x)[0]
         x = _dropout(config)(x)
-    return keras.Model(ids, _logits(config, vocabulary_size, x, embedding), name=f"language_model_{config.model}")
+    name = f"language_model_{config.model}"
+    if streams is None or not config.samples:
+        return keras.Model(ids, _logits(config, vocabulary_size, x, embedding), name=name)
+    return SampledSoftmaxModel(ids, _projected(x, embedding), embedding, config.samples, config.seed, name=name)
 
 
 def _embedding(config, vocabulary_size):
@@ -73,6 +77,9 @@ def _blocks(config, x):
 def _logits(config, vocabulary_size, x, embedding):
     if not config.tie_weights:
         return layers.Dense(vocabulary_size, dtype="float32", name="logits")(x)
-    if x.shape[-1] != embedding.output_dim:
-        x = layers.Dense(embedding.output_dim, name="projection")(x)
-    return embedding(x, reverse=True)
+    return embedding(_projected(x, embedding), reverse=True)
+
+
+def _projected(x, embedding):
+    """Features of the size of the vectors that score the tokens."""
+    return x if x.shape[-1] == embedding.output_dim else layers.Dense(embedding.output_dim, name="projection")(x)

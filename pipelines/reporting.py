@@ -61,7 +61,8 @@ def curves(result: dict, measures: dict[str, str]) -> Figure:
     epochs = [row["epoch"] for row in result["epochs"]]
     figure = Figure(figsize=(4.5 * len(measures), 3.4), layout="constrained")
     for axes, (measure, title) in zip(figure.subplots(1, len(measures), squeeze=False)[0], measures.items(), strict=True):
-        axes.plot(epochs, [row[measure] for row in result["epochs"]], "o-", color=GREY, label="training")
+        if measure in result["epochs"][0]:
+            axes.plot(epochs, [row[measure] for row in result["epochs"]], "o-", color=GREY, label="training")
         axes.plot(epochs, [row[f"val_{measure}"] for row in result["epochs"]], "o-", color=BLUE, label="validation")
         axes.axvline(result["best_epoch"], color=ORANGE, linestyle=":", label="kept")
         axes.set(title=title, xlabel="epoch")

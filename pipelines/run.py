@@ -75,7 +75,7 @@ def train(pipeline: str, config, place: Place) -> dict:
 def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name: str, record: dict) -> dict:
     import keras
 
-    from pipelines import exporting, text, training
+    from pipelines import exporting, training
 
     started = time.monotonic()
     task = importlib.import_module(f"pipelines.{pipeline.replace('-', '_')}")
@@ -86,7 +86,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:
             task.tokenizer(config, splits).save(part)
-    tokenizer = text.load(folder / "tokenizer")
+    tokenizer = task.load_tokenizer(folder / "tokenizer")
     encoded = task.encode(config, tokenizer, splits, folder)
 
     steps = task.steps_per_epoch(config, encoded)
@@ -95,22 +95,17 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     trained = task.build(config, tokenizer, splits, training=True)
     keras.config.set_dtype_policy("float32")
     # Scores and exports are float32 and remember nothing: where training is not, a twin of the model takes its weights for them.
-    model = trained if precision == "float32" and not task.CARRIES_STATE else task.build(config, tokenizer, splits, training=False)
+    twin = precision != "float32" or task.scores_a_twin(config)
+    model = task.build(config, tokenizer, splits, training=False) if twin else trained
     for each in {id(m): m for m in (trained, model)}.values():
         each.compile(**task.compile_arguments(config, steps * config.epochs))
-    score = task.validator(config, model, tokenizer, encoded)
-
-    def validate() -> dict[str, float]:
-        if model is not trained:
-            training.copy_weights(trained, model)
-        return score()
-
     position = training.fit(
         trained,
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
-        validate,
+        task.validator(config, model, tokenizer, encoded),
         training.Plan(config.epochs, config.patience, config.checkpoint_every, steps, task.items(encoded), task.UNIT),
         folder,
+        scored=model,
         **task.fit_arguments(config, trained, encoded),
     )
     training.restore_best(model, folder)
@@ -146,8 +141,9 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
 def _record(pipeline: str, config) -> dict:
     """All that is needed to repeat the run: config.json."""
     data = {"name": sources.name(config.data), "fingerprint": sources.fingerprint(pipeline, config.data)}
-    if config.valid:
-        data["valid_fingerprint"] = sources.fingerprint(pipeline, config.valid)
+    for more in ("target", "valid", "valid_target"):
+        if getattr(config, more, None):
+            data[f"{more}_fingerprint"] = sources.fingerprint(pipeline, getattr(config, more))
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     return {
         "schema": SCHEMA,
@@ -212,9 +208,9 @@ def _checked_name(flag: str, name: str) -> str:
 
 def _card(result: dict) -> dict:
     """The model's card: what its user must know, without a path of the machine or a text of the training data."""
-    config = {key: value for key, value in result["config"].items() if key not in ("data", "valid")}
+    config = {key: value for key, value in result["config"].items() if key not in ("data", "target", "valid", "valid_target")}
     told = (
-        "pipeline", "sample", "classes", "data", "rows", "characters", "class_rows", "notes", "window", "generation_defaults",
+        "pipeline", "sample", "classes", "pair", "data", "rows", "characters", "class_rows", "notes", "window", "generation_defaults",
         "vocabulary_size", "parameters", "precision", "scores", "versions",
     )  # fmt: skip
     return {"schema": SCHEMA, **{key: result[key] for key in told if key in result}, "config": config}

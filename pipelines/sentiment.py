@@ -22,7 +22,6 @@ from pipelines.errors import UserError
 from pipelines.text import window
 
 UNIT = "reviews"
-CARRIES_STATE = False  # from one batch to the next
 _SHORTEST_SPAN = 8  # tokens: a short sentence
 _FULL_NORM = 7.0  # of n-grams: 96 % of IMDB's reviews have more, a sentence has less
 
@@ -79,6 +78,9 @@ def with_made(train: Labelled, made: Labelled) -> Labelled:
 
 def told(splits: Splits) -> str:
     return f"{len(splits.train):,} reviews to train on, {len(splits.valid):,} to validate; reading them ..."
+
+
+load_tokenizer = text.load
 
 
 def tokenizer(config: SentimentConfig, splits: Splits) -> text.Tokenizer:
@@ -200,6 +202,11 @@ def prepare(config: SentimentConfig, model: keras.Model, ids: tf.RaggedTensor, d
         console.say("the linear classifier over n-grams ...")
         reviews_alone = len(data) - data.made  # the made sentences say of an n-gram what no review does
         naive_bayes.fit(model.get_layer("ngram_logits"), ids[:reviews_alone], data.labels[:reviews_alone], config.seed)
+
+
+def scores_a_twin(config: SentimentConfig) -> bool:
+    """Whether what is scored and kept is another model than what is trained."""
+    return False
 
 
 def compile_arguments(config: SentimentConfig, steps: int) -> dict:

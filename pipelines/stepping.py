@@ -121,6 +121,12 @@ def _states(layer) -> int:
 
 
 def _logits(model, x):
+    if x.shape[1] == 1:  # a product of matrices is one operation, and one with three axes a dozen
+        return _scores(model, x[:, 0])[:, None]
+    return _scores(model, x)
+
+
+def _scores(model, x):
     names = {layer.name for layer in model.layers}
     if "logits" in names:
         return model.get_layer("logits")(x)

@@ -27,6 +27,7 @@ from pipelines.normalization import Normalizer, valid_utf8
 from pipelines.quiet import descriptor_2_caught
 
 PAD, UNKNOWN, START, END = range(4)
+_SENTENCEPIECE = ("subword", "cased", "pieces")
 SPECIAL_TOKENS = ("<pad>", "<unknown>", "<start>", "<end>")
 
 # Letters, digits and apostrophes make words; anything else that is not a space stands alone, as does each character of a
@@ -87,7 +88,7 @@ class SubwordTokenizer(tf.Module):
     """SentencePiece (Kudo and Richardson 2018, arXiv:1808.06226).
 
     Args:
-        kind: "subword" (normalised text) or "pieces" (the text as it is, spaces and line ends included).
+        kind: "subword" (normalised text), "cased" (in NFKC alone) or "pieces" (the text as it is, spaces and line ends included).
         model: a serialized SentencePiece model with this module's special ids.
         max_bytes: bytes that are read of each text.
     """
@@ -125,6 +126,52 @@ class SubwordTokenizer(tf.Module):
 Tokenizer = VocabularyTokenizer | SubwordTokenizer
 
 
+class Sampler:
+    """Cuts texts into other pieces each time: subword regularisation (Kudo 2018, arXiv:1804.10959).
+
+    Of the ways to cut a word, the most likely _WAYS of them, one is drawn with chance p(pieces)^alpha, p as the SentencePiece model has
+    it; no piece reaches from one word into the next. (SentencePiece can sample as well, but its seed does not hold from one
+    process to the next.)
+
+    Args:
+        tokenizer: whose pieces they are.
+        texts: to be cut.
+        alpha: above 0.
+    """
+
+    _WAYS = 16
+
+    def __init__(self, tokenizer: SubwordTokenizer, texts: np.ndarray, alpha: float):
+        import sentencepiece
+
+        words = [text.decode().split() for batch in _in_batches(texts) for text in tokenizer._normalize(batch).numpy()]
+        flat = [word for row in words for word in row]
+        different = dict(zip(dict.fromkeys(flat), itertools.count()))
+        self._words = np.array([different[word] for word in flat], np.int64)
+        self._rows = np.repeat(np.arange(len(words)), [len(row) for row in words])
+        self._texts = len(words)
+
+        pieces = sentencepiece.SentencePieceProcessor(model_proto=tokenizer._model)
+        scores = [pieces.get_score(piece) for piece in range(tokenizer.vocabulary_size)]  # logarithms of p
+        ways, self._chances = [], np.zeros((len(different), self._WAYS))
+        for i, word in enumerate(different):
+            found = pieces.nbest_encode(word, nbest_size=self._WAYS)
+            logs = np.array([sum(scores[piece] for piece in way) for way in found])
+            likelihoods = np.exp(alpha * (logs - logs.max()))
+            self._chances[i, : len(found)] = likelihoods / likelihoods.sum()
+            ways += found + [[]] * (self._WAYS - len(found))
+        self._ways = tf.ragged.constant(ways, tf.int32, row_splits_dtype=tf.int64)
+        self._chances = self._chances.cumsum(axis=1)
+
+    def __call__(self, seed) -> tf.RaggedTensor:
+        """The pieces of each text, int32 [texts, (pieces)]; the same for the same seed (anything that NumPy takes for one)."""
+        chance = np.random.default_rng(seed).random(len(self._words))
+        way = (self._chances[self._words] < chance[:, None]).sum(axis=1)
+        by_word = tf.gather(self._ways, self._words * self._WAYS + np.minimum(way, self._WAYS - 1))
+        lengths = np.bincount(self._rows, weights=by_word.row_lengths(), minlength=self._texts)
+        return tf.RaggedTensor.from_row_lengths(by_word.flat_values, lengths.astype(np.int64))
+
+
 class Splitter(tf.Module):
     """Text -> its words or characters, before any vocabulary: string [batch] -> ragged string [batch, (pieces)]."""
 
@@ -148,12 +195,12 @@ def train(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int)
     """Learns a tokenizer from training texts.
 
     Args:
-        kind: "word", "spaced", "character", "subword" or "pieces".
+        kind: "word", "spaced", "character", "subword", "cased" or "pieces".
         texts: read once, in constant memory.
         vocabulary_size: tokens in all, the special ones included; fewer where the texts do not have as many.
         max_bytes: bytes that are read of each text, now and later.
     """
-    if kind in ("subword", "pieces"):
+    if kind in _SENTENCEPIECE:
         return SubwordTokenizer(kind, _train_sentencepiece(kind, texts, vocabulary_size, max_bytes), max_bytes)
     # A word seen once teaches nothing that lasts; left out, it gives the unknown token something to learn from.
     tokens = _most_frequent(Splitter(kind, max_bytes), texts, vocabulary_size, least=1 if kind == "character" else 2)
@@ -163,7 +210,7 @@ def train(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int)
 def load(folder: Path) -> Tokenizer:
     """The tokenizer that `save` wrote to `folder`."""
     saved = read_json(Path(folder) / "tokenizer.json")
-    if saved["kind"] in ("subword", "pieces"):
+    if saved["kind"] in _SENTENCEPIECE:
         return SubwordTokenizer(saved["kind"], (Path(folder) / "sentencepiece.model").read_bytes(), saved["max_bytes"])
     return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], saved["max_bytes"])
 
@@ -213,7 +260,11 @@ def _most_frequent(split: Splitter, texts: Iterable[str], vocabulary_size: int, 
 
 
 def _normalizer(kind: str, max_bytes: int):
-    return Normalizer(max_bytes) if kind == "subword" else lambda texts: valid_utf8(texts, max_bytes)
+    if kind == "subword":
+        return Normalizer(max_bytes)
+    if kind == "cased":
+        return lambda texts: tf_text.normalize_utf8(valid_utf8(texts, max_bytes), "NFKC")
+    return lambda texts: valid_utf8(texts, max_bytes)
 
 
 def _train_sentencepiece(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int) -> bytes:
@@ -239,6 +290,6 @@ def _train_sentencepiece(kind: str, texts: Iterable[str], vocabulary_size: int, 
             bos_piece=SPECIAL_TOKENS[START], eos_piece=SPECIAL_TOKENS[END],
             num_threads=1,  # the same texts give the same pieces
             minloglevel=2,
-            **(dict(normalization_rule_name="nfkc") if kind == "subword" else as_it_is),
+            **(as_it_is if kind == "pieces" else dict(normalization_rule_name="nfkc")),
         )  # fmt: skip
     return model.getvalue()

@@ -63,6 +63,8 @@ def fit(
     class_weight: dict[int, float] | None = None,
     prepare: Callable[[], None] = lambda: None,
     begin_epoch: Callable[[Position], None] = lambda position: None,
+    scored: keras.Model | None = None,
+    watched: Callable[[dict], float] = lambda row: row["val_loss"],
 ) -> Position:
     """Trains a compiled model to the end, from its last checkpoint if there is one.
 
@@ -71,10 +73,12 @@ def fit(
 
     Args:
         batches: (epoch, steps to skip) -> the batches of that epoch; the same for the same arguments.
-        validate: scores the model as it is; must give "val_loss".
+        validate: scores `scored` as it is.
         class_weight: Keras's.
         prepare: gives the new model what is computed rather than learned; not called where a checkpoint has it.
         begin_epoch: called before the first step of an epoch, not where a broken one goes on.
+        scored: a twin of `model` that takes its weights, or their average, to be scored and kept; `model` itself if not given.
+        watched: of an epoch's row (its losses and what `validate` gave), what is lowest for the best epoch.
 
     Returns:
         The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
@@ -88,6 +92,7 @@ def fit(
     # Keras creates the variables of the metrics with the first batch; they must be there before they can be restored.
     model.test_on_batch(*next(iter(batches(0, 0).take(1))))
     variables = checkpoints.state_variables(model)
+    scored = scored or model
     if last.exists():
         position = checkpoints.restore(last, variables)
     else:
@@ -113,11 +118,12 @@ def fit(
                 progress.close()
             trained = {name: float(values[-1]) for name, values in history.history.items()}
             seconds = time.monotonic() - started
-            scores = validate()
-            row = {"epoch": position.epoch + 1, **trained, **scores}
-            if scores["val_loss"] < position.best_loss:
-                position.best_loss, position.best_epoch = scores["val_loss"], position.epoch
-                checkpoints.save(best, model.weights, position)
+            if scored is not model:
+                copy_weights(model, scored)
+            row = {"epoch": position.epoch + 1, **trained, **validate()}
+            if watched(row) < position.lowest:
+                position.lowest, position.best_epoch = watched(row), position.epoch
+                checkpoints.save(best, scored.weights, position)
             rate = plan.items * (plan.steps - first_step) / plan.steps / seconds
             _say_epoch(row, plan, rate)
             position.rows.append(row)
@@ -138,8 +144,26 @@ def restore_best(model: keras.Model, folder: Path) -> None:
 
 
 def copy_weights(source: keras.Model, target: keras.Model) -> None:
+    """Gives `target` the weights of `source`, or their moving averages where its optimizer keeps them."""
     for ours, theirs in zip(source.weights, target.weights, strict=True):
         theirs.assign(ours)
+    if isinstance(getattr(source, "optimizer", None), AveragingAdam):
+        source.optimizer.copy_averages(target.trainable_variables)
+
+
+class AveragingAdam(keras.optimizers.Adam):
+    """Keras's Adam with `use_ema`, whose averages never become the weights that are trained.
+
+    At the end of every `fit`, Keras puts the averages in their place; here a `fit` is an epoch.
+    """
+
+    def finalize_variable_values(self, var_list):
+        pass
+
+    def copy_averages(self, variables: list[keras.Variable]) -> None:
+        """Sets `variables`, in the order of those that are trained, to the averages."""
+        if self.use_ema:
+            super().finalize_variable_values(variables)
 
 
 class _Saver(keras.callbacks.Callback):

@@ -37,9 +37,14 @@ def resolved(config, presets: dict, default_models: dict[str, str]):
     Args:
         presets: (model, preset) -> {field: value}.
         default_models: preset -> model.
+
+    Raises:
+        UserError: the model has no such preset.
     """
     preset = config.preset or ("full" if config.data else "quick")
     model = config.model or default_models[preset]
+    if (model, preset) not in presets:
+        raise UserError(f"--preset {preset}: --model {model} has {' and '.join(of for name, of in presets if name == model)}")
     defaults = {name: value for name, value in presets[model, preset].items() if getattr(config, name) is None}
     return dataclasses.replace(config, preset=preset, model=model, **defaults)
 

@@ -11,7 +11,7 @@ PATH = tyro.conf.arg(metavar="PATH")
 
 _RECURRENT = dict(
     layers=1, hidden_size=256, embedding_size=64, window=64, batch_size=64, epochs=4, learning_rate=0.004, dropout=0.0,
-    weight_decay=0.0, vocabulary_size=10_000,
+    weight_decay=0.0, unit="character", vocabulary_size=10_000, tie_weights=False, samples=0,
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(layers=4, hidden_size=128, embedding_size=128, batch_size=16, learning_rate=0.002)
 MODELS = ("simple", "gru", "lstm", "peephole", "transformer")
@@ -19,9 +19,16 @@ PRESETS = {
     **{(model, "quick"): _RECURRENT for model in MODELS[:-1]},
     **{(model, "full"): _RECURRENT | dict(hidden_size=512, epochs=20, dropout=0.3, weight_decay=0.01) for model in MODELS[:-1]},
     ("transformer", "quick"): _TRANSFORMER,
+    **{
+        (model, "words"): _RECURRENT | dict(
+            unit="word", vocabulary_size=40_000, tie_weights=True, samples=4096, hidden_size=512, embedding_size=256, batch_size=32, window=35,
+            epochs=12, dropout=0.4,
+        )
+        for model in MODELS[:-1]
+    },
     ("transformer", "full"): _TRANSFORMER | dict(hidden_size=256, embedding_size=256, epochs=20, dropout=0.1),
 }  # fmt: skip
-DEFAULT_MODELS = {"quick": "lstm", "full": "lstm"}
+DEFAULT_MODELS = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +42,12 @@ class CharLmConfig:
     """Validation text of your own. Without it, the end of --data is split off."""
     valid_fraction: float = 0.1
     """The part of the text to split off, from its end."""
-    preset: Literal["quick", "full"] | None = None
-    """quick: about two minutes on two cores; full: half an hour. By default quick on the sample and full on --data."""
+    preset: Literal["quick", "full", "words"] | None = None
+    """quick: about two minutes on two cores; full: half an hour; words: two million words in an hour. By default quick on the
+    sample and full on --data."""
     model: Literal["simple", "gru", "lstm", "peephole", "transformer"] | None = None
     """A recurrent network of such cells, or a transformer of causal blocks. By default lstm."""
-    unit: Literal["character", "word", "subword"] = "character"
+    unit: Annotated[Literal["character", "word", "subword"] | None, by_preset(PRESETS, "unit", None)] = None
     """What is read and written step by step: characters, words between spaces, or SentencePiece's pieces."""
     vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
     """word and subword: how many different tokens are known, the four special ones included; characters are all known."""
@@ -49,8 +57,10 @@ class CharLmConfig:
     """Width of the state, or of the transformer."""
     embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
     """Recurrent networks: width of a token's vector."""
-    tie_weights: bool = False
+    tie_weights: Annotated[bool | None, by_preset(PRESETS, "tie_weights", "True|False")] = None
     """Score the next token with the vectors with which tokens are read (Press and Wolf 2017)."""
+    samples: Annotated[int | None, by_preset(PRESETS, "samples")] = None
+    """With tied weights: in training, score so many drawn tokens rather than all, which a large vocabulary makes slow; 0 scores all."""
     heads: int = 4
     """transformer: attention heads; they divide the hidden size."""
     positions: Literal["sinusoidal", "learned", "rotary"] = "rotary"
@@ -89,6 +99,8 @@ class CharLmConfig:
         require(self.vocabulary_size >= 10, "vocabulary_size", self.vocabulary_size, "at least 10")
         for name in ("layers", "hidden_size", "embedding_size", "heads", "batch_size", "epochs", "patience", "checkpoint_every"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        require(self.samples >= 0, "samples", self.samples, "at least 0")
+        require(not self.samples or self.tie_weights, "samples", self.samples, "0 without --tie-weights True")
         require(self.window >= 2, "window", self.window, "at least 2")
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
         if self.model == "transformer":

@@ -29,7 +29,7 @@ PRESETS = {
     **{(model, "quick"): _COMMON | _QUICK for model in ("cnn", "simple", "gru", "lstm", "peephole", "transformer")},
     **{(model, "full"): _COMMON | _SEQUENCE for model in ("simple", "gru", "lstm", "peephole")},
     ("cnn", "full"): _COMMON | dict(max_tokens=400, encoder_tokens=400),
-    ("transformer", "full"): _COMMON | _SEQUENCE | dict(layers=2, learning_rate=0.001),
+    ("transformer", "full"): _COMMON | _SEQUENCE | dict(encoder_tokens=200, layers=2, learning_rate=0.001),
     ("best", "quick"): _COMMON | _QUICK | dict(max_tokens=1000, ngrams=50_000),
     ("best", "full"): _COMMON | _SEQUENCE | dict(max_tokens=3000, ngrams=400_000, negations=6000, span_rate=0.5),
 }  # fmt: skip

@@ -2,11 +2,16 @@
 
 from pathlib import Path
 
-from pipelines.data import corpora, sample_reviews, texts
+from pipelines.data import corpora, sample_pairs, sample_reviews, texts
 from pipelines.errors import UserError
 from pipelines.files import fingerprint as fingerprint_of_files
 
-_SAMPLES = {"sentiment": lambda: f"embedded sample {sample_reviews.VERSION}", "char-lm": texts.sample_version}
+_SAMPLES = {
+    "sentiment": lambda: f"embedded sample {sample_reviews.VERSION}",
+    "char-lm": texts.sample_version,
+    "nmt": lambda: f"embedded sample {sample_pairs.VERSION}",
+}
+_HOLD = {"sentiment": "reviews", "char-lm": "text", "nmt": "pairs"}
 
 
 def name(data: str | None) -> str:
@@ -26,5 +31,5 @@ def fingerprint(pipeline: str, data: str | None) -> str:
     if data is None:
         return _SAMPLES[pipeline]()
     if data in corpora.CORPORA:
-        return corpora.CORPORA[data].sha256
-    return fingerprint_of_files(corpora.existing(data, "reviews" if pipeline == "sentiment" else "text"))
+        return corpora.CORPORA[data].sha256 or corpora.CORPORA[data].url
+    return fingerprint_of_files(corpora.existing(data, _HOLD[pipeline]))

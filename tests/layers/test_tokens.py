@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from layers import HeadAndTail, MeanAfterTraining, RandomSpan, WordDropout
+from layers import HeadAndTail, MeanAfterTraining, RandomSpan, ReverseTokens, WordDropout
 
 
 @pytest.mark.parametrize("size", [2, 5, 6, 30])
@@ -27,6 +27,17 @@ def test_head_and_tail_are_saved_with_dynamic_batch_and_time(survives_saving):
     assert model.output.shape == (None, None) and model.output.dtype == "int32"
     survives_saving(model, [np.arange(1, 15).reshape(2, 7).astype("int32")])
     assert model([np.ones((3, 2), "int32")]).shape == (3, 2)
+
+
+def test_reversed_tokens_keep_their_padding_behind_them():
+    ids = np.array([[1, 2, 3, 4, 5], [1, 2, 3, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]], "int32")
+    expected = [[5, 4, 3, 2, 1], [3, 2, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
+    np.testing.assert_array_equal(ops.convert_to_numpy(ReverseTokens()(ids)), expected)
+
+
+def test_reversed_tokens_are_saved_with_dynamic_batch_and_time(survives_saving):
+    ids = keras.Input((None,), dtype="int32")
+    survives_saving(keras.Model([ids], ReverseTokens()(ids)), [np.array([[4, 5, 0], [1, 2, 3]], "int32")])
 
 
 def test_word_dropout_hides_the_share_it_says_and_no_padding():
@@ -90,6 +101,7 @@ def test_mean_after_training_is_saved(survives_saving):
     "layer_class, arguments, shape",
     [
         (HeadAndTail, {"size": 3}, (2, 3)),
+        (ReverseTokens, {}, (2, 5)),
         (WordDropout, {"rate": 0.5, "unknown": 1, "seed": 2}, (2, 5)),
         (RandomSpan, {"rate": 0.5, "shortest": 2, "seed": 2}, (2, 5)),
     ],

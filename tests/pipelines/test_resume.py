@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.data import sample_reviews
+from pipelines.data import sample_pairs, sample_reviews
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,6 +62,8 @@ def data(tmp_path_factory):
     texts, labels, films, _ = sample_reviews.generate(ROWS)
     path = tmp_path_factory.mktemp("data") / "reviews.csv"
     path.write_text("text,label,url\n" + "".join(f'"{t}",{y},{g}\n' for t, y, g in zip(texts, labels, films, strict=True)))
+    pairs = zip(*sample_pairs.generate(ROWS), strict=True)
+    (path.parent / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
     return path
 
 
@@ -71,6 +73,12 @@ def command(data, folder, model):
         flags += " --schedule plateau"
         return [
             "train", "char-lm", "--data", str(data), "--run", "r", "--runs", str(folder / "runs"),
+            "--saved-models", str(folder / "saved"), *flags.split(),
+        ]  # fmt: skip
+    if model == "nmt":
+        flags = f"--epochs {EPOCHS} --batch-tokens 500 --hidden-size 16 --layers 1 --heads 2 --vocabulary-size 150 --checkpoint-every 4"
+        return [
+            "train", "nmt", "--data", str(data.parent / "pairs.tsv"), "--run", "r", "--runs", str(folder / "runs"),
             "--saved-models", str(folder / "saved"), *flags.split(),
         ]  # fmt: skip
     flags = f"--model {model} --epochs {EPOCHS} --batch-size 16 --embedding-size 8 --vocabulary-size 200 --checkpoint-every 4"
@@ -116,7 +124,7 @@ def assert_equal_outcomes(first, second):
 
 
 # The first checkpoint is at step 4.
-@pytest.mark.parametrize(("model", "kinds"), [("best", ["step"]), ("char-lm", ["step", "write"])])
+@pytest.mark.parametrize(("model", "kinds"), [("best", ["step"]), ("char-lm", ["step", "write"]), ("nmt", ["step"])])
 def test_killed_at_random_steps_it_ends_with_the_same_bits(data, tmp_path, model, kinds):
     expected = undisturbed(data, tmp_path / "undisturbed", model)
     kills = [(kind, random.randint(5, 25) if kind == "step" else random.randint(1, 4)) for kind in kinds]

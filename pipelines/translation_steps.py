@@ -1,0 +1,66 @@
+"""A translator as two functions, `start` and `step`, for decoding.py. State is a dict of tensors, batch first on every leaf.
+
+What is behind "memory" in it comes from the source and never changes.
+"""
+
+import tensorflow as tf
+from keras import ops
+
+from pipelines import translation_models
+from pipelines.configs.nmt import NmtConfig
+
+
+def start(config: NmtConfig, parts: dict, source, most) -> dict:
+    """The state before the first piece is written.
+
+    Args:
+        parts: `translation_models.parts_of` a model.
+        source: ids int32 [batch, Ts].
+        most: pieces that there must be room for.
+    """
+    encoded = translation_models.encode(config, parts, source)
+    rows = tf.shape(source)[0]
+    if config.model == "transformer":
+        blocks = [parts[f"decoder_{i + 1}"] for i in range(config.layers)]
+        caches = [block.initial_cache(rows, most, encoded["memory"], encoded["mask"]) for block in blocks]
+        return {
+            "position": tf.zeros([rows], tf.int32),
+            "written": [cache["self"] for cache in caches],
+            "memory": [cache["cross"] for cache in caches],
+        }
+    if config.model == "single-rnn":
+        return {"states": encoded["states"]}
+    states = translation_models.first_states(config, parts, encoded["last"])
+    if config.model == "rnn":
+        return {"states": [states], "memory": encoded["last"]}
+    states = parts["decoder"].cell.start(encoded["memory"], encoded["mask"], states)
+    return {"states": states[:-3], "memory": states[-3:]}
+
+
+def step(config: NmtConfig, parts: dict, ids, state: dict):
+    """Reads one piece for each row: ids int32 [rows] -> (logits float32 [rows, vocabulary] of the next one, the state behind it)."""
+    state = dict(state)
+    embedded = parts["target_tokens"](ids[:, None])
+    if config.model == "transformer":
+        x = translation_models.placed(config, parts, embedded, start=state["position"])
+        written = []
+        for i, (kept, memory) in enumerate(zip(state["written"], state["memory"], strict=True)):
+            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": kept, "cross": memory}, position=state["position"])
+            written.append(cache["self"])
+        x = translation_models.last_norm(config, parts, "decoder_norm", x)
+        state |= {"position": state["position"] + 1, "written": written}
+        return translation_models.read_out(config, parts, x, embedded)[:, 0], state
+    x = embedded[:, 0]
+    if config.model == "single-rnn":
+        after = []
+        for i, states in enumerate(state["states"]):
+            x, states = parts[f"decoder_{i + 1}"].cell(x, states)
+            after.append(list(states))
+        state["states"] = after
+    elif config.model == "rnn":
+        x, states = parts["decoder"].cell(ops.concatenate([x, state["memory"]], axis=-1), state["states"][0])
+        x, state["states"] = ops.concatenate([x, state["memory"]], axis=-1), [list(states)]
+    else:
+        x, states = parts["decoder"].cell(x, [*state["states"], *state["memory"]])
+        state["states"] = states[:-3]
+    return translation_models.read_out(config, parts, x, embedded[:, 0]), state

@@ -1,0 +1,181 @@
+"""What is exported of a translator, against the model itself."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines import decoding, exporting, nmt, translation_models, translation_steps
+from pipelines.configs.base import resolved
+from pipelines.configs.nmt import DEFAULT_MODELS, PRESETS, NmtConfig
+from pipelines.data import sample_pairs
+from pipelines.data.pairs import Pairs
+from pipelines.text import END, PAD, START
+from pipelines.translator import NEVER, Translator
+
+PAIRS = Pairs(*sample_pairs.generate(300))
+SMALL = dict(vocabulary_size=150, layers=2, hidden_size=16, embedding_size=8, heads=2, dropout=0.2, preset="quick")
+KINDS = {
+    "single-rnn": dict(model="single-rnn"),
+    "rnn": dict(model="rnn", reverse_source=True, cell="lstm"),
+    "attention": dict(model="attention"),
+    "attention, luong": dict(model="attention", style="luong", input_feeding=True, score="dot", cell="lstm", one_way=True),
+    "transformer": dict(model="transformer"),
+    "transformer, post, separate": dict(model="transformer", norm="post", joint_vocabulary=False),
+}
+LONG = " ".join(PAIRS.source[:30])
+
+
+def make(**flags):
+    config = resolved(NmtConfig(**(SMALL | flags)), PRESETS, DEFAULT_MODELS)
+    config.check()
+    keras.utils.set_random_seed(0)
+    tokenizers = nmt.tokenizer(config, nmt.Splits(PAIRS, PAIRS, None, "en-es", {}))
+    model = nmt.build(config, tokenizers, None, training=False)
+    for i, weight in enumerate(model.trainable_variables):  # larger than a fresh model's, so that a difference would show
+        weight.assign(weight + np.random.default_rng(i).normal(scale=0.3, size=weight.shape))
+    return config, tokenizers, model, Translator(config, model, tokenizers.source, tokenizers.target)
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def made(request):
+    return make(**KINDS[request.param])
+
+
+def ids_of(tokenizers, sources, targets):
+    return tokenizers.source.encode(tf.constant(sources))[:, 1:].to_tensor(), tokenizers.target.encode(tf.constant(targets)).to_tensor()
+
+
+def test_padding_and_neighbours_change_nothing(made):
+    _, tokenizers, model, _ = made
+    source, target = ids_of(tokenizers, PAIRS.source[:4].tolist(), PAIRS.target[:4].tolist())
+    together = model({"source": source, "target": target}).numpy()
+    for row in range(4):
+        alone_source, alone_target = (ids[row : row + 1][:, : int(tf.math.count_nonzero(ids[row]))] for ids in (source, target))
+        padded = tf.pad(alone_source, [[0, 0], [0, 5]])
+        for given in (alone_source, padded):
+            alone = model({"source": given, "target": alone_target}).numpy()[0]
+            np.testing.assert_allclose(together[row, : len(alone)], alone, atol=1e-5)
+
+
+def test_a_place_sees_nothing_behind_it(made):
+    _, tokenizers, model, _ = made
+    source, target = ids_of(tokenizers, PAIRS.source[:1].tolist(), PAIRS.target[:1].tolist())
+    other = tf.concat([target[:, :3], target[:, 3:][:, ::-1]], axis=1)
+    logits = [model({"source": source, "target": ids}).numpy() for ids in (target, other)]
+    np.testing.assert_allclose(logits[0][:, :3], logits[1][:, :3], atol=1e-5)
+
+
+def test_steps_give_what_the_whole_target_gives(made):
+    config, tokenizers, model, _ = made
+    source, target = ids_of(tokenizers, PAIRS.source[:3].tolist(), PAIRS.target[:3].tolist())
+    whole = model({"source": source, "target": target}).numpy()
+    parts = translation_models.parts_of(model)
+    state = translation_steps.start(config, parts, source, 8)
+    for t in range(8):
+        logits, state = translation_steps.step(config, parts, target[:, t], state)
+        np.testing.assert_allclose(logits, whole[:, t], atol=1e-4)
+    assert all(leaf.shape[0] == 3 for leaf in tf.nest.flatten(state)), "batch first on every leaf"
+
+
+def translate(translator, texts, beam_width=1, length_penalty=1.0, max_length=12):
+    each = [(beam_width, tf.int32), (length_penalty, tf.float32), (max_length, tf.int32)]
+    outputs = translator.translate(tf.constant(texts), *(tf.fill([len(texts)], tf.constant(value, dtype)) for value, dtype in each))
+    return {name: value.numpy() for name, value in outputs.items()}
+
+
+def test_greedy_is_a_beam_of_one(made):
+    config, tokenizers, model, translator = made
+    texts = PAIRS.source[:3].tolist()
+    parts = translation_models.parts_of(model)
+    source, _ = ids_of(tokenizers, texts, texts)
+
+    def step(ids, state):
+        return translation_steps.step(config, parts, ids, state)
+
+    @tf.function
+    def greedy():
+        logits, state = step(tf.fill([3], START), translation_steps.start(config, parts, source, 13))
+        each = [tf.fill([3], value) for value in (0.0, 0, 1.0, 1)]
+        return decoding.sample(step, logits, state, tf.fill([3], 12), *each, stop=tf.fill([3, 1], END), never=NEVER)
+
+    tokens, _, _ = greedy()
+    expected = tokenizers.target.decode(tokens).numpy()
+    assert translate(translator, texts)["translation"].tolist() == expected.tolist()
+
+
+def test_a_translation_does_not_depend_on_what_else_is_in_the_batch(made):
+    *_, translator = made
+    texts = [PAIRS.source[0], LONG, "", PAIRS.source[1]]
+    together = translate(translator, texts, beam_width=3)
+    for i, text in enumerate(texts):
+        alone = translate(translator, [text], beam_width=3)
+        assert alone["translations"][0].tolist() == together["translations"][i].tolist()
+        np.testing.assert_allclose(alone["scores"][0], together["scores"][i], rtol=1e-4)
+
+
+def test_the_beam_s_scores_are_those_of_the_pairs(made):
+    config, _, _, translator = made
+    texts = PAIRS.source[:3].tolist()
+    outputs = translate(translator, texts, beam_width=4)
+    assert (np.diff(outputs["scores"]) <= 0).all() and outputs["translations"].shape == (3, 4)
+    for k in range(4):
+        scored = translator.score(tf.constant(texts), tf.constant(outputs["translations"][:, k]))
+        np.testing.assert_allclose(scored["log_probability"], outputs["log_probabilities"][:, k], rtol=1e-4)
+        np.testing.assert_allclose(scored["score"], outputs["scores"][:, k], rtol=1e-4)
+
+
+def test_scores_are_those_of_the_model(made):
+    _, tokenizers, model, translator = made
+    source, target = ids_of(tokenizers, PAIRS.source[:1].tolist(), PAIRS.target[:1].tolist())
+    logs = tf.nn.log_softmax(model({"source": source, "target": target[:, :-1]})).numpy()[0]
+    expected = sum(logs[t, piece] for t, piece in enumerate(target.numpy()[0, 1:]))
+    scored = translator.score(tf.constant(PAIRS.source[:1]), tf.constant(PAIRS.target[:1]))
+    np.testing.assert_allclose(scored["log_probability"], [expected], rtol=1e-4)
+    assert scored["tokens"].numpy().tolist() == [target.shape[1] - 1]
+
+
+def test_odd_sentences_have_an_answer(made):
+    config, _, _, translator = made
+    outputs = translate(translator, ["", "   ", "\U0001f600", "\x00", "word " * 5000, "\u4f60\u597d"], beam_width=2, max_length=1000)
+    assert outputs["translation"][:2].tolist() == [b"", b""]
+    assert np.isfinite(outputs["score"]).all()
+    assert translate(translator, ["a"], max_length=0)["translation"].tolist() == [b""]
+
+
+@pytest.mark.parametrize(("knob", "value"), [("beam_width", 0), ("length_penalty", -1.0), ("max_length", -1)])
+def test_knobs_that_cannot_be_are_named(made, knob, value):
+    *_, translator = made
+    with pytest.raises(tf.errors.InvalidArgumentError, match=knob):
+        translate(translator, ["a"], **{knob: value})
+
+
+def test_a_beam_of_a_thousand_is_the_widest_there_is(made):
+    *_, translator = made
+    assert translate(translator, ["The dog."], beam_width=1000, max_length=4)["translations"].shape == (1, 16)
+
+
+def test_where_it_looked_is_a_distribution_over_the_source(made):
+    config, tokenizers, _, translator = made
+    if "align" not in translator.signatures():
+        assert config.model in ("rnn", "single-rnn")
+        return
+    texts = [PAIRS.source[0], "dog", ""]
+    outputs = {name: value.numpy() for name, value in translator.align(tf.constant(texts)).items()}
+    for row, text in enumerate(texts):
+        source, target = ([token for token in outputs[f"{side}_tokens"][row] if token] for side in ("source", "target"))
+        assert source[-1] == target[-1] == b"<end>"
+        weights = outputs["weights"][row]
+        np.testing.assert_allclose(weights[:, : len(target), : len(source)].sum(-1), 1.0, atol=1e-5)
+        assert not weights[:, len(target) :].any() and not weights[:, :, len(source) :].any()
+    assert outputs["translation"].tolist() == translator.translate_text(tf.constant(texts))["translation"].numpy().tolist()
+
+
+def test_all_signatures_are_exported_and_answer_alike(tmp_path):
+    """`export` compares each signature's answers in a process that has none of our code and XLA disabled."""
+    *_, translator = make(model="attention", layers=1)
+    exported = exporting.export(translator, "nmt", tmp_path, {}, nmt.example_requests(translator))
+    loaded = tf.saved_model.load(str(exported.path))
+    assert set(loaded.signatures) == {"serving_default", "translate", "align", "score"}
+    assert set(loaded.signatures["serving_default"](text=tf.constant(["To be", ""]))) == {"translation", "score"}
+    assert PAD == 0
