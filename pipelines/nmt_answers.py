@@ -18,11 +18,14 @@ _FRESH = 500  # pairs of a fresh sample
 _LINES = 2000  # of a file that are translated at a time
 
 
-def evaluate(exported: Exported, data: str | None, target: str | None, split: str | None, output: Path | None) -> dict:
+def evaluate(
+    exported: Exported, data: str | None, target: str | None, pair: str | None, split: str | None, output: Path | None
+) -> dict:
     """Measures an exported model on `data`; where that brings a test set and no split is named, on the test set.
 
     Args:
-        data, target, split: see data/pairs.py; None is a fresh embedded sample, for a model that was trained on one.
+        data, target, pair, split: see data/pairs.py; without data it is a fresh embedded sample, for a model that was trained on
+            one, and without a pair the model's.
         output: a file for the translations, which must not exist.
 
     Returns:
@@ -40,7 +43,7 @@ def evaluate(exported: Exported, data: str | None, target: str | None, split: st
             raise UserError(f"--split {split}: the sample has no parts")
         part = pairs.Pairs(*sample_pairs.generate(_FRESH, seed=2))
     else:
-        found = pairs.read(data, target, card["pair"], split)
+        found = pairs.read(data, target, pair or card["pair"], split)
         part = found.get("test", found["train"])
     loaded = predicting.load(exported)
     from pipelines import translation_scores

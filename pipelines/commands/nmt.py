@@ -76,7 +76,7 @@ class Evaluate:
 
         exported = models.find(self.saved_models, models.translator(self.saved_models, self.pair, self.name), self.name, self.version)
         tell(f"model {exported.title}")
-        measures = nmt_answers.evaluate(exported, self.data, self.target, self.split, self.output)
+        measures = nmt_answers.evaluate(exported, self.data, self.target, self.pair, self.split, self.output)
         print_json(measures) if self.json else print(nmt_answers.table(measures))
 
 

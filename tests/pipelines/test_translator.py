@@ -37,9 +37,24 @@ def make(**flags):
     return config, tokenizers, model, Translator(config, model, tokenizers.source, tokenizers.target)
 
 
-@pytest.fixture(scope="module", params=list(KINDS))
+_MADE = {}
+
+
+def _made(kind):
+    if kind not in _MADE:
+        _MADE[kind] = make(**KINDS[kind])
+    return _MADE[kind]
+
+
+@pytest.fixture(params=list(KINDS))
 def made(request):
-    return make(**KINDS[request.param])
+    return _made(request.param)
+
+
+# To trace a beam search takes seconds: one with everything in its state, one with much of it fixed, one with caches.
+@pytest.fixture(params=["single-rnn", "attention, luong", "transformer, post, separate"])
+def writes(request):
+    return _made(request.param)
 
 
 def ids_of(tokenizers, sources, targets):
@@ -84,8 +99,8 @@ def translate(translator, texts, beam_width=1, length_penalty=1.0, max_length=12
     return {name: value.numpy() for name, value in outputs.items()}
 
 
-def test_greedy_is_a_beam_of_one(made):
-    config, tokenizers, model, translator = made
+def test_greedy_is_a_beam_of_one(writes):
+    config, tokenizers, model, translator = writes
     texts = PAIRS.source[:3].tolist()
     parts = translation_models.parts_of(model)
     source, _ = ids_of(tokenizers, texts, texts)
@@ -104,8 +119,8 @@ def test_greedy_is_a_beam_of_one(made):
     assert translate(translator, texts)["translation"].tolist() == expected.tolist()
 
 
-def test_a_translation_does_not_depend_on_what_else_is_in_the_batch(made):
-    *_, translator = made
+def test_a_translation_does_not_depend_on_what_else_is_in_the_batch(writes):
+    *_, translator = writes
     texts = [PAIRS.source[0], LONG, "", PAIRS.source[1]]
     together = translate(translator, texts, beam_width=3)
     for i, text in enumerate(texts):
@@ -114,8 +129,8 @@ def test_a_translation_does_not_depend_on_what_else_is_in_the_batch(made):
         np.testing.assert_allclose(alone["scores"][0], together["scores"][i], rtol=1e-4)
 
 
-def test_the_beam_s_scores_are_those_of_the_pairs(made):
-    config, _, _, translator = made
+def test_the_beam_s_scores_are_those_of_the_pairs(writes):
+    config, _, _, translator = writes
     texts = PAIRS.source[:3].tolist()
     outputs = translate(translator, texts, beam_width=4)
     assert (np.diff(outputs["scores"]) <= 0).all() and outputs["translations"].shape == (3, 4)
@@ -125,8 +140,8 @@ def test_the_beam_s_scores_are_those_of_the_pairs(made):
         np.testing.assert_allclose(scored["score"], outputs["scores"][:, k], rtol=1e-4)
 
 
-def test_scores_are_those_of_the_model(made):
-    _, tokenizers, model, translator = made
+def test_scores_are_those_of_the_model(writes):
+    _, tokenizers, model, translator = writes
     source, target = ids_of(tokenizers, PAIRS.source[:1].tolist(), PAIRS.target[:1].tolist())
     logs = tf.nn.log_softmax(model({"source": source, "target": target[:, :-1]})).numpy()[0]
     expected = sum(logs[t, piece] for t, piece in enumerate(target.numpy()[0, 1:]))
@@ -135,8 +150,8 @@ def test_scores_are_those_of_the_model(made):
     assert scored["tokens"].numpy().tolist() == [target.shape[1] - 1]
 
 
-def test_odd_sentences_have_an_answer(made):
-    config, _, _, translator = made
+def test_odd_sentences_have_an_answer(writes):
+    config, _, _, translator = writes
     outputs = translate(translator, ["", "   ", "\U0001f600", "\x00", "word " * 5000, "\u4f60\u597d"], beam_width=2, max_length=1000)
     assert outputs["translation"][:2].tolist() == [b"", b""]
     assert np.isfinite(outputs["score"]).all()
@@ -144,19 +159,19 @@ def test_odd_sentences_have_an_answer(made):
 
 
 @pytest.mark.parametrize(("knob", "value"), [("beam_width", 0), ("length_penalty", -1.0), ("max_length", -1)])
-def test_knobs_that_cannot_be_are_named(made, knob, value):
-    *_, translator = made
+def test_knobs_that_cannot_be_are_named(writes, knob, value):
+    *_, translator = writes
     with pytest.raises(tf.errors.InvalidArgumentError, match=knob):
         translate(translator, ["a"], **{knob: value})
 
 
-def test_a_beam_of_a_thousand_is_the_widest_there_is(made):
-    *_, translator = made
+def test_a_beam_of_a_thousand_is_the_widest_there_is(writes):
+    *_, translator = writes
     assert translate(translator, ["The dog."], beam_width=1000, max_length=4)["translations"].shape == (1, 16)
 
 
-def test_where_it_looked_is_a_distribution_over_the_source(made):
-    config, tokenizers, _, translator = made
+def test_where_it_looked_is_a_distribution_over_the_source(writes):
+    config, tokenizers, _, translator = writes
     if "align" not in translator.signatures():
         assert config.model in ("rnn", "single-rnn")
         return

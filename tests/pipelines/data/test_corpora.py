@@ -2,16 +2,18 @@
 
 import dataclasses
 import functools
+import gzip
 import hashlib
 import http.server
 import io
 import socket
 import tarfile
 import threading
+import zipfile
 
 import pytest
 
-from pipelines.data import corpora, reviews, texts
+from pipelines.data import corpora, pairs, reviews, texts
 from pipelines.errors import UserError
 
 GOOD = {
@@ -168,3 +170,67 @@ def test_a_corpus_that_is_a_file(server, tmp_path, monkeypatch):
 def test_a_corpus_of_another_kind(read, name):
     with pytest.raises(UserError, match=f"no such file or folder: {name}"):
         read(name)
+
+
+def test_a_corpus_of_several_files(server, tmp_path, monkeypatch):
+    folder, port, requests = server
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))
+    sums = {}
+    for name in corpora.CORPORA["multi30k"].files:
+        language = name.split(".")[1]
+        content = gzip.compress(f"a sentence in {language}\n".encode(), mtime=0)
+        (folder / name).write_bytes(content)
+        sums[name] = hashlib.sha256(content).hexdigest()
+    known = dataclasses.replace(corpora.CORPORA["multi30k"], url=f"http://127.0.0.1:{port}/", files=sums)
+    monkeypatch.setitem(corpora.CORPORA, "multi30k", known)
+    for pair in (None, "fr-en"):
+        found = pairs.read("multi30k", None, pair)
+        first, second = (pair or "en-de").split("-")
+        for part in ("train", "valid", "test"):
+            assert found[part].source.tolist() == [f"a sentence in {first}"]
+            assert found[part].target.tolist() == [f"a sentence in {second}"]
+    assert len(requests) == 9
+    with pytest.raises(UserError, match="multi30k.* has no train.en and train.es"):
+        pairs.read("multi30k", None, "en-es")
+
+    (folder / "val.de.gz").write_bytes(b"another file")
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "second"))
+    with pytest.raises(UserError, match="val.de.gz is not the file whose checksum is known"):
+        pairs.read("multi30k", None, None)
+    assert not [path for path in (tmp_path / "second").iterdir() if path.name.startswith("multi30k")]
+
+
+def zipped(files):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return data.getvalue()
+
+
+@pytest.fixture
+def tatoeba(server, tmp_path, monkeypatch):
+    folder, port, _ = server
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))
+    known = dataclasses.replace(corpora.CORPORA["tatoeba-spa-eng"], url=f"http://127.0.0.1:{port}/spa-eng.zip")
+    monkeypatch.setitem(corpora.CORPORA, "tatoeba-spa-eng", known)
+    return lambda files: (folder / "spa-eng.zip").write_bytes(zipped(files))
+
+
+def test_a_zip_whose_checksum_nobody_knows(tatoeba, tmp_path, capsys):
+    tatoeba({"spa-eng/": "", "spa-eng/spa.txt": "Go.\tVe.\nHi.\tHola.\n", "spa-eng/_about.txt": "about", "spa-eng/other": "x"})
+    assert pairs.read("tatoeba-spa-eng", None, None)["train"].target.tolist() == ["Ve.", "Hola."]
+    assert pairs.read("tatoeba-spa-eng", None, "es-en")["train"].target.tolist() == ["Go.", "Hi."]
+    assert capsys.readouterr().err.count("has sha256") == 1
+    names = {path.name for path in (tmp_path / "cache" / "tatoeba-spa-eng-pinned").iterdir()}
+    assert names == {"spa.txt", "_about.txt", "SHA256"}
+    with pytest.raises(UserError, match="--pair en-de: .* has en and es"):
+        pairs.read("tatoeba-spa-eng", None, "en-de")
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "/tmp/outside.txt", "spa-eng/../../outside.txt"])
+def test_a_hostile_zip_is_refused_whole(tatoeba, tmp_path, name):
+    tatoeba({"spa-eng/spa.txt": "Go.\tVe.\n", name: "x"})
+    with pytest.raises(UserError, match="was not unpacked: .* is not a file below spa-eng"):
+        pairs.read("tatoeba-spa-eng", None, None)
+    assert not list(tmp_path.rglob("outside*"))
