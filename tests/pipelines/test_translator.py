@@ -37,24 +37,15 @@ def make(**flags):
     return config, tokenizers, model, Translator(config, model, tokenizers.source, tokenizers.target)
 
 
-_MADE = {}
-
-
-def _made(kind):
-    if kind not in _MADE:
-        _MADE[kind] = make(**KINDS[kind])
-    return _MADE[kind]
-
-
-@pytest.fixture(params=list(KINDS))
+@pytest.fixture(scope="module", params=list(KINDS))
 def made(request):
-    return _made(request.param)
+    return make(**KINDS[request.param])
 
 
 # To trace a beam search takes seconds: one with everything in its state, one with much of it fixed, one with caches.
-@pytest.fixture(params=["single-rnn", "attention, luong", "transformer, post, separate"])
+@pytest.fixture(scope="module", params=["single-rnn", "attention, luong", "transformer, post, separate"])
 def writes(request):
-    return _made(request.param)
+    return make(**KINDS[request.param])
 
 
 def ids_of(tokenizers, sources, targets):
