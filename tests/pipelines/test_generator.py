@@ -179,13 +179,11 @@ def test_other_units(unit):
     assert generator.decode(ids)["text"].numpy()[0].decode() == TEXT[:86].rstrip(" ")
 
 
-@pytest.mark.parametrize(
-    ("knob", "value", "said"), [("temperature", -1.0, "temperature"), ("max_length", -1, "max_length"), ("top_p", 0.0, "top_p"), ("top_p", 1.5, "top_p")]
-)
-def test_knobs_that_cannot_be_are_named(knob, value, said):
+def test_knobs_that_cannot_be_are_named():
     *_, generator = make()
-    with pytest.raises(tf.errors.InvalidArgumentError, match=said):
-        generator.generate(*knobs(["x"], **{knob: value}))
+    for knob, value in [("temperature", -1.0), ("max_length", -1), ("top_p", 0.0), ("top_p", 1.5)]:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=knob):
+            generator.generate(*knobs(["x"], **{knob: value}))
 
 
 @pytest.mark.parametrize("odd", ["", "\U0001f600 unseen", "\x00", "word " * 5000, "\n\n\n"])
