@@ -136,18 +136,22 @@ def translate_file(exported: Exported, source: str, target: Path | None, knobs: 
     return counts
 
 
-def draw_attention(exported: Exported, text: str, path: Path, each_head: bool) -> None:
-    """Writes a .png of where the model looked while it translated `text`.
-
-    Raises:
-        UserError: the model has no attention, or the file cannot be written so.
+def check_picture(exported: Exported, path: Path) -> None:
     """
+    Raises:
+        UserError: the model has no attention, or the picture cannot be written so.
+    """
+    model = exported.card()["config"]["model"]
+    if model not in ("attention", "transformer"):
+        raise UserError(f"{exported.title} has no attention: it is of --model {model}")
     if path.suffix != ".png":
         raise UserError(f"--attention {path}: the name must end in .png")
     _check_output(path, "--attention")
+
+
+def draw_attention(exported: Exported, text: str, path: Path, each_head: bool) -> None:
+    """Writes a .png of where the model looked while it translated `text`; see `check_picture`."""
     loaded = predicting.load(exported)
-    if "align" not in loaded.signatures:
-        raise UserError(f"{exported.title} has no attention: it is of --model {exported.card()['config']['model']}")
     import tensorflow as tf
 
     from pipelines import nmt_report

@@ -48,6 +48,7 @@ class RecurrentSteps:
                 x = output[:, None]
             else:
                 x, *after = layer(x, initial_state=before, mask=mask)
+                x = tf.identity(x)  # without the mask that Keras hands on: what scores the tokens knows none, and would say so
             state |= zip(names, after)
         return _logits(self._model, x), state
 

@@ -75,4 +75,6 @@ def batches(ids: np.ndarray, batch_size: int, window: int, seed: int, epoch: int
             yield inputs.astype(np.int32), targets
 
     shape = tf.TensorSpec([batch_size, window], tf.int32)
-    return tf.data.Dataset.from_generator(read, output_signature=(shape, shape)).prefetch(tf.data.AUTOTUNE)
+    windows = tf.data.Dataset.from_generator(read, output_signature=(shape, shape))
+    # Where Keras does not know how many there are, it takes the end of an epoch for a lack of data, and warns.
+    return windows.apply(tf.data.experimental.assert_cardinality(max(0, steps - skip))).prefetch(tf.data.AUTOTUNE)

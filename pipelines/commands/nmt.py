@@ -123,6 +123,8 @@ class Predict:
         if self.json and self.input and not self.output:
             raise UserError("--json with --input needs --output: the JSON object on stdout holds the counts alone")
         exported = models.find(self.saved_models, models.translator(self.saved_models, self.pair, self.name), self.name, self.version)
+        if self.attention:
+            nmt_answers.check_picture(exported, self.attention)
         tell(f"model {exported.title}")
         knobs = {"beam_width": self.beam_width, "length_penalty": self.length_penalty, "max_length": self.max_length}
         if self.input:

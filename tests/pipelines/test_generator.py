@@ -172,7 +172,7 @@ def test_a_text_ends_behind_its_stop():
 
 @pytest.mark.parametrize("unit", ["word", "subword"])
 def test_other_units(unit):
-    _, tokenizer, _, generator = make(unit=unit)
+    _, tokenizer, _, generator = make(unit=unit, tie_weights=True)
     outputs = generator.generate(*knobs(["To be, or", ""], max_length=12))
     assert outputs["tokens"].numpy().tolist() == [12, 12]
     ids = generator.encode(tf.constant([TEXT[:86]]))["ids"]

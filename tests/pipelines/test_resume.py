@@ -76,7 +76,7 @@ def command(data, folder, model):
             "--saved-models", str(folder / "saved"), *flags.split(),
         ]  # fmt: skip
     if model == "nmt":
-        flags = f"--epochs {EPOCHS} --batch-tokens 500 --hidden-size 16 --layers 1 --heads 2 --vocabulary-size 150 --checkpoint-every 4"
+        flags = f"--model single-rnn --epochs {EPOCHS} --batch-tokens 500 --hidden-size 16 --layers 1 --vocabulary-size 150 --checkpoint-every 4"
         return [
             "train", "nmt", "--data", str(data.parent / "pairs.tsv"), "--run", "r", "--runs", str(folder / "runs"),
             "--saved-models", str(folder / "saved"), *flags.split(),
