@@ -17,16 +17,19 @@ _TRANSFORMER = _RECURRENT | dict(layers=4, hidden_size=128, embedding_size=128, 
 MODELS = ("simple", "gru", "lstm", "peephole", "transformer")
 PRESETS = {
     **{(model, "quick"): _RECURRENT for model in MODELS[:-1]},
-    **{(model, "full"): _RECURRENT | dict(hidden_size=512, epochs=20, dropout=0.3, weight_decay=0.01) for model in MODELS[:-1]},
+    **{
+        (model, "full"): _RECURRENT | dict(hidden_size=512, batch_size=32, epochs=8, learning_rate=0.003, dropout=0.2, weight_decay=0.01)
+        for model in MODELS[:-1]
+    },
     ("transformer", "quick"): _TRANSFORMER,
     **{
         (model, "words"): _RECURRENT | dict(
-            unit="word", vocabulary_size=40_000, tie_weights=True, samples=4096, hidden_size=512, embedding_size=256, batch_size=32, window=35,
-            epochs=12, dropout=0.4,
+            unit="word", vocabulary_size=40_000, tie_weights=True, samples=1024, hidden_size=320, embedding_size=200, window=35, epochs=6,
+            dropout=0.3,
         )
         for model in MODELS[:-1]
     },
-    ("transformer", "full"): _TRANSFORMER | dict(hidden_size=256, embedding_size=256, epochs=20, dropout=0.1),
+    ("transformer", "full"): _TRANSFORMER | dict(hidden_size=192, embedding_size=192, epochs=8, dropout=0.1),
 }  # fmt: skip
 DEFAULT_MODELS = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
