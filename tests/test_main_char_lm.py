@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tensorflow.python.saved_model.loader_impl import parse_saved_model
 
 from tests.command_line import assert_one_line, main, where
 
@@ -37,7 +38,10 @@ def test_train_prints_one_json_object_and_leaves_a_run(trained, place):
     assert "perplexity" in report and "sat on" in report and "predict char-lm" in report
     assert "    | " in trained.stderr, "it shows what it writes as it learns"
     assert "Traceback" not in trained.stderr and "Warning" not in trained.stderr
-    card = json.loads((place / "saved" / "char-lm" / "1" / "model_card.json").read_text())
+    exported = place / "saved" / "char-lm" / "1"
+    (graph,) = parse_saved_model(str(exported)).meta_graphs
+    assert {"serving_default", "generate", "search", "score", "token_losses", "encode", "decode", "start", "step"} <= set(graph.signature_def)
+    card = json.loads((exported / "model_card.json").read_text())
     assert str(place) not in json.dumps(card)
 
 

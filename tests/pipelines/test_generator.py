@@ -194,16 +194,14 @@ def test_odd_prompts_have_an_answer(made, odd):
     assert np.isfinite(generator.score(tf.constant([odd]))["log_probability"]).all()
 
 
-def test_all_signatures_are_exported_and_answer_alike(tmp_path):
-    """`export` compares each signature's answers in a process that has none of our code and XLA disabled.
+def test_a_transformer_s_export_answers_alike(tmp_path, monkeypatch):
+    """`export` compares the answers in a process that has none of our code and XLA disabled.
 
-    The tests of the command line do the same with a recurrent network.
+    The tests of the command line do the same with all signatures of a recurrent network.
     """
     *_, generator = make("transformer", layers=1)
+    named = {"serving_default": generator.continue_text.get_concrete_function(), "score": generator.score.get_concrete_function()}
+    monkeypatch.setattr(generator, "signatures", lambda: named)
     exported = exporting.export(generator, "lm", tmp_path, {}, char_lm.example_requests(generator))
-    loaded = tf.saved_model.load(str(exported.path))
-    assert set(loaded.signatures) == {
-        "serving_default", "generate", "search", "score", "token_losses", "encode", "decode", "start", "step",
-    }  # fmt: skip
-    answer = loaded.signatures["serving_default"](text=tf.constant(["To be", ""]))
+    answer = tf.saved_model.load(str(exported.path)).signatures["serving_default"](text=tf.constant(["To be", ""]))
     assert set(answer) == {"text", "log_probability"} and answer["text"].shape == (2,)
