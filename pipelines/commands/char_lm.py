@@ -104,4 +104,5 @@ class Predict:
         for result in results:
             if "note" in result:
                 tell(result["note"])
-            print(result["prompt"] + result["text"])
+            apart = exported.card()["config"]["unit"] == "word" and result["prompt"][-1:].strip()
+            print(result["prompt"] + (" " if apart else "") + result["text"])
