@@ -47,8 +47,8 @@ class CharLmConfig:
     valid_fraction: float = 0.1
     """The part of the text to split off, from its end."""
     preset: Literal["quick", "full", "words"] | None = None
-    """quick: about two minutes on two cores; full: half an hour; words: two million words in an hour. By default quick on the
-    sample and full on --data."""
+    """quick: a few minutes; full: the best of a million characters in half an hour; words: for two million words, in an hour. By default
+    quick on the sample and full on --data."""
     model: Literal["simple", "gru", "lstm", "peephole", "transformer"] | None = None
     """A recurrent network of such cells, or a transformer of causal blocks. By default lstm."""
     unit: Annotated[Literal["character", "word", "subword"] | None, by_preset(PRESETS, "unit", None)] = None
