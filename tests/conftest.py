@@ -21,6 +21,14 @@ else:
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
+_LONG = ("test_main", "test_resume", "test_translator", "test_generator", "test_exporting")
+
+
+def pytest_collection_modifyitems(items):
+    """The long files come first: at the end, each worker then finds something short to do until all is done."""
+    items.sort(key=lambda item: not item.path.name.startswith(_LONG))
+
+
 @pytest.fixture(scope="session")
 def imdb_file() -> Path:
     path = CORPORA / "imdb" / "train.csv.xz"
