@@ -11,9 +11,11 @@ PATH = tyro.conf.arg(metavar="PATH")
 
 _RECURRENT = dict(
     layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=2000, epochs=12, learning_rate=0.002,
-    dropout=0.3, warm_up=300,
+    dropout=0.3, warm_up=300, feed_forward=2, sampling=0.2,
 )  # fmt: skip
-_TRANSFORMER = _RECURRENT | dict(layers=4, hidden_size=128, embedding_size=128, epochs=30, learning_rate=0.003, warm_up=800)
+_TRANSFORMER = _RECURRENT | dict(
+    layers=4, hidden_size=128, embedding_size=128, epochs=28, learning_rate=0.004, warm_up=800, dropout=0.2, sampling=0.0
+)
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
 PRESETS = {
     **{(model, "full"): _RECURRENT for model in MODELS[:-1]},
@@ -22,7 +24,10 @@ PRESETS = {
     ("transformer", "quick"): _TRANSFORMER | dict(layers=2, hidden_size=64, embedding_size=64, vocabulary_size=400, epochs=8, warm_up=100),
     # Vaswani et al. 2017, table 3: 65 million parameters want a corpus of millions, and a GPU.
     ("transformer", "base"): _TRANSFORMER
-    | dict(layers=6, hidden_size=512, embedding_size=512, vocabulary_size=37_000, batch_tokens=25_000, dropout=0.1, warm_up=4000, learning_rate=0.0007),
+    | dict(
+        layers=6, hidden_size=512, embedding_size=512, feed_forward=4, vocabulary_size=37_000, batch_tokens=25_000, dropout=0.1, warm_up=4000,
+        learning_rate=0.0007,
+    ),
 }  # fmt: skip
 DEFAULT_MODELS = {"quick": "transformer", "full": "transformer", "base": "transformer"}
 
@@ -55,7 +60,7 @@ class NmtConfig:
     """SentencePiece's pieces, the four special ones included."""
     joint_vocabulary: bool = True
     """One vocabulary for both languages. --no-joint-vocabulary gives each its own."""
-    sampling: float = 0.2
+    sampling: Annotated[float | None, by_preset(PRESETS, "sampling")] = None
     """Cut the training sentences into other pieces in every epoch (Kudo 2018): the smaller above 0, the more freely; 0 always takes the
     likeliest pieces."""
     max_tokens: int = 100
@@ -80,7 +85,7 @@ class NmtConfig:
     """attention of style luong: the last output is part of the next input."""
     heads: int = 4
     """transformer: attention heads; they divide the hidden size."""
-    feed_forward: int = 4
+    feed_forward: Annotated[int | None, by_preset(PRESETS, "feed_forward")] = None
     """transformer: how many times as wide as the hidden size the network at each place is."""
     norm: Literal["pre", "post"] = "pre"
     """transformer: normalise before each sublayer, or behind it as the paper does."""
