@@ -154,8 +154,20 @@ def copy_weights(source: keras.Model, target: keras.Model) -> None:
 class AveragingAdam(keras.optimizers.Adam):
     """Keras's Adam with `use_ema`, whose averages never become the weights that are trained.
 
-    At the end of every `fit`, Keras puts the averages in their place; here a `fit` is an epoch.
+    At the end of every `fit`, Keras puts the averages in their place; here a `fit` is an epoch. The momentum rises with the steps t, as
+    in `tf.train.ExponentialMovingAverage`, so that the averages of a short training are not those of its first steps:
+
+        min(ema_momentum, (1 + t) / (10 + t))
     """
+
+    @property
+    def ema_momentum(self):
+        steps = keras.ops.cast(self.iterations, "float32")
+        return keras.ops.minimum(self._highest_momentum, (1 + steps) / (10 + steps))
+
+    @ema_momentum.setter
+    def ema_momentum(self, value: float):
+        self._highest_momentum = value
 
     def finalize_variable_values(self, var_list):
         pass

@@ -10,11 +10,11 @@ from pipelines.configs.base import by_preset, require
 PATH = tyro.conf.arg(metavar="PATH")
 
 _RECURRENT = dict(
-    layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=2000, epochs=12, learning_rate=0.002,
-    dropout=0.3, warm_up=300, feed_forward=2, sampling=0.2,
+    layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=2000, epochs=12, learning_rate=0.003,
+    dropout=0.2, warm_up=300, feed_forward=2, sampling=0.0,
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
-    layers=4, hidden_size=128, embedding_size=128, epochs=28, learning_rate=0.004, warm_up=800, dropout=0.2, sampling=0.0
+    layers=4, hidden_size=128, embedding_size=128, epochs=28, learning_rate=0.004, warm_up=800
 )
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
 PRESETS = {

@@ -155,15 +155,17 @@ def test_averages_are_kept_beside_the_weights():
     model, twin = (keras.Sequential([keras.layers.Dense(1, use_bias=False, kernel_initializer="zeros"), ]) for _ in range(2))
     for each in (model, twin):
         each.build((None, 1))
-    model.compile(training.AveragingAdam(0.1, use_ema=True, ema_momentum=0.5), "mse")
+    model.compile(training.AveragingAdam(0.1, use_ema=True, ema_momentum=0.2), "mse")
     seen = []
     x, y = np.ones((1, 1), np.float32), np.ones((1, 1), np.float32)
     for _ in range(3):
         model.fit(x, y, verbose=0)
         seen.append(float(model.weights[0][0, 0]))
     training.copy_weights(model, twin)
-    # The first step sets the average.
-    np.testing.assert_allclose(twin.weights[0], [[(seen[0] * 0.5 + seen[1] * 0.5) * 0.5 + seen[2] * 0.5]], rtol=1e-5)
+    average = seen[0]
+    for momentum, value in zip((2 / 11, 0.2), seen[1:], strict=True):  # (1 + t) / (10 + t) at first, and 0.2 once that is more
+        average = momentum * average + (1 - momentum) * value
+    np.testing.assert_allclose(twin.weights[0], [[average]], rtol=1e-5)
     assert float(model.weights[0][0, 0]) == seen[-1], "the weights themselves go on"
 
 
