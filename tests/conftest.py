@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,16 @@ def imdb_file() -> Path:
     if not path.exists():
         pytest.skip("the IMDB reviews are not on this machine")
     return path
+
+
+@pytest.fixture(autouse=True)
+def deterministic_no_longer_than_the_test():
+    """A training in this process makes TensorFlow deterministic, and then Keras compiles nothing with XLA."""
+    yield
+    if "tensorflow" in sys.modules:
+        from tensorflow.python.framework import config  # there is no public way back
+
+        config.disable_op_determinism()
 
 
 @pytest.fixture
