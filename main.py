@@ -1,4 +1,4 @@
-"""Unroll's front door: `python main.py train|evaluate|predict PIPELINE`.
+"""Unroll's front door: `python main.py train|evaluate|predict PIPELINE`, `serve`, `check PATH`.
 
 Reads the command line and imports nothing heavy before it knows what to do, so that `--help` and a mistyped flag answer at
 once. Results go to stdout, progress and messages to stderr.
@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands import char_lm, nmt, sentiment
+from pipelines.commands import char_lm, nmt, sentiment, serving
 from pipelines.commands.common import tell
 from pipelines.errors import UserError, is_disk_full
 
@@ -52,16 +52,19 @@ Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
+    | Annotated[serving.Serve, tyro.conf.subcommand("serve")]
+    | Annotated[serving.Check, tyro.conf.subcommand("check")]
 )
 
 
 def parse(arguments: list[str] | None = None):
     """The command that the arguments name. Ends the process with status 2 and a message where they name none."""
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
-    return tyro.cli(
+    command = tyro.cli(
         Command, prog="main.py", args=arguments, config=markers,
-        description="Unroll: train, measure and export text models. Each command has a --help of its own.",
-    ).pipeline  # fmt: skip
+        description="Unroll: train, measure, export and serve text models. Each command has a --help of its own.",
+    )  # fmt: skip
+    return getattr(command, "pipeline", command)
 
 
 def main(arguments: list[str] | None = None) -> int:
