@@ -23,9 +23,10 @@ class _Waiting:
     answer: Future
 
     def __post_init__(self):
-        self.rows = len(next(iter(self.inputs.values()))) if self.inputs else 0
+        sizes = {array.shape[0] if array.ndim else None for array in self.inputs.values()}
         self.shape = {name: array.shape[1:] for name, array in self.inputs.items()}
-        self.joins = all(array.ndim and len(array) == self.rows for array in self.inputs.values()) and self.rows > 0
+        self.joins = len(sizes) == 1 and None not in sizes
+        self.rows = sizes.pop() if self.joins else 0
 
 
 class Batcher:

@@ -72,6 +72,7 @@ class Core:
             signature = version.servable.signature(spec.signature)
             inputs = inputs_for(signature)
             signature.check(inputs)
+            signature.check_shapes(inputs)
             self._check_size(inputs)
             for name in outputs:
                 if name not in signature.definition.outputs:

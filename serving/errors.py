@@ -31,6 +31,6 @@ def not_found(message: str) -> ServingError:
 
 
 def of_tensorflow(error) -> ServingError:
-    """What an error of an op is for the client: its own code, and its message without the trace of the graph."""
-    message = str(error.message).split("\n\t [[")[0].split("\n\nStack trace")[0]
+    """What an error of an op is for the client: its own code, and its message without the traces around it."""
+    message = str(error.message).split("<stack traces unavailable>")[-1].split("\n\t [[")[0].strip()
     return ServingError(_BY_NUMBER.get(error.error_code, Code.UNKNOWN), message)

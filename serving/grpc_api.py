@@ -147,7 +147,7 @@ def _arrays(request, signature, most: int) -> dict[str, np.ndarray]:
     for name, proto in request.inputs.items():
         wanted = signature.definition.inputs[name].dtype
         if proto.dtype != wanted:
-            given, expected = map(types_pb2.DataType.Name, (proto.dtype, wanted))
+            given, expected = map(_type_name, (proto.dtype, wanted))
             raise invalid(f"input {name} is of type {given}, but {expected} is expected")
         sizes = [dim.size for dim in proto.tensor_shape.dim]
         if proto.tensor_shape.unknown_rank or min(sizes, default=0) < 0 or math.prod(sizes) > most:
@@ -157,6 +157,11 @@ def _arrays(request, signature, most: int) -> dict[str, np.ndarray]:
         except (TypeError, ValueError) as error:
             raise invalid(f"Invalid TensorProto for input {name}: {error}") from None
     return arrays
+
+
+def _type_name(number: int) -> str:
+    known = types_pb2.DataType.DESCRIPTOR.values_by_number
+    return known[number].name if number in known else f"number {number}"
 
 
 def _fill(spec, name: str, version: int, signature: str) -> None:

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from serving import statuses, tensors
 from serving.core import Core, Spec
-from serving.errors import HTTP_STATUS, ServingError, invalid
+from serving.errors import HTTP_STATUS, Code, ServingError, invalid
 
 METRICS = "/monitoring/prometheus/metrics"
 _OF = r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
@@ -66,7 +66,12 @@ def _posted(core: Core, path: str, body: bytes) -> bytes:
             form.append(rows)
             return arrays
 
-        found = core.predict(spec, inputs)
+        try:
+            found = core.predict(spec, inputs)
+        except ServingError as error:
+            if error.code == Code.FAILED_PRECONDITION:  # over REST, TF Serving says it otherwise
+                raise invalid(f'Serving signature name: "{spec.signature}" not found in signature def') from None
+            raise
         return tensors.response(found.outputs, *form)
 
 

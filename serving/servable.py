@@ -48,17 +48,22 @@ class Signature:
                 f"len({{{','.join(sorted(wanted))}}}). Sent extra: {{{extra}}}. Missing but required: {{{missing}}}."
             )
 
+    def check_shapes(self, inputs: dict[str, np.ndarray]) -> None:
+        """
+        Raises:
+            ServingError: an input has not the shape that it must have.
+        """
+        for name, array in inputs.items():
+            if not self._spec(name).shape.is_compatible_with(array.shape):
+                raise errors.invalid(f"Tensor {name} has shape {array.shape}, but {self._spec(name).shape} is expected")
+
     def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """
         Raises:
             ServingError: the model takes no such arrays, or an op failed.
         """
         try:
-            tensors = {name: tf.constant(array, self._spec(name).dtype) for name, array in inputs.items()}
-            for name, tensor in tensors.items():
-                if not self._spec(name).shape.is_compatible_with(tensor.shape):
-                    raise errors.invalid(f"Tensor {name} has shape {tensor.shape}, but {self._spec(name).shape} is expected")
-            outputs = self._function(**tensors)
+            outputs = self._function(**{name: tf.constant(array, self._spec(name).dtype) for name, array in inputs.items()})
         except tf.errors.OpError as error:
             raise errors.of_tensorflow(error) from None
         except (TypeError, ValueError) as error:

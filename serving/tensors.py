@@ -201,7 +201,7 @@ def _scalar(value, dtype):
     if not np.issubdtype(dtype, np.floating):
         raise ServingError(Code.UNIMPLEMENTED, f"Conversion of JSON Value: {_shown(value)} to type: {dtype}")
     largest = np.finfo(dtype)
-    too_large = abs(value) >= 2 ** (largest.nmant + 1) if isinstance(value, int) else np.isfinite(value) and abs(value) > largest.max
+    too_large = abs(value) >= 2 ** (largest.nmant + 1) if isinstance(value, int) else np.isfinite(value) and abs(value) > float(largest.max)
     if too_large:
         target = _NAMES.get(str(dtype), str(dtype))
         raise invalid(f"Cannot convert JSON value: {_shown(value)} to {target} without loss of precision.")
