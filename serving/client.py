@@ -28,18 +28,27 @@ def predict(server: str, model: str, inputs: dict[str, list], signature: str = "
 
 def _over_rest(server, model, inputs, signature, seconds):
     document = {"inputs": inputs} | ({"signature_name": signature} if signature else {})
-    url = f"{server.rstrip('/')}/v1/models/{urllib.parse.quote(model, safe='')}:predict"
-    request = urllib.request.Request(url, json.dumps(document).encode(), {"Content-Type": "application/json"})
+    url = f"{server.rstrip('/')}/v1/models/{urllib.parse.quote(model, safe='')}"
+    outputs = _json(server, f"{url}:predict", json.dumps(document).encode(), seconds)["outputs"]
+    if isinstance(outputs, dict):
+        return outputs
+    # Where there is one output alone, its name is not in the answer.
+    definitions = _json(server, f"{url}/metadata", None, seconds)["metadata"]["signature_def"]["signature_def"]
+    (name,) = definitions[signature or "serving_default"]["outputs"]
+    return {name: outputs}
+
+
+def _json(server, url, body, seconds):
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=seconds) as response:
-            outputs = json.load(response)["outputs"]
+            return json.load(response)
     except urllib.error.HTTPError as error:
         raise Unanswered(_message(error.read()) or f"{url}: {error.code} {error.reason}") from error
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         raise Unanswered(f"no answer from {server}: {getattr(error, 'reason', error)}") from error
-    except (ValueError, KeyError) as error:
+    except ValueError as error:
         raise Unanswered(f"{server} does not speak TF Serving's REST API") from error
-    return outputs
 
 
 def _over_grpc(server, model, inputs, signature, seconds):

@@ -7,11 +7,14 @@ from typing import Annotated
 
 import tyro
 
+from pipelines.errors import UserError
+
 ROOT = Path(__file__).resolve().parents[2]
 PathFlag = tyro.conf.arg(metavar="PATH")
 NameFlag = tyro.conf.arg(metavar="NAME")
 Runs = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: runs beside main.py)")]
 SavedModels = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: saved_models beside main.py)")]
+ServerFlag = Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")]
 RUNS, SAVED_MODELS = ROOT / "runs", ROOT / "saved_models"
 
 
@@ -21,3 +24,25 @@ def tell(message: str) -> None:
 
 def print_json(value) -> None:
     print(json.dumps(value, ensure_ascii=False))
+
+
+def ask(server: str, model: str, inputs: dict[str, list], signature: str = "") -> dict[str, list]:
+    """The answer of a server: output -> values.
+
+    Args:
+        server: host:port for gRPC, http://host:port for REST.
+
+    Raises:
+        UserError: there is none.
+    """
+    from pipelines.quiet import import_tensorflow
+
+    if not server.startswith(("http://", "https://")):
+        import_tensorflow()
+    from serving import client
+
+    tell(f"model {model} at {server}")
+    try:
+        return client.predict(server, model, inputs, signature)
+    except client.Unanswered as error:
+        raise UserError(f"--server {server}: {error}") from error

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, print_json, tell
+from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, ServerFlag, ask, print_json, tell
 from pipelines.configs import base
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.errors import UserError
@@ -93,6 +93,8 @@ class Predict:
     """Its version. By default the newest."""
     saved_models: SavedModels = SAVED_MODELS
     """Folder of the exported models."""
+    server: ServerFlag = None
+    """Ask a server rather than load the model: host:port for gRPC, http://host:port for REST."""
     json: bool = False
     """Print one JSON object; with --input its counts (which needs --output)."""
 
@@ -105,6 +107,9 @@ class Predict:
             raise UserError('give reviews to label: either "in quotes" or in a file with --input')
         if self.json and self.input and not self.output:
             raise UserError("--json with --input needs --output: the JSON object on stdout holds the counts alone")
+        if self.server:
+            self._ask()
+            return
         exported = models.find(self.saved_models, "sentiment", self.name, self.version)
         tell(f"model {exported.title}")
         if self.input:
@@ -122,6 +127,24 @@ class Predict:
         if self.json:
             print_json({"model": exported.title, "predictions": results})
             return
+        self._print(results)
+
+    def _ask(self) -> None:
+        if self.input or self.explain:
+            raise UserError(f'--server is for reviews "in quotes": leave out {"--input" if self.input else "--explain"}')
+        name = self.name or "sentiment"
+        outputs = ask(self.server, name, {"text": list(self.texts)})
+        results = [
+            {"text": text, "label": label, "score": score} for text, label, score in zip(self.texts, outputs["label"], outputs["score"], strict=True)
+        ]
+        if self.json:
+            print_json({"model": name, "predictions": results})
+        else:
+            self._print(results)
+
+    def _print(self, results: list[dict]) -> None:
+        from pipelines import explaining
+
         for result in results:
             note = f"   ({result['note']})" if "note" in result else ""
             print(f"{result['label']:<10} {result['score']:.3f}   {' '.join(result['text'].split())[:120]}{note}")
