@@ -42,7 +42,11 @@ def app(core: Core) -> Starlette:
     async def wrong_method(request: Request, error) -> Response:
         return _error(f"Malformed request: {request.method} {_path(request)}", 405)
 
-    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])], exception_handlers={405: wrong_method})
+    async def no_path(request: Request, error) -> Response:  # one with a line end in it, which no route takes
+        return _error(f"Malformed request: {request.method} {_path(request)}", 400)
+
+    handlers = {404: no_path, 405: wrong_method}
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])], exception_handlers=handlers)
 
 
 class _TooLarge(Exception):
