@@ -14,10 +14,10 @@ import tensorflow as tf
 
 from pipelines import console, language_models, lm_report, streams, text
 from pipelines.checkpoints import Position
-from pipelines.configs.char_lm import CharLmConfig
+from pipelines.configs.char_lm import GENERATION_DEFAULTS, CharLmConfig
 from pipelines.data import texts
 from pipelines.errors import UserError
-from pipelines.generator import DEFAULTS, Generator
+from pipelines.generator import Generator
 
 UNIT = "tokens"
 _TOKENIZERS = {"character": "character", "word": "spaced", "subword": "pieces"}
@@ -222,7 +222,7 @@ def facts(config: CharLmConfig, splits: Splits, encoded: Encoded) -> dict:
     return {
         "rows": {name: len(ids) for name, ids in vars(encoded).items()},
         "characters": {name: part.characters for name, part in vars(splits).items()},
-        "generation_defaults": DEFAULTS,
+        "generation_defaults": GENERATION_DEFAULTS,
     }
 
 

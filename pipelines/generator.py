@@ -7,13 +7,12 @@ import keras
 import tensorflow as tf
 
 from pipelines import decoding
-from pipelines.configs.char_lm import CharLmConfig
+from pipelines.configs.char_lm import GENERATION_DEFAULTS, CharLmConfig
 from pipelines.stepping import steps
 from pipelines.text import END, PAD, START, UNKNOWN, Tokenizer
 
 MOST_TOKENS = 10_000  # that one request may draw
 MOST_BEAMS = 16
-DEFAULTS = {"max_length": 200, "temperature": 0.8, "top_k": 0, "top_p": 0.95, "seed": 1}
 NEVER = (PAD, UNKNOWN, START, END)
 _SCORED = 1024  # tokens of a text that a recurrent network reads at once, fewer where
 _LOGITS = 2**25  # would be more
@@ -35,6 +34,7 @@ class Generator(tf.Module):
     def __init__(self, config: CharLmConfig, model: keras.Model, tokenizer: Tokenizer):
         super().__init__()
         self._tokenizer = tokenizer
+        self._parted = config.unit == "word"
         self._longest_prompt = config.window if config.model == "transformer" else None
         self._variables = [weight.value for weight in model.weights]  # so that the SavedModel holds them
         self._steps = steps(config, model)
@@ -43,8 +43,8 @@ class Generator(tf.Module):
 
     @tf.function(input_signature=_inputs(text=tf.string))
     def continue_text(self, text):
-        """string [batch] -> text: string [batch], what follows, and log_probability: float32 [batch]; with the DEFAULTS."""
-        outputs = self.generate(text, *(tf.fill(tf.shape(text), value) for value in DEFAULTS.values()), tf.fill(tf.shape(text), ""))
+        """string [batch] -> text: string [batch], what follows, and log_probability: float32 [batch]; with the GENERATION_DEFAULTS."""
+        outputs = self.generate(text, *(tf.fill(tf.shape(text), value) for value in GENERATION_DEFAULTS.values()), tf.fill(tf.shape(text), ""))
         return {name: outputs[name] for name in ("text", "log_probability")}
 
     @tf.function(
@@ -65,7 +65,8 @@ class Generator(tf.Module):
             stop: a text at which to end; "" for none.
 
         Returns:
-            text: string [batch], log_probability: float32 [batch], tokens: int32 [batch], how many were drawn.
+            text: string [batch], to be put behind the prompt as it is; log_probability: float32 [batch]; tokens: int32 [batch], how
+            many were drawn.
 
         Raises:
             InvalidArgumentError: a negative temperature, max_length or top_k, or a top_p outside of (0, 1].
@@ -87,7 +88,7 @@ class Generator(tf.Module):
         tokens, counts, log_probability = decoding.sample(
             self._step, logits, state, max_length, temperature, top_k, top_p, seed, stop_ids, NEVER
         )
-        return {"text": self._tokenizer.decode(tokens), "log_probability": log_probability, "tokens": counts}
+        return {"text": self._following(text, tokens), "log_probability": log_probability, "tokens": counts}
 
     @tf.function(
         input_signature=_inputs(text=tf.string, max_length=tf.int32, beam_width=tf.int32, length_penalty=tf.float32)
@@ -113,7 +114,7 @@ class Generator(tf.Module):
         width = tf.clip_by_value(beam_width, 1, MOST_BEAMS)
         tokens, _, log_probability, _ = decoding.beam(self._step, logits, state, max_length, width, length_penalty, None, NEVER)
         n = tf.shape(tokens)[1]
-        texts = self._tokenizer.decode(tf.reshape(tokens, [-1, tf.shape(tokens)[2]]))
+        texts = self._following(tf.repeat(text, n), tf.reshape(tokens, [-1, tf.shape(tokens)[2]]))
         return {"text": tf.reshape(texts, [-1, n]), "log_probability": log_probability}
 
     @tf.function(input_signature=_inputs(text=tf.string))
@@ -207,6 +208,14 @@ class Generator(tf.Module):
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         logits, state = self._steps.advance(ids.to_tensor(), self._steps.start(tf.shape(text)[0]), lengths)
         return tf.gather(logits, lengths - 1, batch_dims=1), state
+
+    def _following(self, prompts, tokens):
+        """The tokens as text to be put behind the prompts as it is: words are parted from what ends in one by a space."""
+        text = self._tokenizer.decode(tokens)
+        if not self._parted:
+            return text
+        apart = tf.strings.regex_full_match(prompts, r"(?s).*\S") & tf.not_equal(text, "")
+        return tf.where(apart, tf.strings.join([" ", text]), text)
 
     def _step(self, ids, state):
         logits, state = self._steps.advance(ids[:, None], state)

@@ -67,9 +67,7 @@ def continue_texts(exported: Exported, prompts: list[str], **knobs) -> list[dict
     """
     from pipelines.text import UNKNOWN
 
-    card = exported.card()
-    knobs = card["generation_defaults"] | {"stop": ""} | {name: value for name, value in knobs.items() if value is not None}
-    _check(knobs)
+    knobs = knobs_of(exported.card()["generation_defaults"], knobs)
     loaded = predicting.load(exported)
     import tensorflow as tf
 
@@ -88,11 +86,18 @@ def continue_texts(exported: Exported, prompts: list[str], **knobs) -> list[dict
     return results
 
 
-def _check(knobs: dict) -> None:
+def knobs_of(defaults: dict, given: dict) -> dict:
+    """What to ask `generate` with: the given knobs, and the defaults for those that are None.
+
+    Raises:
+        UserError: a knob that cannot be.
+    """
     from pipelines.configs.base import require
 
+    knobs = defaults | {"stop": ""} | {name: value for name, value in given.items() if value is not None}
     require(0 <= knobs["max_length"] <= _MOST_TOKENS, "max_length", knobs["max_length"], f"from 0 to {_MOST_TOKENS:,}")
     require(knobs["temperature"] >= 0, "temperature", knobs["temperature"], "0, for the likeliest text, or more")
     require(knobs["top_k"] >= 0, "top_k", knobs["top_k"], "0, for all tokens, or more")
     require(0 < knobs["top_p"] <= 1, "top_p", knobs["top_p"], "above 0 and at most 1")
     require(0 <= knobs["seed"] < 2**31, "seed", knobs["seed"], "from 0 to 2147483647")
+    return knobs

@@ -79,10 +79,16 @@ def translate_texts(exported: Exported, texts: list[str], knobs: dict, best: int
     Raises:
         UserError: a knob that cannot be.
     """
-    knobs = _knobs(exported, knobs, best)
+    knobs = knobs_of(exported.card()["config"], knobs, best)
     loaded = predicting.load(exported)
     outputs = _translator(loaded, knobs)(texts)
     notes = _notes(exported, loaded, texts)
+    results = told(texts, outputs, best)
+    return [result | ({"note": note} if note else {}) for result, note in zip(results, notes, strict=True)]
+
+
+def told(texts: list[str], outputs: dict, best: int) -> list[dict]:
+    """The outputs of `translate` as one dict per text; see `translate_texts`."""
     results = []
     for i, text in enumerate(texts):
         result = {"text": text, "translation": outputs["translation"][i], "score": round(float(outputs["score"][i]), 4)}
@@ -90,7 +96,7 @@ def translate_texts(exported: Exported, texts: list[str], knobs: dict, best: int
             both = zip(outputs["translations"][i], outputs["scores"][i], strict=True)
             kept = [{"translation": t, "score": round(float(s), 4)} for t, s in both if s > -1e8]
             result["translations"] = kept[:best]
-        results.append(result | ({"note": notes[i]} if notes[i] else {}))
+        results.append(result)
     return results
 
 
@@ -108,7 +114,7 @@ def translate_file(exported: Exported, source: str, target: Path | None, knobs: 
         UserError: nothing to read, a target that exists, a knob that cannot be.
     """
     _check_output(target)
-    knobs = _knobs(exported, knobs, 1)
+    knobs = knobs_of(exported.card()["config"], knobs, 1)
     if source != "-":
         path = Path(source)
         if not path.is_file():
@@ -170,8 +176,12 @@ def _check_output(path: Path | None, flag: str = "--output") -> None:
         raise UserError(f"{flag} {path}: there is no folder {path.parent}")
 
 
-def _knobs(exported: Exported, knobs: dict, best: int) -> dict:
-    config = exported.card()["config"]
+def knobs_of(config: dict, knobs: dict, best: int) -> dict:
+    """What to ask `translate` with: the given knobs, and the config's for those that are None.
+
+    Raises:
+        UserError: a knob that cannot be.
+    """
     defaults = {"beam_width": max(config["beam_width"], best), "length_penalty": config["length_penalty"], "max_length": _MOST_TOKENS}
     knobs = defaults | {name: value for name, value in knobs.items() if value is not None}
     require(1 <= knobs["beam_width"] <= _MOST_BEAMS, "beam_width", knobs["beam_width"], f"from 1, which is greedy, to {_MOST_BEAMS}")

@@ -17,6 +17,8 @@ import pytest
 from pipelines import explaining
 from pipelines.data import sample_reviews
 from tests.command_line import ROOT, assert_one_line, lines_of, main, where
+from tests.serving.comparing import assert_served_as_in_process
+from tests.serving.conftest import serving
 
 QUICK = "--model bag --epochs 4 --batch-size 16 --ngram-buckets 2000 --vocabulary-size 300"
 
@@ -321,6 +323,18 @@ def test_predict_leaves_no_output_when_the_input_breaks_off(trained, place, tmp_
     )
     assert_one_line(process, "is not UTF-8")
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+def test_a_server_answers_as_the_model_itself(trained, place, here):
+    assert_served_as_in_process(place / "saved", "sentiment")
+    command = ["predict", "sentiment", "A gripping story.", "Dull.", "--json"]
+    own = json.loads(here(place, *command, "--saved-models", place / "saved").stdout)["predictions"]
+    with serving(place / "saved") as client:
+        for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
+            asked = here(place, *command, "--server", server)
+            assert asked.returncode == 0, asked.stderr
+            for over, alone in zip(json.loads(asked.stdout)["predictions"], own, strict=True):
+                assert over["label"] == alone["label"] and over["score"] == pytest.approx(alone["score"], abs=1e-4)
 
 
 # --- evaluate

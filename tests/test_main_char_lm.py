@@ -8,6 +8,8 @@ import pytest
 from tensorflow.python.saved_model.loader_impl import parse_saved_model
 
 from tests.command_line import assert_one_line, main, where
+from tests.serving.comparing import assert_served_as_in_process
+from tests.serving.conftest import serving
 
 SMALL = "--window 16 --batch-size 8 --hidden-size 32 --layers 1 --epochs 3 --learning-rate 0.01 --dropout 0"
 TEXT = "the cat sat on the mat.\nthe dog sat on the log.\n" * 120
@@ -75,6 +77,17 @@ def test_evaluate_gives_the_perplexity_of_the_run(trained, place, here):
     measures, scores = json.loads(process.stdout), json.loads(trained.stdout)["scores"]["validation"]
     for name, value in scores.items():
         assert measures[name] == pytest.approx(value, rel=1e-5), name
+
+
+def test_a_server_answers_as_the_model_itself(trained, place, here):
+    assert_served_as_in_process(place / "saved", "char-lm")
+    command = ["predict", "char-lm", "the c", "", "--max-length", 8, "--seed", 3, "--json"]
+    own = here(place, *command, "--saved-models", place / "saved")
+    with serving(place / "saved") as client:
+        for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
+            asked = here(place, *command, "--server", server)
+            assert asked.returncode == 0, asked.stderr
+            assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ import pytest
 from pipelines import nmt_answers
 from pipelines.data import sample_pairs
 from tests.command_line import assert_one_line, main, where
+from tests.serving.comparing import assert_served_as_in_process
+from tests.serving.conftest import serving
 
 SMALL = "--layers 1 --hidden-size 32 --heads 2 --vocabulary-size 200 --epochs 2 --batch-tokens 250 --learning-rate 0.01 --warm-up 40 --average 0.9"
 SMALL += " --dropout 0 --sampling 0 --label-smoothing 0"
@@ -88,6 +90,17 @@ def test_evaluate(trained, place, tmp_path, here):
     assert measures["rows"] == 60 and 0 < measures["bleu"] < 100 and len((tmp_path / "out.txt").read_text().splitlines()) == 60
     table = nmt_answers.table(measures)
     assert f"{measures['bleu']:.2f}" in table and "tok:13a" in table
+
+
+def test_a_server_answers_as_the_model_itself(trained, place, here):
+    assert_served_as_in_process(place / "saved", "nmt-en-es")
+    command = ["predict", "nmt", "the red house", "a big dog", "--pair", "en-es", "--best", 2, "--beam-width", 3, "--json"]
+    own = here(place, *command, "--saved-models", place / "saved")
+    with serving(place / "saved") as client:
+        for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
+            asked = here(place, *command, "--server", server)
+            assert asked.returncode == 0, asked.stderr
+            assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, print_json, tell
+from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, ServerFlag, ask, print_json, tell
 from pipelines.configs import base
-from pipelines.configs.char_lm import DEFAULT_MODELS, PRESETS, CharLmConfig
+from pipelines.configs.char_lm import DEFAULT_MODELS, GENERATION_DEFAULTS, PRESETS, CharLmConfig
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,21 +88,33 @@ class Predict:
     """Its version. By default the newest."""
     saved_models: SavedModels = SAVED_MODELS
     """Folder of the exported models."""
+    server: ServerFlag = None
+    """Ask a server rather than load the model: host:port for gRPC, http://host:port for REST."""
     json: bool = False
     """Print one JSON object."""
 
     def __call__(self) -> None:
         from pipelines import lm_answers, models
 
-        exported = models.find(self.saved_models, "char-lm", self.name, self.version)
-        tell(f"model {exported.title}")
         knobs = {name: getattr(self, name) for name in ("max_length", "temperature", "top_k", "top_p", "seed", "stop")}
-        results = lm_answers.continue_texts(exported, list(self.texts), **knobs)
+        if self.server:
+            title = self.name or "char-lm"
+            results = self._asked(title, lm_answers.knobs_of(GENERATION_DEFAULTS, knobs))
+        else:
+            exported = models.find(self.saved_models, "char-lm", self.name, self.version)
+            title = exported.title
+            tell(f"model {title}")
+            results = lm_answers.continue_texts(exported, list(self.texts), **knobs)
         if self.json:
-            print_json({"model": exported.title, "predictions": results})
+            print_json({"model": title, "predictions": results})
             return
         for result in results:
             if "note" in result:
                 tell(result["note"])
-            apart = exported.card()["config"]["unit"] == "word" and result["prompt"][-1:].strip()
-            print(result["prompt"] + (" " if apart else "") + result["text"])
+            print(result["prompt"] + result["text"])
+
+    def _asked(self, name: str, knobs: dict) -> list[dict]:
+        inputs = {"text": list(self.texts)} | {knob: [value] * len(self.texts) for knob, value in knobs.items()}
+        outputs = ask(self.server, name, inputs, "generate")
+        columns = zip(self.texts, outputs["text"], outputs["log_probability"], outputs["tokens"], strict=True)
+        return [{"prompt": prompt, "text": text, "log_probability": round(p, 4), "tokens": n} for prompt, text, p, n in columns]

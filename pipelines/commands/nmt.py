@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, print_json, tell
+from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, ServerFlag, ask, print_json, tell
 from pipelines.configs import base
 from pipelines.configs.nmt import DEFAULT_MODELS, PRESETS, NmtConfig
 from pipelines.errors import UserError
@@ -110,6 +110,8 @@ class Predict:
     """Its version. By default the newest."""
     saved_models: SavedModels = SAVED_MODELS
     """Folder of the exported models."""
+    server: ServerFlag = None
+    """Ask a server rather than load the model: host:port for gRPC, http://host:port for REST."""
     json: bool = False
     """Print one JSON object; with --input its counts (which needs --output)."""
 
@@ -122,11 +124,14 @@ class Predict:
             raise UserError(f'--{"attention" if self.attention else "best"} is for sentences "in quotes": leave out --input')
         if self.json and self.input and not self.output:
             raise UserError("--json with --input needs --output: the JSON object on stdout holds the counts alone")
+        knobs = {"beam_width": self.beam_width, "length_penalty": self.length_penalty, "max_length": self.max_length}
+        if self.server:
+            self._ask(knobs)
+            return
         exported = models.find(self.saved_models, models.translator(self.saved_models, self.pair, self.name), self.name, self.version)
         if self.attention:
             nmt_answers.check_picture(exported, self.attention)
         tell(f"model {exported.title}")
-        knobs = {"beam_width": self.beam_width, "length_penalty": self.length_penalty, "max_length": self.max_length}
         if self.input:
             counts = nmt_answers.translate_file(exported, self.input, self.output, knobs)
             if self.json:
@@ -138,8 +143,24 @@ class Predict:
         if self.attention:
             nmt_answers.draw_attention(exported, self.texts[0], self.attention, self.each_head)
             tell(f"attention drawn to {self.attention}")
+        self._print(exported.title, results)
+
+    def _ask(self, knobs: dict) -> None:
+        from pipelines import nmt_answers
+
+        for flag in ("input", "attention"):
+            if getattr(self, flag):
+                raise UserError(f'--server is for sentences "in quotes": leave out --{flag}')
+        if not self.name and not self.pair:
+            raise UserError("--server needs --pair, such as en-de, or the model's --name")
+        name = self.name or f"nmt-{self.pair}"
+        knobs = nmt_answers.knobs_of(vars(NmtConfig()), knobs, self.best)
+        inputs = {"text": list(self.texts)} | {knob: [value] * len(self.texts) for knob, value in knobs.items()}
+        self._print(name, nmt_answers.told(list(self.texts), ask(self.server, name, inputs, "translate"), self.best))
+
+    def _print(self, title: str, results: list[dict]) -> None:
         if self.json:
-            print_json({"model": exported.title, "predictions": results})
+            print_json({"model": title, "predictions": results})
             return
         for result in results:
             if "note" in result:

@@ -35,6 +35,7 @@ PRESETS = {
     },
     ("transformer", "full"): _TRANSFORMER | dict(layers=4, epochs=8, dropout=0.1),
 }  # fmt: skip
+GENERATION_DEFAULTS = {"max_length": 200, "temperature": 0.8, "top_k": 0, "top_p": 0.95, "seed": 1}
 DEFAULT_MODELS = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
 
