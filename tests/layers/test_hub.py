@@ -1,0 +1,267 @@
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import keras
+import numpy as np
+import pytest
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("a layer of TensorFlow's", allow_module_level=True)
+
+import tensorflow as tf
+import tensorflow_hub as hub
+
+from layers.hub import HubEncoder
+from tests.conftest import CORPORA
+from tests.layers import hub_modules
+
+TEXTS = ["a gripping story", "the film was not gripping", ""]
+LABELS = np.array([1.0, 0.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    root = tmp_path_factory.mktemp("modules")
+    return {
+        "bert": hub_modules.save_bert(root / "bert"),
+        "preprocess": hub_modules.save_preprocessor(root / "preprocess"),
+        "sentences": hub_modules.save_sentences(root / "sentences"),
+        "images": hub_modules.save_images(root / "images"),
+    }
+
+
+def classifier(modules, trainable=True, output_key="pooled_output"):
+    """Preprocessing, encoder, head, in one functional model: the TensorFlow tutorial's."""
+    text = keras.Input((), dtype="string", name="text")
+    encoder = HubEncoder(modules["bert"], trainable=trainable, output_key=output_key, name="encoder")
+    x = encoder(HubEncoder(modules["preprocess"], name="preprocess")(text))
+    x = keras.layers.Dense(1, activation="sigmoid", name="head")(x)
+    return keras.Model(text, x), encoder
+
+
+def batch():
+    return tf.constant(TEXTS), tf.constant(LABELS)
+
+
+def values(variables):
+    return [np.array(v) for v in variables]
+
+
+def test_shapes_and_structures_are_those_of_the_module(modules):
+    text = keras.Input((), dtype="string")
+    ids = HubEncoder(modules["preprocess"])(text)
+    assert {name: (x.shape, x.dtype) for name, x in ids.items()} == {
+        name: ((None, 12), "int32") for name in ("input_word_ids", "input_mask", "input_type_ids")
+    }
+    outputs = HubEncoder(modules["bert"])(ids)
+    assert outputs["pooled_output"].shape == (None, hub_modules.SIZE) and len(outputs["encoder_outputs"]) == hub_modules.DEPTH
+    assert outputs["sequence_output"].shape == (None, 12, hub_modules.SIZE)
+    assert HubEncoder(modules["sentences"])(text).shape == (None, hub_modules.SIZE)
+
+
+def test_the_weights_are_the_module_s_own_storage(modules):
+    encoder = HubEncoder(modules["bert"], trainable=True)
+    assert len(encoder.trainable_weights) == 2 + 2 * hub_modules.DEPTH and len(encoder.non_trainable_weights) == 1
+    for weight, variable in zip(encoder._module_variables, encoder._loaded.variables, strict=True):
+        assert weight.value is variable
+
+
+def test_frozen_weights_are_bit_equal_after_training_and_freed_ones_changed(modules):
+    model, encoder = classifier(modules, trainable=False)
+    model.compile("adam", "binary_crossentropy")
+    before = values(encoder.weights)
+    model.fit(*batch(), epochs=3, verbose=0)
+    for old, new in zip(before, values(encoder.weights), strict=True):
+        np.testing.assert_array_equal(old, new)
+    encoder.unfreeze(top=2)
+    model.compile("adam", "binary_crossentropy")
+    model.fit(*batch(), epochs=3, verbose=0)
+    groups = encoder.groups()
+    assert list(groups) == ["embeddings", "layer_0", "layer_1", "layer_2", "pooler"]
+    frozen = {id(v) for name in ("embeddings", "layer_0", "layer_1") for v in groups[name]}
+    for weight, old in zip(encoder.weights, before, strict=True):
+        assert np.array_equal(old, np.array(weight)) == (id(weight) in frozen or "calls" in weight.name), weight.name
+
+
+def test_groups_by_patterns(modules):
+    encoder = HubEncoder(modules["bert"], groups=[("kernels", "kernel$"), ("biases", "bias$")])
+    assert list(encoder.groups()) == ["other", "kernels", "biases"]
+    encoder.unfreeze(top=1)
+    assert [w.name for w in encoder.trainable_weights] == [f"transformer.layer_{i}.bias" for i in range(hub_modules.DEPTH)]
+
+
+def test_dropout_is_on_in_training_alone_and_only_unless_frozen(modules):
+    ids = HubEncoder(modules["preprocess"])(tf.constant(TEXTS))
+    for trainable in (True, False):
+        encoder = HubEncoder(modules["bert"], trainable=trainable, output_key="sequence_output")
+        calm = [np.array(encoder(ids, training=False)) for _ in range(2)]
+        wild = [np.array(encoder(ids, training=True)) for _ in range(2)]
+        np.testing.assert_array_equal(*calm)
+        assert np.array_equal(*wild) == (not trainable)
+
+
+def test_regularisation_losses_count_while_it_learns(modules):
+    model, encoder = classifier(modules)
+    model(tf.constant(TEXTS))
+    (loss,) = model.losses
+    pooler = np.array(encoder.groups()["pooler"][0])
+    assert float(loss) == pytest.approx(0.1 * float((pooler**2).sum()), rel=1e-5)
+    encoder.unfreeze(0)
+    model(tf.constant(TEXTS))
+    assert not model.losses
+
+
+@pytest.mark.filterwarnings("ignore")  # tf_keras's own
+def test_the_same_outputs_and_gradients_as_hub_keras_layer(modules):
+    pytest.importorskip("tf_keras")
+    ids = HubEncoder(modules["preprocess"])(tf.constant(TEXTS))
+    theirs = hub.KerasLayer(modules["bert"], trainable=True)
+    ours = HubEncoder(modules["bert"], trainable=True)
+    with tf.GradientTape() as tape:
+        outputs = theirs(ids, training=False)
+        loss = tf.reduce_sum(tf.square(outputs["pooled_output"])) + tf.add_n(theirs.losses)
+    expected = tape.gradient(loss, theirs.trainable_weights)
+    with tf.GradientTape() as tape:
+        got = ours(ids, training=False)
+        loss = tf.reduce_sum(tf.square(got["pooled_output"])) + tf.add_n(ours.losses)
+    gradients = tape.gradient(loss, [w.value for w in ours.trainable_weights])
+    assert set(got) == set(outputs)
+    for key in ("pooled_output", "sequence_output"):
+        np.testing.assert_array_equal(got[key], outputs[key])
+    names = {v.name: g for v, g in zip(theirs.trainable_weights, expected, strict=True)}
+    assert len(gradients) == len(names)
+    for weight, gradient in zip(ours.trainable_weights, gradients, strict=True):
+        other = names[weight.value.name]
+        assert (gradient is None) == (other is None)
+        np.testing.assert_array_equal(tf.convert_to_tensor(gradient), tf.convert_to_tensor(other))
+
+
+RELOAD = """
+import sys
+import keras
+import numpy as np
+import tensorflow as tf
+import layers.hub
+model = keras.models.load_model(sys.argv[1])
+print(np.array(model(tf.constant(sys.argv[3:]))).ravel().tolist())
+encoder = model.get_layer("encoder")
+before = [np.array(w) for w in encoder.trainable_weights]
+assert len(before) == 3, len(before)
+model.fit(tf.constant(sys.argv[3:]), np.ones(len(sys.argv) - 3), verbose=0)
+assert all((np.array(w) != b).any() for w, b in zip(encoder.trainable_weights, before))
+assert all(w.value is v for w, v in zip(encoder._module_variables, encoder._loaded.variables))
+model.save(sys.argv[2])
+"""
+
+
+def test_a_keras_file_holds_the_module(modules, tmp_path):
+    """Read in a fresh process, where the handles are gone; trained on and saved from there; and read again."""
+    here = {name: shutil.copytree(folder, tmp_path / name) for name, folder in modules.items()}
+    model, encoder = classifier(here)
+    encoder.unfreeze(top=2)
+    model.compile("adam", "binary_crossentropy")
+    model.fit(*batch(), epochs=2, verbose=0)
+    expected = np.array(model(tf.constant(TEXTS))).ravel()
+    model.save(tmp_path / "model.keras")
+    for folder in here.values():
+        shutil.rmtree(folder)
+    root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    command = [sys.executable, "-c", RELOAD, tmp_path / "model.keras", tmp_path / "again.keras", *TEXTS]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=root)
+    assert process.returncode == 0, process.stderr
+    np.testing.assert_allclose(eval(process.stdout.splitlines()[0]), expected, rtol=1e-5)
+    again = keras.models.load_model(tmp_path / "again.keras")
+    assert np.array(again(tf.constant(TEXTS))).shape == (3, 1)
+
+
+def test_it_is_exported_with_its_vocabulary(modules, tmp_path):
+    here = {name: shutil.copytree(folder, tmp_path / name) for name, folder in modules.items()}
+    model, _ = classifier(here)
+    model.compile("adam", "binary_crossentropy")
+    model.fit(*batch(), epochs=1, verbose=0)
+    expected = np.array(model(tf.constant(TEXTS)))
+    model.export(tmp_path / "exported", verbose=False)
+    del model
+    gc.collect()
+    for folder in here.values():
+        shutil.rmtree(folder)
+    (tmp_path / "exported").rename(tmp_path / "moved")
+    moved = tf.saved_model.load(str(tmp_path / "moved"))
+    (got,) = moved.signatures["serving_default"](text=tf.constant(TEXTS)).values()
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
+def test_an_archive(modules, tmp_path):
+    with tarfile.open(tmp_path / "bert.tar.gz", "w:gz") as archive:
+        archive.add(modules["bert"], ".")
+    ids = HubEncoder(modules["preprocess"])(tf.constant(TEXTS))
+    ours, other = (HubEncoder(handle, output_key="pooled_output")(ids) for handle in (modules["bert"], tmp_path / "bert.tar.gz"))
+    np.testing.assert_array_equal(ours, other)
+
+
+def test_a_signature(modules):
+    got = HubEncoder(modules["sentences"], signature="embed", output_key="output_0")(tf.constant(TEXTS))
+    np.testing.assert_array_equal(got, HubEncoder(modules["sentences"])(tf.constant(TEXTS)))
+
+
+def test_a_copy_made_from_the_config_has_the_module_s_weights(modules):
+    encoder = HubEncoder(modules["sentences"], trainable=True)
+    expected = np.array(encoder(tf.constant(TEXTS)))
+    copy = HubEncoder.from_config(encoder.get_config())
+    np.testing.assert_array_equal(copy(tf.constant(TEXTS)), expected)
+    assert copy.trainable
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (lambda m, p: dict(handle=p / "nowhere"), "no such folder"),
+        (lambda m, p: dict(handle=p), "is no SavedModel"),
+        (lambda m, p: dict(handle=p / "no.tar.gz"), "no such file"),
+        (lambda m, p: dict(handle="https://localhost:1/module/1"), "download it elsewhere"),
+        (lambda m, p: dict(handle=m["images"]), "takes images"),
+        (lambda m, p: dict(handle=m["preprocess"], trainable=True), "no weights that can learn"),
+        (lambda m, p: dict(handle=m["sentences"], signature="x"), "there are embed"),
+    ],
+)
+def test_what_cannot_be(modules, tmp_path, arguments, said):
+    with pytest.raises(ValueError, match=said):
+        HubEncoder(**arguments(modules, tmp_path))
+
+
+def test_an_output_that_is_not_there(modules):
+    ids = HubEncoder(modules["preprocess"])(tf.constant(TEXTS))
+    with pytest.raises(ValueError, match="there are encoder_outputs, pooled_output, sequence_output"):
+        HubEncoder(modules["bert"], output_key="x")(ids)
+    with pytest.raises(ValueError, match="has 5 groups of weights"):
+        HubEncoder(modules["bert"]).unfreeze(6)
+
+
+def test_a_module_whose_ops_are_missing(modules, tmp_path):
+    folder = shutil.copytree(modules["sentences"], tmp_path / "strange")
+    data = (folder / "saved_model.pb").read_bytes()
+    (folder / "saved_model.pb").write_bytes(data.replace(b"StringToHashBucketFast", b"StringToHashBucketSlow"))
+    with pytest.raises(ValueError, match="needs the op StringToHashBucketSlow"):
+        HubEncoder(folder)
+
+
+def test_a_published_module_of_tensorflow_1(tmp_path):
+    folder = CORPORA.parent / "hub" / "zh_segmentation_1"
+    if not folder.is_dir():
+        pytest.skip("the published module is not here")
+    text = keras.Input((), dtype="string", name="text")
+    with pytest.raises(ValueError, match="TensorFlow 1's format"):
+        HubEncoder(folder, trainable=True)
+    model = keras.Model(text, HubEncoder(folder)(text))
+    model.export(tmp_path / "exported", verbose=False)
+    texts = tf.constant(["\u65b0\u534e\u793e\u5317\u4eac", ""])
+    published, exported = hub.load(str(folder)), tf.saved_model.load(str(tmp_path / "exported"))
+    expected = published.signatures["default"](texts)
+    got = exported.signatures["serving_default"](text=texts)
+    assert len(got) == len(expected) > 0
+    for ours, theirs in zip(sorted(map(str, got.values())), sorted(map(str, expected.values())), strict=True):
+        assert ours == theirs
