@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands import char_lm, nmt, sentiment, serving
+from pipelines.commands import char_lm, nmt, sentiment, serving, transfer
 from pipelines.commands.common import tell
 from pipelines.errors import UserError, is_disk_full
 
@@ -23,6 +23,7 @@ class Train:
         Annotated[sentiment.Train, tyro.conf.subcommand("sentiment")]
         | Annotated[char_lm.Train, tyro.conf.subcommand("char-lm")]
         | Annotated[nmt.Train, tyro.conf.subcommand("nmt")]
+        | Annotated[transfer.Train, tyro.conf.subcommand("transfer")]
     )
 
 
@@ -34,6 +35,7 @@ class Evaluate:
         Annotated[sentiment.Evaluate, tyro.conf.subcommand("sentiment")]
         | Annotated[char_lm.Evaluate, tyro.conf.subcommand("char-lm")]
         | Annotated[nmt.Evaluate, tyro.conf.subcommand("nmt")]
+        | Annotated[transfer.Evaluate, tyro.conf.subcommand("transfer")]
     )
 
 
@@ -45,6 +47,7 @@ class Predict:
         Annotated[sentiment.Predict, tyro.conf.subcommand("sentiment")]
         | Annotated[char_lm.Predict, tyro.conf.subcommand("char-lm")]
         | Annotated[nmt.Predict, tyro.conf.subcommand("nmt")]
+        | Annotated[transfer.Predict, tyro.conf.subcommand("transfer")]
     )
 
 

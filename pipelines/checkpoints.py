@@ -22,6 +22,7 @@ class Position:
         finished: nothing is left to train.
         seconds: spent in training and validation so far, over all processes.
         rows: one dict per epoch that ended: the lines of metrics.csv.
+        epoch_seconds: what each of them took (of one that was broken off, its last part).
     """
 
     epoch: int = 0
@@ -31,6 +32,7 @@ class Position:
     finished: bool = False
     seconds: float = 0.0
     rows: list[dict] = dataclasses.field(default_factory=list)
+    epoch_seconds: list[float] = dataclasses.field(default_factory=list)
 
 
 def state_variables(model: keras.Model) -> list[keras.Variable]:

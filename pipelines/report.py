@@ -1,5 +1,6 @@
 """report.md and its pictures: what a run came to, for somebody who did not watch it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,18 +31,21 @@ def summary(result: dict) -> str:
     return "\n".join(lines)
 
 
-def write(folder: Path, result: dict, mistakes: list[dict], labels: np.ndarray, probabilities: np.ndarray) -> None:
+def write(
+    folder: Path, result: dict, mistakes: list[dict], labels: np.ndarray, probabilities: np.ndarray, more: Sequence[str] = ()
+) -> None:
     """Writes `folder`/report.md, curves.png, calibration.png and lengths.png.
 
     Args:
         result: as run.py makes it.
         mistakes: from `worst_mistakes`.
         labels, probabilities: of the validation set: int [n], float [n, classes].
+        more: lines of a section about the pipeline's own things.
     """
     save(curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}), folder / "curves.png")
     save(_calibration(reliability(labels, probabilities)), folder / "calibration.png")
     save(_lengths(result["scores"]["validation"]), folder / "lengths.png")
-    write_text(folder / "report.md", "\n".join(_lines(result, mistakes)) + "\n")
+    write_text(folder / "report.md", "\n".join(_lines(result, mistakes, more)) + "\n")
 
 
 def worst_mistakes(texts: np.ndarray, labels: np.ndarray, probabilities: np.ndarray, classes: tuple[str, ...]) -> list[dict]:
@@ -54,7 +58,7 @@ def worst_mistakes(texts: np.ndarray, labels: np.ndarray, probabilities: np.ndar
     ]
 
 
-def _lines(result: dict, mistakes: list[dict]) -> list[str]:
+def _lines(result: dict, mistakes: list[dict], more: Sequence[str]) -> list[str]:
     valid = result["scores"]["validation"]
     largest = max(sum(row) for row in valid["confusion_matrix"]) / valid["rows"]
     lines = [
@@ -68,7 +72,7 @@ def _lines(result: dict, mistakes: list[dict]) -> list[str]:
         lines += [f"**{SAMPLE_WARNING}**", ""]
     lines += _score_lines(result)
     lines += _error_lines(valid, result["classes"], mistakes)
-    lines += _learning_lines(result)
+    lines += [*_learning_lines(result), *more]
     lines += _data_lines(result)
     lines += _use_lines(result)
     return lines + record_lines(result)
@@ -140,13 +144,13 @@ def _data_lines(result: dict) -> list[str]:
         )
     lines += [f"- {note[0].upper()}{note[1:]}: {rows:,}." for note, rows in result["notes"].items()]
     window = result["window"]
-    if window["reviews_cut"]:
+    if window.get("reviews_cut"):
         lines.append(
             f"- The model reads {window['max_tokens']:,} tokens of a review. {percent(window['reviews_cut'])} of the training "
             f"reviews are longer; of those it reads the start and the end, and so misses {percent(window['tokens_lost'])} of "
             "all tokens."
         )
-    else:
+    elif "max_tokens" in window:
         lines.append(f"- The model reads {window['max_tokens']:,} tokens of a review; none of the training reviews is longer.")
     return [*lines, f"- Of a review's bytes, those after the first {window['max_bytes']:,} are cut.", ""]
 

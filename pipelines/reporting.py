@@ -18,7 +18,7 @@ def record_lines(result: dict) -> list[str]:
         f"- Begun {result['started']} on {result['machine']}, training in {result['precision']}.",
         f"- {', '.join(f'{name} {version}' for name, version in versions.items())}.",
         f"- Data: {result['data']['name']}, fingerprint `{result['data']['fingerprint']}`.",
-        f"- {result['parameters']:,} parameters, {result['vocabulary_size']:,} tokens in the vocabulary.",
+        f"- {result['parameters']:,} parameters" + (f", {result['vocabulary_size']:,} tokens in the vocabulary." if result["vocabulary_size"] else "."),
         f"- {', '.join(f'{name} {value}' for name, value in config.items() if value is not None)}.",
         "- `config.json` beside this file holds all that is needed to repeat the run; `metrics.csv` has the epochs.",
     ]

@@ -123,6 +123,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
         "epochs": position.rows,
         "best_epoch": position.best_epoch + 1,
         "training_seconds": round(position.seconds, 1),
+        "epoch_seconds": position.epoch_seconds,
         "scores": scores,
     }
     console.say("exporting, and checking the export in a process of its own ...")
@@ -209,6 +210,9 @@ def _checked_name(flag: str, name: str) -> str:
 def _card(result: dict) -> dict:
     """The model's card: what its user must know, without a path of the machine or a text of the training data."""
     config = {key: value for key, value in result["config"].items() if key not in ("data", "target", "valid", "valid_target")}
+    for handle in ("encoder", "preprocessor"):
+        if config.get(handle) and "://" not in config[handle]:
+            config[handle] = Path(config[handle]).name
     told = (
         "pipeline", "sample", "classes", "pair", "data", "rows", "characters", "class_rows", "notes", "window", "generation_defaults",
         "vocabulary_size", "parameters", "precision", "scores", "versions",

@@ -27,7 +27,20 @@ _FULL_NORM = 7.0  # of n-grams: 96 % of IMDB's reviews have more, a sentence has
 
 
 def load(config: SentimentConfig) -> Splits:
+    """Reads and splits the reviews, and adds made-up sentences where they are asked for. For errors see `read`."""
+    splits = read(config)
+    if config.negations and splits.classes == ("negative", "positive"):
+        made = negations.sentences(splits.train, config.negations, config.seed)
+        splits.train = with_made(splits.train, made)
+        splits.notes['added to training: made-up sentences with and without "not"'] = len(made)
+    return splits
+
+
+def read(config) -> Splits:
     """Reads the reviews and splits off validation: by film where films are known, else by text.
+
+    Args:
+        config: has the fields of SentimentConfig that speak of data and validation.
 
     Raises:
         UserError: not readable, fewer than two classes, or too little to split.
@@ -55,10 +68,6 @@ def load(config: SentimentConfig) -> Splits:
     if missing or not len(labelled["valid"]):
         lost = f"class {missing[0]!r} in training" if missing else "review in validation"
         raise UserError(f"{source}: the split left no {lost}: add rows, or give a validation set with --valid")
-    if config.negations and classes == ("negative", "positive"):
-        made = negations.sentences(labelled["train"], config.negations, config.seed)
-        labelled["train"] = with_made(labelled["train"], made)
-        notes['added to training: made-up sentences with and without "not"'] = len(made)
     return Splits(**labelled, classes=classes, notes=notes)
 
 
@@ -243,12 +252,15 @@ def measure(servable: Classifier, splits: Splits, encoded: Encoded) -> tuple[dic
 
 def facts(config: SentimentConfig, splits: Splits, encoded: Encoded) -> dict:
     """What the run's record says of the data."""
+    return facts_of_data(splits) | {"window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.window}}
+
+
+def facts_of_data(splits: Splits) -> dict:
     return {
         "classes": list(splits.classes),
         "rows": {name: len(part) for name, part in vars(splits).items() if name in ("train", "valid", "test") and part},
         "class_rows": class_rows(splits),
         "notes": splits.notes,
-        "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.window},
     }
 
 

@@ -62,6 +62,7 @@ def fit(
     folder: Path,
     class_weight: dict[int, float] | None = None,
     prepare: Callable[[], None] = lambda: None,
+    configure: Callable[[Position], None] = lambda position: None,
     begin_epoch: Callable[[Position], None] = lambda position: None,
     scored: keras.Model | None = None,
     watched: Callable[[dict], float] = lambda row: row["val_loss"],
@@ -76,6 +77,7 @@ def fit(
         validate: scores `scored` as it is.
         class_weight: Keras's.
         prepare: gives the new model what is computed rather than learned; not called where a checkpoint has it.
+        configure: called before each epoch and before the rest of a broken one: says what of the model learns there.
         begin_epoch: called before the first step of an epoch, not where a broken one goes on.
         scored: a twin of `model` that takes its weights, or their average, to be scored and kept; `model` itself if not given.
         watched: of an epoch's row (its losses and what `validate` gave), what is lowest for the best epoch.
@@ -107,6 +109,7 @@ def fit(
             saver = _Saver(last, variables, position, plan, stop_requested)
             progress = _Progress(plan, position)
             first_step = position.step
+            configure(position)
             if not first_step:
                 begin_epoch(position)
             try:
@@ -126,8 +129,10 @@ def fit(
                 checkpoints.save(best, scored.weights, position)
             rate = plan.items * (plan.steps - first_step) / plan.steps / seconds
             _say_epoch(row, plan, rate)
+            spent = time.monotonic() - started
             position.rows.append(row)
-            position.seconds += time.monotonic() - started
+            position.epoch_seconds.append(round(spent, 1))
+            position.seconds += spent
             position.epoch, position.step = position.epoch + 1, 0
             waited = position.epoch - 1 - position.best_epoch
             position.finished = position.epoch == plan.epochs or waited >= plan.patience
@@ -246,7 +251,8 @@ def _stop_signals():
 
 
 def _say_epoch(row: dict, plan: Plan, rate: float) -> None:
-    scores = ", ".join(f"{name.replace('val_', 'validation ')} {value:.4f}" for name, value in row.items() if name != "epoch")
+    shown = {name.replace("val_", "validation "): value for name, value in row.items() if name != "epoch"}
+    scores = ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4f}" for name, value in shown.items())
     console.say(f"epoch {row['epoch']}/{plan.epochs}: {scores}, {rate:,.0f} {plan.unit}/s")
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -46,6 +46,7 @@ class Train:
 class Evaluate:
     """Measure an exported sentiment classifier on labelled reviews."""
 
+    pipeline: ClassVar[str] = "sentiment"
     data: Annotated[str | None, PathFlag] = None
     """Labelled reviews, as for train (of a source with a test set, the test set). A model of the embedded sample needs
     none: it is measured on a fresh one."""
@@ -67,7 +68,7 @@ class Evaluate:
     def __call__(self) -> None:
         from pipelines import evaluating, models
 
-        exported = models.find(self.saved_models, "sentiment", self.name, self.version)
+        exported = models.find(self.saved_models, self.pipeline, self.name, self.version)
         tell(f"model {exported.title}")
         measures = evaluating.evaluate(exported, self.data, self.text_column, self.label_column, self.mistakes)
         print_json(measures) if self.json else print(evaluating.table(measures))
@@ -77,6 +78,7 @@ class Evaluate:
 class Predict:
     """Label reviews with an exported sentiment classifier."""
 
+    pipeline: ClassVar[str] = "sentiment"
     texts: tyro.conf.Positional[tuple[str, ...]] = ()
     """The reviews, each in quotes."""
     input: Annotated[str | None, PathFlag] = None
@@ -110,7 +112,7 @@ class Predict:
         if self.server:
             self._ask()
             return
-        exported = models.find(self.saved_models, "sentiment", self.name, self.version)
+        exported = models.find(self.saved_models, self.pipeline, self.name, self.version)
         tell(f"model {exported.title}")
         if self.input:
             counts = predicting.predict_file(exported, self.input, self.output, self.text_column)
@@ -132,7 +134,7 @@ class Predict:
     def _ask(self) -> None:
         if self.input or self.explain:
             raise UserError(f'--server is for reviews "in quotes": leave out {"--input" if self.input else "--explain"}')
-        name = self.name or "sentiment"
+        name = self.name or self.pipeline
         outputs = ask(self.server, name, {"text": list(self.texts)})
         results = [
             {"text": text, "label": label, "score": score} for text, label, score in zip(self.texts, outputs["label"], outputs["score"], strict=True)

@@ -6,12 +6,17 @@ from pipelines.data import corpora, sample_pairs, sample_reviews, texts
 from pipelines.errors import UserError
 from pipelines.files import fingerprint as fingerprint_of_files
 
+def _sample_reviews() -> str:
+    return f"embedded sample {sample_reviews.VERSION}"
+
+
 _SAMPLES = {
-    "sentiment": lambda: f"embedded sample {sample_reviews.VERSION}",
+    "sentiment": _sample_reviews,
+    "transfer": _sample_reviews,
     "char-lm": texts.sample_version,
     "nmt": lambda: f"embedded sample {sample_pairs.VERSION}",
 }
-_HOLD = {"sentiment": "reviews", "char-lm": "text", "nmt": "pairs"}
+_HOLD = {"sentiment": "reviews", "transfer": "reviews", "char-lm": "text", "nmt": "pairs"}
 
 
 def name(data: str | None) -> str:

@@ -1,0 +1,137 @@
+"""Every knob of the transfer pipeline."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import tyro
+
+from pipelines.configs.base import require
+from pipelines.configs.sentiment import NAME, PATH
+
+HANDLE = tyro.conf.arg(metavar="HANDLE")
+PRESETS = {("hub", preset): {} for preset in ("quick", "full")}
+DEFAULT_MODELS = dict.fromkeys(("quick", "full"), "hub")
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Epochs with the same weights learning.
+
+    Attributes:
+        name: for the report.
+        epochs: how many.
+        top: groups of the encoder's weights that learn; None for all.
+        rate: step size at its highest; of the head in the first stage, and of the topmost weights of the encoder later.
+    """
+
+    name: str
+    epochs: int
+    top: int | None
+    rate: float
+
+
+@dataclasses.dataclass(frozen=True)
+class TransferConfig:
+    """Settings of the transfer pipeline: a pretrained text encoder -> a classifier, in stages."""
+
+    encoder: Annotated[str | None, HANDLE] = None
+    """The encoder: a TF Hub or Kaggle URL, a folder with a SavedModel, a .tar.gz."""
+    preprocessor: Annotated[str | None, HANDLE] = None
+    """The module that makes the encoder's inputs of strings, where it takes no strings: a handle as --encoder."""
+    data: Annotated[str | None, PATH] = None
+    """Texts to learn from: a CSV or TSV file (also .gz, .xz, .bz2, .zip), a folder with one sub-folder of .txt files per
+    class, or `imdb`, which is downloaded. Without it: the embedded sample."""
+    valid: Annotated[str | None, PATH] = None
+    """Validation texts of your own, in the same formats. Without it, part of --data is split off."""
+    valid_fraction: float = 0.1
+    """The part to split off for validation: by film where there is a `url` column, else by text."""
+    text_column: Annotated[str | None, NAME] = None
+    """The column with the text; found by its name (text, review, ...) if not given."""
+    label_column: Annotated[str | None, NAME] = None
+    """The column with the label; found by its name (label, sentiment, ...) if not given."""
+    labels: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Learn from so many of the labelled texts alone, as many of each class as can be; 0 takes all."""
+    signature: Annotated[str | None, NAME] = None
+    """Of the encoder, where it is not called itself."""
+    output_key: Annotated[str | None, NAME] = None
+    """Which of the encoder's outputs to classify by: its name; pooled_output if there is one, else the mean over sequence_output."""
+    drop_top: int = 0
+    """Leave out so many of the encoder's top layers: classify by the mean over the layer below them. For encoders with `encoder_outputs`."""
+    head_epochs: int = 2
+    """First stage: epochs in which the head learns and the encoder is frozen."""
+    head_rate: float = 0.002
+    """First stage: step size at its highest."""
+    top: int = 2
+    """Second stage: groups of the encoder's weights (pooler, layers, embeddings) to unfreeze, from the top."""
+    top_epochs: int = 2
+    """Second stage: epochs."""
+    all_epochs: int = 0
+    """Third stage: epochs in which all of the encoder learns."""
+    learning_rate: float = 0.0002
+    """Second and third stage: step size at its highest, of the encoder's top group and of the head. 0.00003 suits BERT."""
+    layer_decay: float = 0.8
+    """Each group of the encoder's weights learns this much slower than the one above it."""
+    warm_up: float = 0.1
+    """The part of each stage in which the step size rises; then it falls to zero, both on a line."""
+    weight_decay: float = 0.01
+    """AdamW's, on matrices alone."""
+    dropout: float = 0.2
+    """The part of the encoder's features left out in training."""
+    class_weights: bool = False
+    """Weigh each class by the inverse of its frequency, for data with rare classes."""
+    max_bytes: int = 40_000
+    """Bytes of UTF-8 that are read of a text; the rest is cut."""
+    batch_size: int = 32
+    """Texts per training step."""
+    clip_norm: float = 1.0
+    """Gradients are scaled down to this global norm."""
+    patience: int = 100
+    """Stop after so many epochs without a lower validation loss; the best epoch is the one that is kept."""
+    checkpoint_every: int = 200
+    """Steps between checkpoints (one is written after every epoch as well)."""
+    seed: int = 1
+    """Seed of the head's weights, dropout and order: the same seed on the same machine gives the same weights."""
+    preset: tyro.conf.Suppress[str | None] = None
+    model: tyro.conf.Suppress[str | None] = None
+    precision: tyro.conf.Suppress[Literal["float32"]] = "float32"
+
+    @property
+    def stages(self) -> list[Stage]:
+        stages = [
+            Stage("head", self.head_epochs, 0, self.head_rate),
+            Stage(f"top {self.top}", self.top_epochs, self.top, self.learning_rate),
+            Stage("all", self.all_epochs, None, self.learning_rate),
+        ]
+        return [stage for stage in stages if stage.epochs]
+
+    @property
+    def epochs(self) -> int:
+        return self.head_epochs + self.top_epochs + self.all_epochs
+
+    def stage_at(self, epoch: int) -> Stage:
+        """The stage of an epoch, counted from 0."""
+        for stage in self.stages:
+            if epoch < stage.epochs:
+                return stage
+            epoch -= stage.epochs
+        return self.stages[-1]
+
+    def check(self) -> None:
+        """Raises UserError for the first setting that no training could use. Expects a resolved config."""
+        require(self.encoder, "encoder", "is missing", "a TF Hub handle, a folder with a SavedModel, or a .tar.gz")
+        require(0 < self.valid_fraction < 1, "valid_fraction", self.valid_fraction, "between 0 and 1")
+        require(self.labels == 0 or self.labels >= 2, "labels", self.labels, "0, for all, or at least 2")
+        require(self.drop_top >= 0, "drop_top", self.drop_top, "at least 0")
+        for name in ("head_epochs", "top_epochs", "all_epochs"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
+        require(self.epochs >= 1, "head_epochs", self.head_epochs, "at least 1, if no other stage has epochs")
+        for name in ("top", "batch_size", "patience", "checkpoint_every"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        for name in ("head_rate", "learning_rate", "clip_norm"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
+        require(0 < self.layer_decay <= 1, "layer_decay", self.layer_decay, "above 0 and at most 1")
+        require(0 <= self.warm_up <= 1, "warm_up", self.warm_up, "from 0 to 1")
+        require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "at least 0")
+        require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")
+        require(self.max_bytes >= 100, "max_bytes", self.max_bytes, "at least 100")
+        require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")

@@ -1,0 +1,230 @@
+"""Transfer: a pretrained text encoder from TF Hub, or one's own, -> a classifier, in stages.
+
+The functions stand in the order in which a run calls them (see run.py). The reviews and their measures are those of sentiment.py.
+"""
+
+import dataclasses
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers
+
+from layers import MaskedMeanPooling
+from layers.hub import HubEncoder
+from layers.hub_module import resolved
+from pipelines import batching, report, sentiment, transfer_report
+from pipelines.checkpoints import Position
+from pipelines.configs.transfer import TransferConfig
+from pipelines.data.splits import Labelled, Splits
+from pipelines.errors import UserError
+from pipelines.fine_tuning import GroupedAdamW, Stages
+from pipelines.text_classifier import TextClassifier
+
+UNIT = "texts"
+
+
+def load(config: TransferConfig) -> Splits:
+    """Reads and splits the texts as sentiment does; with `labels`, so many are left to train on.
+
+    Raises:
+        UserError: not readable, fewer than two classes, or too little to split.
+    """
+    splits = sentiment.read(config)
+    if config.labels:
+        rows = some_of_each(splits.train.labels, config.labels, config.seed)
+        splits.train = Labelled(splits.train.texts[rows], splits.train.labels[rows])
+    return splits
+
+
+def some_of_each(labels: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Rows, `count` of them in all: one of each class in turn, for as long as it has any. A larger count holds the rows of a smaller."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    turn = np.zeros(len(labels), int)
+    for label in np.unique(labels):
+        of_label = order[labels[order] == label]
+        turn[of_label] = np.arange(len(of_label))
+    return order[np.argsort(turn[order], kind="stable")][:count]
+
+
+def told(splits: Splits) -> str:
+    return f"{len(splits.train):,} texts to train on, {len(splits.valid):,} to validate; reading the encoder ..."
+
+
+@dataclasses.dataclass(frozen=True)
+class Modules:
+    """The folders of the encoder and, where there is one, of what stands before it."""
+
+    encoder: Path
+    preprocessor: Path | None
+    vocabulary_size: None = None  # nobody knows
+
+    def save(self, folder: Path) -> None:
+        """A copy of the modules is part of the run: it goes on where the handles cannot be reached."""
+        for name in ("encoder", "preprocessor"):
+            if getattr(self, name):
+                shutil.copytree(getattr(self, name), folder / name)
+
+
+def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
+    """
+    Raises:
+        UserError: a handle that cannot be reached.
+    """
+    try:
+        return Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def load_tokenizer(folder: Path) -> Modules:
+    return Modules(folder / "encoder", folder / "preprocessor" if (folder / "preprocessor").is_dir() else None)
+
+
+@dataclasses.dataclass
+class Encoded:
+    """What training reads: the splits, and each training text's length in bytes."""
+
+    splits: Splits
+    lengths: np.ndarray
+
+
+def encode(config: TransferConfig, tokenizer: Modules, splits: Splits, folder: Path) -> Encoded:
+    return Encoded(splits, np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts]))
+
+
+def steps_per_epoch(config: TransferConfig, encoded: Encoded) -> int:
+    return batching.steps_per_epoch(items(encoded), config.batch_size)
+
+
+def items(encoded: Encoded) -> int:
+    return len(encoded.splits.train)
+
+
+def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
+    """The batches of one training epoch from step `skip` on: a pure function of (config.seed, epoch, skip)."""
+    order = batching.bucketed_order(encoded.lengths, config.batch_size, config.seed, epoch)
+    return _batches(config, encoded.splits.train, order[skip * config.batch_size :])
+
+
+def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.data.Dataset:
+    texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in data.texts[order]], tf.string)
+    labels = tf.constant(data.labels[order], tf.int32)
+    return tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size).prefetch(tf.data.AUTOTUNE)
+
+
+def build(config: TransferConfig, tokenizer: Modules, splits: Splits, training: bool) -> keras.Model:
+    """string [batch] -> logits float32 [batch, classes]; of the encoder, all learns that any stage lets learn.
+
+    Raises:
+        UserError: an encoder that does not load, or has not what is asked of it.
+    """
+    try:
+        return network(config, tokenizer, len(splits.classes))
+    except ValueError as error:
+        raise UserError(str(error).replace(str(tokenizer.encoder), str(config.encoder))) from error
+
+
+def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras.Model:
+    text = keras.Input((), dtype="string", name="text")
+    encoder = HubEncoder(modules.encoder, signature=config.signature, name="encoder")
+    inputs = HubEncoder(modules.preprocessor, name="preprocessor")(text) if modules.preprocessor else text
+    features = _features(config, encoder, inputs)
+    if len(features.shape) != 2:
+        raise ValueError(f"{config.encoder}: its output is of shape {features.shape}, not [batch, features]: choose one with --output-key")
+    features = layers.Dropout(config.dropout, seed=config.seed, name="dropout")(features)
+    logits = layers.Dense(num_classes, name="logits")(features)
+    tops = [stage.top for stage in config.stages]
+    encoder.unfreeze(None if None in tops else max(tops))
+    return keras.Model(text, logits, name="transfer")
+
+
+def _features(config, encoder, inputs):
+    """float [batch, features], from the outputs that the encoder has."""
+    outputs = encoder(inputs)
+    mask = inputs.get("input_mask") if isinstance(inputs, dict) else None
+    if not isinstance(outputs, dict):
+        if config.drop_top or config.output_key:
+            raise ValueError(f"{config.encoder} has one output alone: leave out --{'drop-top' if config.drop_top else 'output-key'}")
+        return outputs
+    mask = outputs.get("mask", mask)
+    if config.drop_top:
+        all_layers = outputs.get("encoder_outputs")
+        if not isinstance(all_layers, list) or len(all_layers) <= config.drop_top:
+            most = len(all_layers) - 1 if isinstance(all_layers, list) else 0
+            raise ValueError(f"{config.encoder}: --drop-top {config.drop_top}: it has {most} layers to leave out")
+        return _mean(all_layers[-1 - config.drop_top], mask)
+    key = config.output_key or next((key for key in ("pooled_output", "sequence_output", "default") if key in outputs), None)
+    if key not in outputs:
+        raise ValueError(f"{config.encoder} has no output {key!r}: there are {', '.join(sorted(outputs))}; choose with --output-key")
+    return _mean(outputs[key], mask) if len(outputs[key].shape) == 3 else outputs[key]
+
+
+def _mean(sequence, mask):
+    return MaskedMeanPooling(name="mean")(sequence, mask=None if mask is None else keras.ops.not_equal(mask, 0))
+
+
+def scores_a_twin(config: TransferConfig) -> bool:
+    return False
+
+
+def compile_arguments(config: TransferConfig, steps: int) -> dict:
+    """Optimizer, loss and metrics for a training of `steps` steps in all."""
+    per_epoch = steps // config.epochs
+    schedule = Stages([stage.epochs * per_epoch for stage in config.stages], [stage.rate for stage in config.stages], config.warm_up)
+    optimizer = GroupedAdamW(schedule, weight_decay=config.weight_decay, global_clipnorm=config.clip_norm)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta", "norm"])
+    return dict(
+        optimizer=optimizer,
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[keras.metrics.SparseCategoricalAccuracy("accuracy")],
+    )
+
+
+def fit_arguments(config: TransferConfig, model: keras.Model, encoded: Encoded) -> dict:
+    encoder = model.get_layer("encoder")
+    for i, variables in enumerate(reversed(encoder.groups().values())):
+        model.optimizer.slow(variables, config.layer_decay**i)
+
+    def configure(position: Position) -> None:
+        encoder.unfreeze(config.stage_at(position.epoch).top)
+        model.make_train_function(force=True)
+
+    return {"class_weight": sentiment.class_weight(config, encoded.splits), "configure": configure}
+
+
+def validator(config: TransferConfig, model: keras.Model, tokenizer: Modules, encoded: Encoded) -> Callable:
+    """() -> the scores of `model` as it is, on the validation texts, and how many weights were learning."""
+    lengths = np.array([len(text) for text in encoded.splits.valid.texts])
+    batches = _batches(config, encoded.splits.valid, np.argsort(lengths, kind="stable"))
+
+    def validate() -> dict[str, float]:
+        scores = model.evaluate(batches, verbose=0, return_dict=True)
+        learning = sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+        return {**{f"val_{name}": float(value) for name, value in scores.items()}, "weights that learn": learning}
+
+    return validate
+
+
+def servable(model: keras.Model, tokenizer: Modules, config: TransferConfig, splits: Splits) -> TextClassifier:
+    return TextClassifier(model, config.max_bytes, splits.classes)
+
+
+measure = sentiment.measure
+
+
+def facts(config: TransferConfig, splits: Splits, encoded: Encoded) -> dict:
+    return sentiment.facts_of_data(splits) | {"window": {"max_bytes": config.max_bytes}}
+
+
+def example_requests(servable: TextClassifier) -> dict[str, dict]:
+    return {"serving_default": sentiment.example_requests(servable)["serving_default"]}
+
+
+def write_report(folder: Path, result: dict, details: dict) -> None:
+    valid, probabilities = details["valid"], details["probabilities"]
+    mistakes = report.worst_mistakes(valid.texts, valid.labels, probabilities, tuple(result["classes"]))
+    report.write(folder, result, mistakes, valid.labels, probabilities, transfer_report.stage_lines(result))

@@ -1,0 +1,95 @@
+"""`train|evaluate|predict transfer` as their users meet them."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.command_line import assert_one_line, main, where
+from tests.layers import hub_modules
+from tests.serving.comparing import assert_served_as_in_process
+
+SMALL = "--head-epochs 1 --top-epochs 1 --top 2 --all-epochs 1 --learning-rate 0.02 --head-rate 0.05 --labels 300 --batch-size 30 --dropout 0"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    hub_modules.save_bert(folder / "bert")
+    hub_modules.save_preprocessor(folder / "preprocess")
+    hub_modules.save_sentences(folder / "sentences")
+    hub_modules.save_images(folder / "images")
+    rng = np.random.default_rng(1)
+    rows = [(word, label) for word, label in (("gripping", "good"), ("dull", "bad")) for _ in range(300)]
+    words = "a the film story was".split()
+    lines = [f"{' '.join(rng.choice(words, 6))} {word} {' '.join(rng.choice(words, 3))} {i},{label}" for i, (word, label) in enumerate(rows)]
+    (folder / "texts.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(place):
+    """From a folder of the encoder that is gone afterwards."""
+    shutil.copytree(place / "bert", place / "encoder")
+    command = ["train", "transfer", "--encoder", place / "encoder", "--preprocessor", place / "preprocess", "--data", "texts.csv"]
+    process = main(place, *command, *SMALL.split(), "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    shutil.rmtree(place / "encoder")
+    return process
+
+
+def test_stages_are_told_and_recorded(trained, place):
+    result = json.loads(trained.stdout)
+    assert "Traceback" not in trained.stderr and "Warning" not in trained.stderr
+    learning = [row["weights that learn"] for row in result["epochs"]]
+    head = hub_modules.SIZE * 2 + 2
+    block = hub_modules.SIZE**2 + hub_modules.SIZE
+    top = hub_modules.SIZE**2 + block  # the pooler and the uppermost layer
+    assert learning == [head, head + top, head + top + 2 * block + len(hub_modules.WORDS) * hub_modules.SIZE]
+    assert result["scores"]["validation"]["accuracy"] > 0.9 and result["rows"]["train"] == 300
+    (folder,) = (place / "runs" / "transfer").iterdir()
+    report = (folder / "report.md").read_text()
+    assert "| top 2 | 1 |" in report and "| all | 1 |" in report
+    card = json.loads((place / "saved" / "transfer" / "1" / "model_card.json").read_text())
+    assert str(place) not in json.dumps(card)
+
+
+def test_predict_and_evaluate(trained, place, here):
+    flags = ["--saved-models", place / "saved", "--json"]
+    process = here(place, "predict", "transfer", "a gripping film", "the dull story", *flags)
+    assert [p["label"] for p in json.loads(process.stdout)["predictions"]] == ["good", "bad"]
+    process = here(place, "evaluate", "transfer", "--data", "texts.csv", *flags)
+    assert json.loads(process.stdout)["accuracy"] > 0.9
+
+
+def test_a_server_answers_as_the_model_itself(trained, place):
+    assert_served_as_in_process(place / "saved", "transfer")
+
+
+def test_top_layers_are_left_out(place, here, unverified):
+    command = ["train", "transfer", "--encoder", place / "bert", "--preprocessor", place / "preprocess", "--data", "texts.csv"]
+    process = here(place, *command, *SMALL.split(), "--drop-top", 2, "--name", "lower", "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["scores"]["validation"]["accuracy"] > 0.7
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("", "--encoder is missing"),
+        ("--encoder nowhere", "no such folder"),
+        ("--encoder https://localhost:1/encoder", "download it elsewhere"),
+        ("--encoder images", "takes images"),
+        ("--encoder preprocess", "no weights that can learn"),
+        ("--encoder sentences --signature x", "there are embed"),
+        ("--encoder sentences --output-key x", "one output alone"),
+        ("--encoder sentences --top 5", "groups of weights"),
+        ("--encoder sentences --drop-top 1", "--drop-top"),
+        ("--encoder bert --preprocessor preprocess --output-key x", "there are encoder_outputs, pooled_output, sequence_output"),
+        ("--encoder bert --preprocessor preprocess --drop-top 3", "2 layers to leave out"),
+        ("--encoder sentences --head-epochs 0 --top-epochs 0", "--head-epochs 0"),
+    ],
+)
+def test_what_cannot_be_is_one_line(place, here, flags, said):
+    assert_one_line(here(place, "train", "transfer", "--data", "texts.csv", *flags.split(), *where(place)), said)
