@@ -27,6 +27,7 @@ class Plan:
         steps: per epoch.
         items: per epoch, for the progress bar.
         unit: what the items are called.
+        within_epochs: whether there are checkpoints between the ends of epochs.
     """
 
     epochs: int
@@ -35,6 +36,7 @@ class Plan:
     steps: int
     items: int
     unit: str
+    within_epochs: bool = True
 
 
 def training_precision(precision: str) -> str:
@@ -65,6 +67,7 @@ def fit(
     configure: Callable[[Position], None] = lambda position: None,
     begin_epoch: Callable[[Position], None] = lambda position: None,
     scored: keras.Model | None = None,
+    saved_within_epochs: bool = True,
     watched: Callable[[dict], float] = lambda row: row["val_loss"],
 ) -> Position:
     """Trains a compiled model to the end, from its last checkpoint if there is one.
@@ -80,6 +83,7 @@ def fit(
         configure: called before each epoch and before the rest of a broken one: says what of the model learns there.
         begin_epoch: called before the first step of an epoch, not where a broken one goes on.
         scored: a twin of `model` that takes its weights, or their average, to be scored and kept; `model` itself if not given.
+        saved_within_epochs: whether there are checkpoints between the ends of epochs.
         watched: of an epoch's row (its losses and what `validate` gave), what is lowest for the best epoch.
 
     Returns:
@@ -95,6 +99,8 @@ def fit(
     model.test_on_batch(*next(iter(batches(0, 0).take(1))))
     variables = checkpoints.state_variables(model)
     scored = scored or model
+    if not saved_within_epochs:
+        plan = dataclasses.replace(plan, within_epochs=False)
     if last.exists():
         position = checkpoints.restore(last, variables)
     else:
@@ -204,11 +210,11 @@ class _Saver(keras.callbacks.Callback):
         self._position.step += 1
         if self._position.step == self._plan.steps:
             return  # the epoch is not over before it is validated; `fit` saves then
-        if self._stop_requested():
+        stop = self._stop_requested()
+        if self._plan.within_epochs and (stop or self._position.step % self._plan.checkpoint_every == 0):
             checkpoints.save(self._path, self._variables, self._position)
+        if stop:
             raise KeyboardInterrupt
-        if self._position.step % self._plan.checkpoint_every == 0:
-            checkpoints.save(self._path, self._variables, self._position)
 
 
 class _Progress(keras.callbacks.Callback):

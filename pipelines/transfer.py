@@ -16,7 +16,7 @@ from keras import layers
 from layers import MaskedMeanPooling
 from layers.hub import HubEncoder
 from layers.hub_module import resolved
-from pipelines import batching, report, sentiment, transfer_report
+from pipelines import batching, module_seeds, report, sentiment, transfer_report
 from pipelines.checkpoints import Position
 from pipelines.configs.transfer import TransferConfig
 from pipelines.data.splits import Labelled, Splits
@@ -60,13 +60,16 @@ class Modules:
 
     encoder: Path
     preprocessor: Path | None
+    seed: int = 0
     vocabulary_size: None = None  # nobody knows
 
     def save(self, folder: Path) -> None:
-        """A copy of the modules is part of the run: it goes on where the handles cannot be reached."""
+        """A copy of the modules is part of the run: it goes on where the handles cannot be reached, and draws by the run's seed."""
         for name in ("encoder", "preprocessor"):
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
+                if (folder / name / "saved_model.pb").exists():
+                    module_seeds.seed(folder / name, self.seed)
 
 
 def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
@@ -75,7 +78,7 @@ def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
         UserError: a handle that cannot be reached.
     """
     try:
-        return Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None)
+        return Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None, config.seed)
     except ValueError as error:
         raise UserError(str(error)) from error
 
@@ -86,14 +89,16 @@ def load_tokenizer(folder: Path) -> Modules:
 
 @dataclasses.dataclass
 class Encoded:
-    """What training reads: the splits, and each training text's length in bytes."""
+    """What training reads: the splits, each training text's length in bytes, and whether the encoder draws by itself (module_seeds.py)."""
 
     splits: Splits
     lengths: np.ndarray
+    draws: bool
 
 
 def encode(config: TransferConfig, tokenizer: Modules, splits: Splits, folder: Path) -> Encoded:
-    return Encoded(splits, np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts]))
+    lengths = np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts])
+    return Encoded(splits, lengths, module_seeds.draws(tokenizer.encoder))
 
 
 def steps_per_epoch(config: TransferConfig, encoded: Encoded) -> int:
@@ -193,7 +198,10 @@ def fit_arguments(config: TransferConfig, model: keras.Model, encoded: Encoded) 
         encoder.unfreeze(config.stage_at(position.epoch).top)
         model.make_train_function(force=True)
 
-    return {"class_weight": sentiment.class_weight(config, encoded.splits), "configure": configure}
+    # Where such a module stands in its draws cannot be saved: it begins anew with every epoch, where alone such a run goes on.
+    return {
+        "class_weight": sentiment.class_weight(config, encoded.splits), "configure": configure, "saved_within_epochs": not encoded.draws,
+    }  # fmt: skip
 
 
 def validator(config: TransferConfig, model: keras.Model, tokenizer: Modules, encoded: Encoded) -> Callable:

@@ -81,7 +81,7 @@ def test_top_layers_are_left_out(place, here, unverified):
         ("--encoder nowhere", "no such folder"),
         ("--encoder https://localhost:1/encoder", "download it elsewhere"),
         ("--encoder images", "takes images"),
-        ("--encoder preprocess", "no weights that can learn"),
+        ("--encoder preprocess", "there are input_mask, input_type_ids, input_word_ids"),
         ("--encoder sentences --signature x", "there are embed"),
         ("--encoder sentences --output-key x", "one output alone"),
         ("--encoder sentences --top 5", "groups of weights"),

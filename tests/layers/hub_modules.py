@@ -56,7 +56,7 @@ class Bert(tf.Module):
             if training:
                 x = tf.nn.dropout(x, self.dropout)
             outputs.append(x)
-        return {"pooled_output": tf.tanh(x[:, 0] @ self.pooler), "sequence_output": x, "encoder_outputs": outputs}
+        return {"pooled_output": tf.tanh(tf.reduce_mean(x * mask, 1) @ self.pooler), "sequence_output": x, "encoder_outputs": outputs}
 
 
 
