@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands import char_lm, nmt, sentiment, serving, transfer
+from pipelines.commands import char_lm, encoder, nmt, sentiment, serving, transfer
 from pipelines.commands.common import tell
 from pipelines.errors import UserError, is_disk_full
 
@@ -24,6 +24,7 @@ class Train:
         | Annotated[char_lm.Train, tyro.conf.subcommand("char-lm")]
         | Annotated[nmt.Train, tyro.conf.subcommand("nmt")]
         | Annotated[transfer.Train, tyro.conf.subcommand("transfer")]
+        | Annotated[encoder.Train, tyro.conf.subcommand("encoder")]
     )
 
 

@@ -13,10 +13,11 @@ def _sample_reviews() -> str:
 _SAMPLES = {
     "sentiment": _sample_reviews,
     "transfer": _sample_reviews,
+    "encoder": _sample_reviews,
     "char-lm": texts.sample_version,
     "nmt": lambda: f"embedded sample {sample_pairs.VERSION}",
 }
-_HOLD = {"sentiment": "reviews", "transfer": "reviews", "char-lm": "text", "nmt": "pairs"}
+_HOLD = {"sentiment": "reviews", "transfer": "reviews", "encoder": "text", "char-lm": "text", "nmt": "pairs"}
 
 
 def name(data: str | None) -> str:

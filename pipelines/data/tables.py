@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from pipelines.errors import UserError
@@ -117,3 +118,12 @@ def read(path: Path, text_column: str | None, label_column: str | None) -> tuple
     groups = table[group].to_numpy(object) if group else None
     return table[text].to_numpy(object), table[label].to_numpy(object), groups, dropped
 
+
+def read_texts(path: Path, text_column: str | None) -> tuple[np.ndarray, np.ndarray | None]:
+    """Texts without their labels, and groups (None without a `url` column): object [n]; empty texts are left out."""
+    names = column_names(path)
+    text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
+    columns = [text, GROUP_NAME] if GROUP_NAME in names else [text]
+    table = pd.concat([frame[columns] for frame, _ in chunks(path, rows=10_000)], ignore_index=True)
+    table = table[table[text].str.strip() != ""]
+    return table[text].to_numpy(object), table[GROUP_NAME].to_numpy(object) if len(columns) == 2 else None
