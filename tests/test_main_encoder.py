@@ -1,0 +1,119 @@
+"""`train encoder` as its users meet it."""
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tensorflow_hub as hub
+
+from layers.hub import HubEncoder
+from tests.command_line import assert_one_line, where
+
+SMALL = "--epochs 2 --vocabulary-size 60 --hidden-size 16 --embedding-size 8 --window 8 --batch-size 4 --learning-rate 0.02 --dropout 0.1"
+TEXTS = ["the cat sat on the mat", "a dog", ""]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    rng = np.random.default_rng(1)
+    words = "the a cat dog mat rug sat lay on under".split()
+    lines = [" ".join(rng.choice(words, 8)) for _ in range(300)]
+    (folder / "texts.csv").write_text("text,url\n" + "\n".join(f"{line},{i // 10}" for i, line in enumerate(lines)) + "\n")
+    (folder / "texts.txt").write_text("\n".join(lines))
+    (folder / "glove.txt").write_text("the 1 2 3\ncat 0 1 0\nThe 9 9 9\n")
+    (folder / "word2vec.txt").write_text("2 3\nthe 1 2 3\ncat 0 1 0\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "width"),
+    [
+        ("lstm", "--data texts.csv --samples 20", 16),
+        ("masked-lstm", "--data texts.txt --direction bidirectional --layers 2", 16),
+        ("transformer", "--data texts.csv --model transformer --layers 2 --direction bidirectional", 16),
+        ("causal-transformer", "--data texts.txt --model transformer", 16),
+    ],
+)
+def test_an_encoder_is_a_module_of_tf_hub_and_learns_on(place, here, unverified, name, flags, width):
+    process = here(place, "train", "encoder", *flags.split(), *SMALL.split(), "--name", name, "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    losses = [row["val_loss"] for row in result["epochs"]]
+    assert losses[-1] < np.log(60) and "Traceback" not in process.stderr
+    module = hub.load(result["export"])
+    outputs = module(tf.constant(TEXTS), training=False)
+    assert outputs["sequence_output"].shape[2] == width and outputs["pooled_output"].shape == (3, 3 * width)
+    assert len(module.trainable_variables) < len(module.variables) and module.regularization_losses == []
+    alone = module(tf.constant(TEXTS[1:2]), training=False)
+    np.testing.assert_allclose(outputs["pooled_output"][1:2], alone["pooled_output"], atol=1e-5)  # padding changes nothing
+    encoder = HubEncoder(result["export"], trainable=True, output_key="pooled_output")
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(encoder(tf.constant(TEXTS), training=True) ** 2)
+    gradients = tape.gradient(loss, [weight.value for weight in encoder.trainable_weights])
+    assert all(gradient is not None for gradient in gradients)
+    assert list(encoder.groups())[:2] == ["embeddings", "layer_1"]
+
+
+def test_the_gradient_through_an_export_is_that_of_the_layers(place, here, unverified):
+    """The hoisted LSTM brings a gradient of its own, which a SavedModel must keep: against differences."""
+    flags = [*SMALL.split(), "--name", "gradient", "--json", *where(place)]
+    process = here(place, "train", "encoder", "--data", "texts.csv", "--samples", "0", *flags)
+    module = hub.load(json.loads(process.stdout)["export"])
+
+    def loss():
+        return tf.reduce_sum(module(tf.constant(TEXTS), training=False)["pooled_output"] ** 2)
+
+    with tf.GradientTape() as tape:
+        value = loss()
+    for variable, gradient in zip(module.trainable_variables, tape.gradient(value, module.trainable_variables), strict=True):
+        gradient = tf.convert_to_tensor(gradient)
+        step, before = 1e-2 * gradient / tf.norm(gradient), variable.numpy()
+        variable.assign(before + step)
+        more = loss()
+        variable.assign(before - step)
+        less = loss()
+        variable.assign(before)
+        assert float(more - less) / 2e-2 == pytest.approx(float(tf.norm(gradient)), rel=0.02), variable.name
+
+
+def test_word_vectors_become_one(place, here):
+    for file in ("glove.txt", "word2vec.txt"):
+        process = here(place, "train", "encoder", "--vectors", file, "--name", file.split(".")[0], "--json", "--saved-models", place / "saved")
+        assert process.returncode == 0, process.stderr
+        result = json.loads(process.stdout)
+        assert result["words"] == 2 and result["size"] == 3
+        module = hub.load(str(place / "saved" / file.split(".")[0] / "1"))
+        sequence = module(tf.constant(["The cat, zebra"]))["sequence_output"].numpy()[0]
+        assert sequence.tolist()[1:3] == [[1, 2, 3], [0, 1, 0]] and not sequence[3:].any()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--data nowhere.txt", "nowhere.txt"),
+        ("--data texts.csv --text-column x", "has no column 'x'"),
+        ("--data texts.txt --batch-size 4000", "too few for 4000 streams"),
+        ("--data texts.txt --heads 3 --model transformer", "--heads 3"),
+        ("--data texts.txt --hidden-rate 1", "--hidden-rate 1"),
+        ("--vectors nowhere.txt", "no such file"),
+        ("--vectors texts.txt", "no word vectors"),
+        ("--vectors texts.csv", "line 1"),
+    ],
+)
+def test_what_cannot_be_is_one_line(place, here, flags, said):
+    folders = where(place)
+    assert_one_line(here(place, "train", "encoder", *SMALL.split(), *flags.split(), *folders), said)
+
+
+def test_bert_base_has_the_parameters_of_bert_base():
+    from pipelines import masked_models
+    from pipelines.configs import base
+    from pipelines.configs.encoder import DEFAULT_MODELS, PRESETS, EncoderConfig, sized
+
+    asked = EncoderConfig(data="x", model="transformer", direction="bidirectional", size="bert-base")
+    config = sized(base.resolved(asked, PRESETS, DEFAULT_MODELS))
+    blocks = 12 * (4 * 768 * 769 + 768 * 3072 + 3072 + 3072 * 768 + 768 + 4 * 768) + 2 * 768
+    assert masked_models.build(config, 30_522).count_params() == 30_522 * 768 + blocks
+    assert 105e6 < 30_522 * 768 + blocks < 112e6
