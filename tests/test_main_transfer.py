@@ -10,13 +10,13 @@ from tests.command_line import assert_one_line, main, where
 from tests.layers import hub_modules
 from tests.serving.comparing import assert_served_as_in_process
 
-SMALL = "--head-epochs 1 --top-epochs 1 --top 2 --all-epochs 1 --learning-rate 0.02 --head-rate 0.05 --labels 300 --batch-size 30 --dropout 0"
+SMALL = "--head-epochs 1 --top-epochs 1 --top 2 --all-epochs 1 --learning-rate 0.02 --head-rate 0.05 --labels 300 --batch-size 10 --dropout 0"
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("place")
-    hub_modules.save_bert(folder / "bert")
+    hub_modules.save_bert(folder / "bert", dropout=0.1)
     hub_modules.save_preprocessor(folder / "preprocess")
     hub_modules.save_sentences(folder / "sentences")
     hub_modules.save_images(folder / "images")

