@@ -10,7 +10,7 @@ from tests.command_line import assert_one_line, main, where
 from tests.layers import hub_modules
 from tests.serving.comparing import assert_served_as_in_process
 
-SMALL = "--head-epochs 1 --top-epochs 1 --top 2 --all-epochs 1 --learning-rate 0.02 --head-rate 0.05 --labels 300 --batch-size 10 --dropout 0"
+SMALL = "--head-epochs 1 --top-epochs 1 --top 2 --all-epochs 4 --learning-rate 0.05 --layer-decay 1 --head-rate 0.05 --labels 300 --batch-size 10 --dropout 0"
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,12 @@ def test_stages_are_told_and_recorded(trained, place):
     head = hub_modules.SIZE * 2 + 2
     block = hub_modules.SIZE**2 + hub_modules.SIZE
     top = hub_modules.SIZE**2 + block  # the pooler and the uppermost layer
-    assert learning == [head, head + top, head + top + 2 * block + len(hub_modules.WORDS) * hub_modules.SIZE]
+    everything = head + top + 2 * block + len(hub_modules.WORDS) * hub_modules.SIZE
+    assert learning == [head, head + top, *[everything] * 4]
     assert result["scores"]["validation"]["accuracy"] > 0.9 and result["rows"]["train"] == 300
     (folder,) = (place / "runs" / "transfer").iterdir()
     report = (folder / "report.md").read_text()
-    assert "| top 2 | 1 |" in report and "| all | 1 |" in report
+    assert "| top 2 | 1 |" in report and "| all | 4 |" in report
     card = json.loads((place / "saved" / "transfer" / "1" / "model_card.json").read_text())
     assert str(place) not in json.dumps(card)
 
