@@ -78,7 +78,7 @@ def test_the_gradient_through_an_export_is_that_of_the_layers(place, here, unver
         assert float(more - less) / 2e-2 == pytest.approx(float(tf.norm(gradient)), rel=0.02), variable.name
 
 
-def test_word_vectors_become_one(place, here):
+def test_word_vectors_become_one(place, here, unverified):
     for file in ("glove.txt", "word2vec.txt"):
         process = here(place, "train", "encoder", "--vectors", file, "--name", file.split(".")[0], "--json", "--saved-models", place / "saved")
         assert process.returncode == 0, process.stderr
