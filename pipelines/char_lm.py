@@ -93,7 +93,7 @@ def encode(config: CharLmConfig, tokenizer: text.Tokenizer, splits: Splits, fold
     """
     for name, part in vars(splits).items():
         if not (folder / f"{name}.ids").exists():
-            streams.write_ids(folder / f"{name}.ids", tokenizer, part.pieces())
+            streams.write_ids(folder / f"{name}.ids", tokenizer, streams.chunks(part.pieces()))
     encoded = Encoded(*(streams.read_ids(folder / f"{name}.ids") for name in vars(splits)))
     if not steps_per_epoch(config, encoded):
         raise UserError(

@@ -15,10 +15,9 @@ import tensorflow as tf
 
 from pipelines import char_lm, encoder_report, language_models, masked_models, streams, text
 from pipelines.configs.encoder import EncoderConfig
-from pipelines.data import corpora, reviews, tables, texts
+from pipelines.data import corpora, reviews, tables
 from pipelines.data.splits import validation_rows
 from pipelines.errors import UserError
-from pipelines.files import written_beside
 from pipelines.text_encoder import TextEncoder, network
 
 UNIT = "tokens"
@@ -88,7 +87,7 @@ def encode(config: EncoderConfig, tokenizer: text.Tokenizer, splits: Splits, fol
     """
     for name, part in (("train", splits.train), ("valid", splits.valid)):
         if not (folder / f"{name}.ids").exists():
-            _write_ids(folder / f"{name}.ids", tokenizer, part())
+            streams.write_ids(folder / f"{name}.ids", tokenizer, part(), marked=True)
     encoded = Encoded(*(streams.read_ids(folder / f"{name}.ids") for name in ("train", "valid")), tokenizer.vocabulary_size)
     for name in ("train", "valid"):
         ids = getattr(encoded, name)
@@ -98,19 +97,6 @@ def encode(config: EncoderConfig, tokenizer: text.Tokenizer, splits: Splits, fol
                 "lower --batch-size or --window, or give more text"
             )
     return encoded
-
-
-def _write_ids(path: Path, tokenizer: text.Tokenizer, parts: Iterator[str]) -> None:
-    encode = tf.function(tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)])
-    with written_beside(path, "wb") as file:
-        batch = []
-        for part in parts:
-            batch.append(part.encode("utf-8", "surrogatepass"))
-            if len(batch) == 250:
-                file.write(encode(tf.constant(batch)).flat_values.numpy().tobytes())
-                batch = []
-        if batch:
-            file.write(encode(tf.constant(batch)).flat_values.numpy().tobytes())
 
 
 def steps_per_epoch(config: EncoderConfig, encoded: Encoded) -> int:

@@ -10,7 +10,7 @@ from layers import (
     PeepholeLSTMCell, SinusoidalPositionalEncoding, TransformerEncoderBlock,
 )  # fmt: skip
 from pipelines.configs.sentiment import SentimentConfig
-from pipelines.text import PAD, UNKNOWN
+from pipelines.text import PAD
 
 POOLINGS = {"mean": MaskedMeanPooling, "max": MaskedMaxPooling, "attention": AttentionPooling, "last": MaskedLastPooling}
 WORDS = "words"  # the name of the embedding that can start from co-occurrences

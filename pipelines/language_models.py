@@ -5,7 +5,7 @@ and comes out: `start` and `advance`.
 """
 
 import keras
-from keras import layers, ops
+from keras import layers
 
 from layers import (
     HoistedGRU, HoistedLSTM, LearnedPositionalEmbedding, PeepholeLSTMCell, SinusoidalPositionalEncoding, TransformerDecoderBlock,

@@ -13,12 +13,15 @@ _OPS = ("RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUnifo
 
 def draws(folder: Path) -> bool:
     """Whether a SavedModel has ops whose draws depend on how often they ran in this process."""
-    return any(True for _ in _nodes(_read(folder)))
+    model = _read(folder)
+    return model is None or any(True for _ in _nodes(model))
 
 
 def seed(folder: Path, seed: int) -> None:
     """Gives each such op without a seed one of its own, in the SavedModel itself."""
     model = _read(folder)
+    if model is None:
+        return
     for i, node in enumerate(_nodes(model)):
         if not node.attr["seed"].i and not node.attr["seed2"].i:
             node.attr["seed"].i, node.attr["seed2"].i = seed, i + 1
@@ -26,6 +29,9 @@ def seed(folder: Path, seed: int) -> None:
 
 
 def _read(folder: Path):
+    """None for one that is written as text (saved_model.pbtxt), whose draws stay as they are."""
+    if not (folder / "saved_model.pb").exists():
+        return None
     return saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
 
 

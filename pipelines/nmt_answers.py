@@ -4,8 +4,6 @@ import contextlib
 import sys
 from pathlib import Path
 
-import numpy as np
-
 from pipelines import console, predicting
 from pipelines.configs.base import require
 from pipelines.data import pairs, sample_pairs, sources

@@ -17,13 +17,19 @@ from pipelines.text import START, Tokenizer
 _CHUNK = 4000  # characters that the tokenizer is given at once: a long text is not one string
 
 
-def write_ids(path: Path, tokenizer: Tokenizer, pieces: Iterable[str]) -> None:
-    """Tokenizes a text to the file `path`, int32 ids one behind the other, in constant memory."""
-    encode = tf.function(lambda texts: tokenizer.encode(texts)[:, 1:-1], input_signature=[tf.TensorSpec([None], tf.string)])
+def write_ids(path: Path, tokenizer: Tokenizer, texts: Iterable[str], marked: bool = False) -> None:
+    """Tokenizes texts to the file `path`, int32 ids one behind the other, in constant memory.
+
+    Args:
+        texts: `chunks` of a long text, or texts of their own.
+        marked: put each between START and END.
+    """
+    cut = slice(None) if marked else slice(1, -1)
+    encode = tf.function(lambda texts: tokenizer.encode(texts)[:, cut], input_signature=[tf.TensorSpec([None], tf.string)])
     with written_beside(path, "wb") as file:
         batch = []
-        for chunk in chunks(pieces):
-            batch.append(chunk)
+        for text in texts:
+            batch.append(text.encode("utf-8", "surrogatepass"))
             if len(batch) == 250:
                 file.write(encode(tf.constant(batch)).flat_values.numpy().tobytes())
                 batch = []

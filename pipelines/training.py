@@ -27,7 +27,6 @@ class Plan:
         steps: per epoch.
         items: per epoch, for the progress bar.
         unit: what the items are called.
-        within_epochs: whether there are checkpoints between the ends of epochs.
     """
 
     epochs: int
@@ -36,7 +35,6 @@ class Plan:
     steps: int
     items: int
     unit: str
-    within_epochs: bool = True
 
 
 def training_precision(precision: str) -> str:
@@ -99,8 +97,6 @@ def fit(
     model.test_on_batch(*next(iter(batches(0, 0).take(1))))
     variables = checkpoints.state_variables(model)
     scored = scored or model
-    if not saved_within_epochs:
-        plan = dataclasses.replace(plan, within_epochs=False)
     if last.exists():
         position = checkpoints.restore(last, variables)
     else:
@@ -112,7 +108,7 @@ def fit(
     with _stop_signals() as stop_requested:
         while not position.finished:
             started = time.monotonic()
-            saver = _Saver(last, variables, position, plan, stop_requested)
+            saver = _Saver(last, variables, position, plan.checkpoint_every if saved_within_epochs else 0, plan.steps, stop_requested)
             progress = _Progress(plan, position)
             first_step = position.step
             configure(position)
@@ -190,12 +186,12 @@ class AveragingAdam(keras.optimizers.Adam):
 
 
 class _Saver(keras.callbacks.Callback):
-    """Writes the checkpoint every few steps and when a stop is requested; puts a broken epoch's metrics back."""
+    """Writes the checkpoint every so many steps (0: never within an epoch) and when a stop is requested; puts a broken epoch's metrics back."""
 
-    def __init__(self, path: Path, variables: list, position: Position, plan: Plan, stop_requested: Callable[[], bool]):
+    def __init__(self, path: Path, variables: list, position: Position, every: int, steps: int, stop_requested: Callable[[], bool]):
         super().__init__()
         self._path, self._variables, self._position = path, variables, position
-        self._plan, self._stop_requested = plan, stop_requested
+        self._every, self._steps, self._stop_requested = every, steps, stop_requested
 
     def set_model(self, model):
         super().set_model(model)
@@ -208,10 +204,10 @@ class _Saver(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self._position.step += 1
-        if self._position.step == self._plan.steps:
+        if self._position.step == self._steps:
             return  # the epoch is not over before it is validated; `fit` saves then
         stop = self._stop_requested()
-        if self._plan.within_epochs and (stop or self._position.step % self._plan.checkpoint_every == 0):
+        if self._every and (stop or self._position.step % self._every == 0):
             checkpoints.save(self._path, self._variables, self._position)
         if stop:
             raise KeyboardInterrupt

@@ -68,8 +68,7 @@ class Modules:
         for name in ("encoder", "preprocessor"):
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
-                if (folder / name / "saved_model.pb").exists():
-                    module_seeds.seed(folder / name, self.seed)
+                module_seeds.seed(folder / name, self.seed)
 
 
 def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
@@ -191,12 +190,16 @@ def compile_arguments(config: TransferConfig, steps: int) -> dict:
 
 def fit_arguments(config: TransferConfig, model: keras.Model, encoded: Encoded) -> dict:
     encoder = model.get_layer("encoder")
+    begun: set[str] = set()
     for i, variables in enumerate(reversed(encoder.groups().values())):
         model.optimizer.slow(variables, config.layer_decay**i)
 
     def configure(position: Position) -> None:
-        encoder.unfreeze(config.stage_at(position.epoch).top)
-        model.make_train_function(force=True)
+        stage = config.stage_at(position.epoch)
+        if encoded.draws or stage.name not in begun:
+            begun.add(stage.name)
+            encoder.unfreeze(stage.top)
+            model.make_train_function(force=True)
 
     # Where such a module stands in its draws cannot be saved: it begins anew with every epoch, where alone such a run goes on.
     return {

@@ -1,20 +1,16 @@
 """Word vectors in the text format of GloVe or word2vec, as an encoder with TF Hub's interface."""
 
-import bz2
-import gzip
-import lzma
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from pipelines import exporting, text
+from pipelines.data import texts
 from pipelines.errors import UserError
 from pipelines.files import shown
 from pipelines.run import SCHEMA
 from pipelines.text_encoder import TextEncoder, network
-
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 
 
 def make(vectors: str, saved_models: Path, name: str, max_tokens: int, max_bytes: int) -> dict:
@@ -47,26 +43,20 @@ def read(path: str) -> tuple[list[str], np.ndarray]:
     Raises:
         UserError: no such file, or a line that does not fit.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise UserError(f"no such file: {path}")
     found: dict[str, np.ndarray] = {}
     size = None
     try:
-        with _OPENERS.get(file.suffix, open)(file, "rt", encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                word, *values = line.rstrip().split(" ")
-                if number == 1 and len(values) == 1:
-                    continue
-                vector = np.array(values, np.float32)
-                size = size or len(vector)
-                if len(vector) != size or size < 2:
-                    raise UserError(f"{path}, line {number}: {len(vector)} numbers behind {word[:40]!r}, expected {max(size, 2)}")
-                found.setdefault(word.lower(), vector)
+        for number, line in enumerate(texts.lines(path), 1):
+            word, *values = line.rstrip().split(" ")
+            if number == 1 and len(values) == 1:
+                continue
+            vector = np.array(values, np.float32)
+            size = size or len(vector)
+            if len(vector) != size or size < 2:
+                raise UserError(f"{path}, line {number}: {len(vector)} numbers behind {word[:40]!r}, expected {max(size, 2)}")
+            found.setdefault(word.lower(), vector)
     except ValueError as error:
-        raise UserError(f"{path} has no word vectors in text: expected a word and its numbers on each line, in UTF-8") from error
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise UserError(f"{path} is damaged: get the file again") from error
+        raise UserError(f"{path} has no word vectors in text: expected a word and its numbers on each line") from error
     if not found:
         raise UserError(f"{path} is empty")
     special = np.zeros((len(text.SPECIAL_TOKENS), size), np.float32)

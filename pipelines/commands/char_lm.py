@@ -1,7 +1,6 @@
 """`train|evaluate|predict char-lm`."""
 
 import dataclasses
-from pathlib import Path
 from typing import Annotated
 
 import tyro

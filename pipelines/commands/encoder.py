@@ -3,8 +3,6 @@
 import dataclasses
 from typing import Annotated
 
-import tyro
-
 from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, Runs, SavedModels, print_json
 from pipelines.configs import base
 from pipelines.configs.encoder import DEFAULT_MODELS, PRESETS, EncoderConfig, sized

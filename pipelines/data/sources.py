@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pipelines.data import corpora, sample_pairs, sample_reviews, texts
-from pipelines.errors import UserError
 from pipelines.files import fingerprint as fingerprint_of_files
 
 def _sample_reviews() -> str:

@@ -40,6 +40,16 @@ def pieces(data: str | None, first: int = 0, last: int | None = None) -> Iterato
             return
 
 
+def lines(data: str | None) -> Iterator[str]:
+    """The lines of a text, without their ends. For errors see `pieces`."""
+    rest = ""
+    for piece in pieces(data):
+        *whole, rest = (rest + piece).split("\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
 def _all_pieces(data: str | None) -> Iterator[str]:
     if data is None:
         yield _sample()

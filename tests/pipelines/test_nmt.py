@@ -8,8 +8,6 @@ import tensorflow as tf
 from pipelines import batching, nmt, text, training, translation_losses, translation_scores
 from pipelines.configs.base import resolved
 from pipelines.configs.nmt import DEFAULT_MODELS, PRESETS, NmtConfig
-from pipelines.data import sample_pairs
-from pipelines.data.pairs import Pairs
 from pipelines.errors import UserError
 from pipelines.text import END, PAD, START
 

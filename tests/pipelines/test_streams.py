@@ -18,7 +18,7 @@ def test_chunks_are_the_text():
 def test_ids_in_a_file_are_those_of_the_text_at_once(tmp_path, kind):
     pieces = ["To be, or not\nto be: " * 900, "that is\nthe question. " * 700]
     tokenizer = text.train(kind, pieces, 1000, 10**6)
-    streams.write_ids(tmp_path / "a.ids", tokenizer, pieces)
+    streams.write_ids(tmp_path / "a.ids", tokenizer, streams.chunks(pieces))
     whole = tokenizer.encode(["".join(pieces)])[0, 1:-1].numpy()
     np.testing.assert_array_equal(streams.read_ids(tmp_path / "a.ids"), whole)
 
