@@ -42,7 +42,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         query: float [batch, Tq, dx]
         value: float [batch, Tk, dz]; the query if not given
         mask: bool [batch, Tk], or [batch or 1, Tq or 1, Tk]; True where a key may be seen
-        projected, cache: {"key": [batch, Tk, H, D], "value": [batch, Tk, H, D]}; in a cache Tk is max_length
+        projected, cache: {"key": [batch, H, Tk, D], "value": [batch, H, Tk, D]}; in a cache Tk is max_length
         position: int [batch] or [], the slot of the first step given, with `cache`
         -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, if given, the cache
 
@@ -121,34 +121,25 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     ):
         self._check_arguments(query, value, projected, cache, position)
         start = ops.cast(0 if position is None else position, "int32")  # NumPy counts in int64
-        q = self._heads(self._query, query)
+        q = self._heads(self._query, query, start)
         if projected is None:
-            source = query if value is None else value
-            projected = {"key": self._heads(self._key, source), "value": self._heads(self._value, source)}
-            if self.rotary:  # both at once: their positions are the same
-                turned = self._rotate(ops.concatenate([q, projected["key"]], axis=2), start=start)
-                q, projected["key"] = turned[:, :, : self.num_heads], turned[:, :, self.num_heads :]
+            projected = self.project(query if value is None else value, start)
         if cache is not None:
             cache = projected = _write(cache, projected, start)
 
-        mask = self._full_mask(mask, ops.shape(q)[1], ops.shape(projected["key"])[1], start)
-        q = q * self._dim**-0.5
-        time = q.shape[1]
-        if time == 1:  # a step of a decoding: the same sums with fewer and smaller operations
-            scores = ops.expand_dims(ops.transpose(ops.sum(q * projected["key"], axis=-1), (0, 2, 1)), 2)
-        else:
-            scores = ops.einsum("bqhd,bkhd->bhqk", q, projected["key"])
+        time, slots = ops.shape(q)[2], ops.shape(projected["key"])[2]
+        mask = self._full_mask(mask, time, slots, start)
+        scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))
         weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
-        if time == 1:
-            context = ops.sum(ops.transpose(self._drop(weights), (0, 3, 1, 2)) * projected["value"], axis=1)
+        context = ops.matmul(self._drop(weights), projected["value"])
+        if q.shape[2] == 1:
             output = ops.expand_dims(self._output(ops.reshape(context, (-1, self.num_heads * self._dim))), 1)
         else:
-            context = ops.einsum("bhqk,bkhd->bqhd", self._drop(weights), projected["value"])
-            batch, time = ops.shape(q)[:2]
-            output = self._output(ops.reshape(context, (batch, time, self.num_heads * self._dim)))
+            context = ops.transpose(context, (0, 2, 1, 3))
+            output = self._output(ops.reshape(context, (ops.shape(q)[0], time, self.num_heads * self._dim)))
 
         if cache is not None:  # where a scatter cannot raise, a lost write must not look like an answer
-            fits = ops.logical_and(start >= 0, start + time <= ops.shape(cache["key"])[1])
+            fits = ops.logical_and(start >= 0, start + time <= slots)
             output = ops.where(ops.reshape(fits, (-1, 1, 1)), output, ops.cast(float("nan"), output.dtype))
         results = [output]
         if return_weights:
@@ -160,10 +151,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     def project(self, value, start=0):
         """Keys and values of all heads: computed once, they serve every step of a decoding. The layer must be built."""
         self._check_built()
-        key = self._heads(self._key, value)
-        if self.rotary:
-            key = self._rotate(key, start=start)
-        return {"key": key, "value": self._heads(self._value, value)}
+        return {"key": self._heads(self._key, value, start), "value": self._heads(self._value, value)}
 
     def initial_cache(self, batch_size, max_length):
         """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built.
@@ -171,19 +159,25 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         Not for use in a functional model, whose layers do not see this method.
         """
         self._check_built()
-        shape = (batch_size, max_length, self.num_heads, self._dim)
+        shape = (batch_size, self.num_heads, max_length, self._dim)
         return {"key": ops.zeros(shape, self.compute_dtype), "value": ops.zeros(shape, self.compute_dtype)}
 
     def _check_built(self):
         if not self.built:
             raise ValueError(f"{self.name} is not built: call it or build(query_shape) first")
 
-    def _heads(self, dense, x):
-        """[batch, time, depth] -> [batch, time, H, D]"""
+    def _heads(self, dense, x, start=None):
+        """[batch, time, depth] -> [batch, H, time, D]; turned by their positions where start is given and the layer rotary"""
         if x.shape[1] == 1:  # in TensorFlow a product of matrices is one operation, and one with three axes a dozen
-            return ops.reshape(dense(x[:, 0]), (-1, 1, self.num_heads, self._dim))
-        batch, time = ops.shape(x)[:2]
-        return ops.reshape(dense(x), (batch, time, self.num_heads, self._dim))
+            x = ops.reshape(dense(x[:, 0]), (-1, 1, self.num_heads, self._dim))
+        else:
+            batch, time = ops.shape(x)[:2]
+            x = ops.reshape(dense(x), (batch, time, self.num_heads, self._dim))
+        if self.rotary and start is not None:
+            x = self._rotate(x, start=start)
+        if x.shape[1] == 1:
+            return ops.reshape(x, (-1, self.num_heads, 1, self._dim))
+        return ops.transpose(x, (0, 2, 1, 3))
 
     def _full_mask(self, mask, query_length, key_length, start):
         """The mask of the keys and the order of time in one, bool [batch or 1, 1, Tq or 1, Tk], or None."""
@@ -211,7 +205,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
             if self.rotary:
                 raise ValueError("rotary is for self-attention: give no value, as distances between two sequences mean nothing")
         if cache is not None:
-            steps, slots = query.shape[1], cache["key"].shape[1]
+            steps, slots = query.shape[1], cache["key"].shape[2]
             if steps is not None and slots is not None and steps > slots:
                 raise ValueError(f"{steps} steps do not fit into a cache of {slots}")
 
@@ -235,8 +229,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         results = [keras.KerasTensor(query.shape, dtype=self.compute_dtype)]
         if return_weights:
             source = cache or projected
-            keys = source["key"] if source else query if value is None else value
-            shape = (query.shape[0], self.num_heads, query.shape[1], keys.shape[1])
+            keys = source["key"].shape[2] if source else (query if value is None else value).shape[1]
+            shape = (query.shape[0], self.num_heads, query.shape[1], keys)
             results.append(keras.KerasTensor(shape, dtype=self.compute_dtype))
         if cache is not None:
             results.append({name: keras.KerasTensor(x.shape, dtype=x.dtype) for name, x in cache.items()})
@@ -258,11 +252,12 @@ class CachedMultiHeadAttention(keras.layers.Layer):
 def _write(cache, steps, position):
     """The cache with `steps` in the slots position, position + 1, ... of each row."""
     # Not ops.slice_update: in TensorFlow that is an XLA op, which TF Serving cannot run.
-    batch, time, heads, dim = ops.shape(steps["key"])
-    slots = ops.broadcast_to(ops.reshape(position, (-1, 1)) + ops.arange(time, dtype="int32"), (batch, time))
-    rows = ops.broadcast_to(ops.arange(batch, dtype="int32")[:, None], (batch, time))
-    indices = ops.reshape(ops.stack([rows, slots], axis=-1), (-1, 2))
+    batch, heads, time, dim = ops.shape(steps["key"])
+    slots = ops.reshape(position, (-1, 1, 1)) + ops.arange(time, dtype="int32")
+    places = [ops.arange(batch, dtype="int32")[:, None, None], ops.arange(heads, dtype="int32")[:, None], slots]
+    indices = ops.stack([ops.broadcast_to(x, (batch, heads, time)) for x in places], axis=-1)
+    indices = ops.reshape(indices, (-1, 3))
     return {
-        name: ops.scatter_update(cache[name], indices, ops.reshape(ops.cast(x, cache[name].dtype), (-1, heads, dim)))
+        name: ops.scatter_update(cache[name], indices, ops.reshape(ops.cast(x, cache[name].dtype), (-1, dim)))
         for name, x in steps.items()
     }

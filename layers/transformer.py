@@ -338,9 +338,9 @@ class TransformerDecoderBlock(_TransformerBlock):
         batch, time, _ = inputs.shape
         results = [keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)]
         if return_weights:
-            keys = {"self": time if cache is None else cache["self"]["key"].shape[1]}
+            keys = {"self": time if cache is None else cache["self"]["key"].shape[2]}
             if self._cross_attention is not None:
-                keys["cross"] = encoder_outputs.shape[1] if cache is None else cache["cross"]["key"].shape[1]
+                keys["cross"] = encoder_outputs.shape[1] if cache is None else cache["cross"]["key"].shape[2]
             shapes = {name: (batch, self.num_heads, time, length) for name, length in keys.items()}
             results.append({name: keras.KerasTensor(shape, dtype=self.compute_dtype) for name, shape in shapes.items()})
         if cache is not None:
