@@ -25,8 +25,10 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     Decoding: `cache = initial_cache(batch, max_length)`, then `call(steps, cache=cache, position=position)` writes the keys
     and values of the steps into the slots position, position + 1, ... of their row, and each step sees the slots up to its
     own. Rows may stand at unequal positions. A prompt of any length is one call from position 0; where it is padded on the
-    right, the row goes on at its true length and overwrites what the padding left. Steps that do not fit into the cache are an
-    error in TensorFlow on a CPU; elsewhere the row's output is NaN.
+    right, the row goes on at its true length and overwrites what the padding left. Steps that do not fit into the cache give
+    NaN or, at unequal positions in TensorFlow on a CPU, an error. Where all rows write to one slot, the cache need not be
+    copied for it: that is so where `position` is a scalar, and where `slot` says which one, whatever a row's position; `mask`
+    then says which slots a row sees.
     For cross-attention, `projected = project(value)` once, then `call(query, projected=projected)` at each step.
 
     Args:
@@ -43,7 +45,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         value: float [batch, Tk, dz]; the query if not given
         mask: bool [batch, Tk], or [batch or 1, Tq or 1, Tk]; True where a key may be seen
         projected, cache: {"key": [batch, H, Tk, D], "value": [batch, H, Tk, D]}; in a cache Tk is max_length
-        position: int [batch] or [], the slot of the first step given, with `cache`
+        position: int [batch] or [], with `cache`: of the first step given, which is its slot as well
+        slot: int [], with `cache`, `mask` and a single step: the slot that it is written to in all rows
         -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, if given, the cache
 
     Example:
@@ -55,8 +58,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
 
     Raises:
         ValueError: a number that cannot be; a depth that the heads do not divide; a cache without position, without
-            causal, with a value, or shorter than the steps; rotary with a value; a mask of another rank; a cache or keys asked
-            of a layer that was not built.
+            causal, with a value, or shorter than the steps; a slot without mask or for several steps; rotary with a value; a mask
+            of another rank; a cache or keys asked of a layer that was not built.
     """
 
     def __init__(
@@ -117,18 +120,20 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         projected=None,
         cache=None,
         position=None,
+        slot=None,
         return_weights=False,
     ):
-        self._check_arguments(query, value, projected, cache, position)
+        self._check_arguments(query, value, mask, projected, cache, position, slot)
         start = ops.cast(0 if position is None else position, "int32")  # NumPy counts in int64
         q = self._heads(self._query, query, start)
         if projected is None:
             projected = self.project(query if value is None else value, start)
+        first = start if slot is None else ops.cast(slot, "int32")
         if cache is not None:
-            cache = projected = _write(cache, projected, start)
+            cache = projected = _write(cache, projected, first)
 
         time, slots = ops.shape(q)[2], ops.shape(projected["key"])[2]
-        mask = self._full_mask(mask, time, slots, start)
+        mask = self._full_mask(mask, time, slots, start if self.causal and slot is None else None)
         scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))
         weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
         context = ops.matmul(self._drop(weights), projected["value"])
@@ -139,7 +144,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
             output = self._output(ops.reshape(context, (ops.shape(q)[0], time, self.num_heads * self._dim)))
 
         if cache is not None:  # where a scatter cannot raise, a lost write must not look like an answer
-            fits = ops.logical_and(start >= 0, start + time <= slots)
+            fits = ops.logical_and(first >= 0, first + time <= slots)
             output = ops.where(ops.reshape(fits, (-1, 1, 1)), output, ops.cast(float("nan"), output.dtype))
         results = [output]
         if return_weights:
@@ -180,19 +185,21 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         return ops.transpose(x, (0, 2, 1, 3))
 
     def _full_mask(self, mask, query_length, key_length, start):
-        """The mask of the keys and the order of time in one, bool [batch or 1, 1, Tq or 1, Tk], or None."""
+        """The mask of the keys and, where start is given, the order of time in one: bool [batch or 1, 1, Tq or 1, Tk], or None."""
         if mask is not None:
             mask = ops.cast(mask, "bool")
             if len(mask.shape) not in (2, 3):
                 raise ValueError(f"mask has shape {tuple(mask.shape)}: [batch, Tk] or [batch, Tq, Tk] is needed")
             mask = mask[:, None, None, :] if len(mask.shape) == 2 else mask[:, None, :, :]
-        if self.causal:
+        if start is not None:
             steps = ops.reshape(start, (-1, 1)) + ops.arange(query_length, dtype="int32")
             seen = ops.arange(key_length, dtype="int32") <= steps[:, None, :, None]
             mask = seen if mask is None else ops.logical_and(mask, seen)
         return mask
 
-    def _check_arguments(self, query, value, projected, cache, position):
+    def _check_arguments(self, query, value, mask, projected, cache, position, slot):
+        if slot is not None and (cache is None or mask is None or query.shape[1] != 1):
+            raise ValueError("slot is where a cache takes a single step: give cache, a mask of the slots to be seen, and one step")
         if (cache is None) != (position is None):
             raise ValueError("cache and position belong together: give both or neither")
         if cache is not None and not self.causal:
@@ -223,9 +230,10 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         projected=None,
         cache=None,
         position=None,
+        slot=None,
         return_weights=False,
     ):
-        self._check_arguments(query, value, projected, cache, position)
+        self._check_arguments(query, value, mask, projected, cache, position, slot)
         results = [keras.KerasTensor(query.shape, dtype=self.compute_dtype)]
         if return_weights:
             source = cache or projected
@@ -251,13 +259,26 @@ class CachedMultiHeadAttention(keras.layers.Layer):
 
 def _write(cache, steps, position):
     """The cache with `steps` in the slots position, position + 1, ... of each row."""
-    # Not ops.slice_update: in TensorFlow that is an XLA op, which TF Serving cannot run.
+    steps = {name: ops.cast(x, cache[name].dtype) for name, x in steps.items()}
+    if len(position.shape) == 0:
+        return {name: _update(cache[name], x, position) for name, x in steps.items()}
     batch, heads, time, dim = ops.shape(steps["key"])
     slots = ops.reshape(position, (-1, 1, 1)) + ops.arange(time, dtype="int32")
     places = [ops.arange(batch, dtype="int32")[:, None, None], ops.arange(heads, dtype="int32")[:, None], slots]
-    indices = ops.stack([ops.broadcast_to(x, (batch, heads, time)) for x in places], axis=-1)
-    indices = ops.reshape(indices, (-1, 3))
-    return {
-        name: ops.scatter_update(cache[name], indices, ops.reshape(ops.cast(x, cache[name].dtype), (-1, dim)))
-        for name, x in steps.items()
-    }
+    indices = ops.reshape(ops.stack([ops.broadcast_to(x, (batch, heads, time)) for x in places], axis=-1), (-1, 3))
+    return {name: ops.scatter_update(cache[name], indices, ops.reshape(x, (-1, dim))) for name, x in steps.items()}
+
+
+def _update(cache, x, slot):
+    """The cache [batch, H, Tk, D] with x [batch, H, time, D] in the slots slot, slot + 1, ... of all rows."""
+    if keras.backend.backend() != "tensorflow":
+        return ops.slice_update(cache, (0, 0, slot, 0), x)
+    # In TensorFlow slice_update is an XLA op, which TF Serving cannot run, and scatter_update copies the cache; this does not
+    # where nothing else holds it, and it is most of the time of a step.
+    import tensorflow as tf
+
+    all_but_slots = 0b1011  # a bit for each axis, the first one lowest
+    return tf.raw_ops.TensorStridedSliceUpdate(
+        input=cache, begin=[0, 0, slot, 0], end=[0, 0, slot + tf.shape(x)[2], 0], strides=[1, 1, 1, 1], value=x,
+        begin_mask=all_but_slots, end_mask=all_but_slots,
+    )  # fmt: skip

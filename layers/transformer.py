@@ -217,19 +217,22 @@ class TransformerDecoderBlock(_TransformerBlock):
     as there; Vaswani et al. 2017, figure 1, right half.
 
     Decoding: `cache = initial_cache(batch, max_length, encoder_outputs, encoder_mask)`, which keeps the mask as well, then
-    `call(steps, cache=cache, position=position)` returns what the whole sequence would have given at these positions, and the cache with these steps in it. Every leaf of
-    a cache is batch first, so that a beam search may gather its rows. Prompts of unequal length, padded on the right, are
-    fed at once from position 0; each row then goes on from its own length (see CachedMultiHeadAttention).
+    `call(steps, cache=cache, position=position)` returns what the whole sequence would have given at these positions, and the
+    cache with these steps in it. Every leaf of a cache is batch first, so that a beam search may gather its rows. Prompts of
+    unequal length, padded on the right, are fed at once from position 0; each row then goes on from its own length, with a
+    `slot` for all rows if that is to be fast (see CachedMultiHeadAttention).
 
     Args: those of TransformerEncoderBlock; `rotary` is for the self-attention alone.
 
     Shapes:
         inputs: float [batch, time, d]
         encoder_outputs: float [batch, source_time, dz]
-        mask: bool [batch, time], valid positions of the inputs; padding on the right is harmless without it
+        mask: bool [batch, time], valid positions of the inputs; padding on the right is harmless without it. With `slot`: bool
+            [batch, max_length], the slots that a row sees
         encoder_mask: bool [batch, source_time], valid positions of the encoder's outputs
         cache: {"self": keys and values, "cross": the encoder's and their mask, where there is one}, from initial_cache
         position: int [batch] or [], how many steps each row has had, with `cache`
+        slot: int [], the slot of a single step in all rows, where it is not its position
         -> float [batch, time, d]; then, if return_weights, {"self": [batch, heads, time, time or max_length],
             "cross": [batch, heads, time, source_time]}; then, if given, the cache
 
@@ -262,15 +265,16 @@ class TransformerDecoderBlock(_TransformerBlock):
         encoder_mask=None,
         cache=None,
         position=None,
+        slot=None,
         return_weights=False,
     ):
-        self._check_arguments(encoder_outputs, mask, encoder_mask, cache)
+        self._check_arguments(encoder_outputs, mask, encoder_mask, cache, slot)
         steps = None if cache is None else cache["self"]
         weights = {}
 
         y = self._before(self._attention_norm, inputs)
         y, weights["self"], *written = self._self_attention(
-            y, mask=mask, cache=steps, position=position, return_weights=True
+            y, mask=mask, cache=steps, position=position, slot=slot, return_weights=True
         )
         x = self._after(self._attention_norm, inputs, y)
 
@@ -310,7 +314,7 @@ class TransformerDecoderBlock(_TransformerBlock):
             cache["cross"]["mask"] = ops.cast(encoder_mask, "bool")
         return cache
 
-    def _check_arguments(self, encoder_outputs, mask, encoder_mask, cache):
+    def _check_arguments(self, encoder_outputs, mask, encoder_mask, cache, slot):
         if self._cross_attention is None and (encoder_outputs is not None or encoder_mask is not None):
             raise ValueError("this block was built without encoder outputs: it has no cross-attention")
         if cache is None:
@@ -318,8 +322,8 @@ class TransformerDecoderBlock(_TransformerBlock):
                 raise ValueError("this block was built with encoder outputs: it needs them, or a cache that holds them")
         elif encoder_outputs is not None or encoder_mask is not None:
             raise ValueError("a cache holds the encoder's outputs and their mask already: give them to initial_cache")
-        elif mask is not None:
-            raise ValueError("a cache needs no mask: position says which of its slots are valid")
+        elif mask is not None and slot is None:
+            raise ValueError("a cache needs no mask without slot: position says which of its slots are valid")
 
     def compute_output_shape(self, inputs_shape, encoder_outputs_shape=None):
         return inputs_shape
@@ -332,9 +336,10 @@ class TransformerDecoderBlock(_TransformerBlock):
         encoder_mask=None,
         cache=None,
         position=None,
+        slot=None,
         return_weights=False,
     ):
-        self._check_arguments(encoder_outputs, mask, encoder_mask, cache)
+        self._check_arguments(encoder_outputs, mask, encoder_mask, cache, slot)
         batch, time, _ = inputs.shape
         results = [keras.KerasTensor(inputs.shape, dtype=self.compute_dtype)]
         if return_weights:

@@ -58,6 +58,10 @@ class TransformerSteps:
 
     It has room for the window that the model was trained with. A row that has filled it goes on with the later half of the
     window as its past, so that no text is too long, and every token but the first few has half a window or more before it.
+
+    The cache is a ring: each step of all rows goes to one slot, the next step to the next, and behind the last slot comes the
+    first. So a row of n tokens has them in the n slots before `slot`, wherever the rows beside it stand, and what a step
+    writes need not be gathered from all over the cache, which costs more than the rest of the step.
     """
 
     def __init__(self, config: CharLmConfig, model: keras.Model):
@@ -69,47 +73,67 @@ class TransformerSteps:
     def start(self, batch_size) -> dict[str, tf.Tensor]:
         state = {
             "position": tf.zeros([batch_size], tf.int32),
-            "read": tf.fill([batch_size, self._window], PAD),
+            "slot": tf.zeros([batch_size], tf.int32),  # the same in all rows, so that rows may be gathered
+            "read": tf.fill([batch_size, self._window], PAD),  # by position
         }
-        for i, block in enumerate(self._blocks):
-            cache = block.initial_cache(batch_size, self._window)["self"]
-            state |= {f"block_{i}_key": cache["key"], f"block_{i}_value": cache["value"]}
-        return state
+        return state | _caches([block.initial_cache(batch_size, self._window)["self"] for block in self._blocks])
 
     def advance(self, ids, state, lengths=None):
         """As RecurrentSteps.advance; more than one token only as the first ones, and then not more than the window."""
         if ids.shape[1] == 1:
             full = state["position"] >= self._window
-            state = tf.cond(tf.reduce_any(full), lambda: self._shifted(state, full), lambda: dict(state))
-        logits, state = self._read(ids, state)
-        time = tf.shape(ids)[1] if lengths is None else lengths
-        return logits, state | {"position": state["position"] + time}
+            return self._step(ids, tf.cond(tf.reduce_any(full), lambda: self._shifted(state, full), lambda: dict(state)))
+        time = tf.shape(ids)[1]
+        lengths = tf.fill([tf.shape(ids)[0]], time) if lengths is None else lengths
+        return self._prompted(ids, lengths, slot=time)
 
-    def _read(self, ids, state):
-        position = state["position"]
+    def _step(self, ids, state):
+        position, slot = state["position"], tf.reduce_max(tf.concat([state["slot"], [0]], axis=0))
+        age = tf.math.floormod(slot - tf.range(self._window), self._window)  # of what is in each slot, once this step is
+        logits, caches = self._read(ids, state, position, slot=slot, mask=age <= position[:, None])
+        state = state | caches | {"position": position + 1, "slot": (state["slot"] + 1) % self._window}
+        return logits, state | {"read": _written(state["read"], ids, position)}
+
+    def _prompted(self, ids, lengths, slot):
+        """The logits and state of rows that begin with these tokens, where the next one is to go to `slot`."""
+        batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
+        state = self.start(batch_size)
+        logits, caches = self._read(ids, state, position=0)
+        # A row's last token goes to the slot before, whatever the padding behind it.
+        order = tf.math.floormod(tf.range(self._window) - slot + lengths[:, None], self._window)
+        caches = {name: tf.gather(cache, order, axis=2, batch_dims=1) for name, cache in caches.items()}
+        read = tf.concat([ids, state["read"][:, time:]], axis=1)
+        return logits, caches | {"position": lengths, "slot": tf.fill([batch_size], slot % self._window), "read": read}
+
+    def _read(self, ids, state, position, **where):
+        """The logits of these tokens, and the caches with them."""
         x = self._model.get_layer("tokens")(ids)
         if self._positions is not None:
             x = self._positions(x, start=position)
-        state = dict(state)
+        caches = []
         for i, block in enumerate(self._blocks):
             cache = {"self": {"key": state[f"block_{i}_key"], "value": state[f"block_{i}_value"]}}
-            x, cache = block(x, cache=cache, position=position)
-            state |= {f"block_{i}_key": cache["self"]["key"], f"block_{i}_value": cache["self"]["value"]}
-        places = position[:, None] + tf.range(tf.shape(ids)[1])
-        rows = tf.broadcast_to(tf.range(tf.shape(ids)[0])[:, None], tf.shape(places))
-        state["read"] = tf.tensor_scatter_nd_update(state["read"], tf.stack([rows, places], axis=-1), ids)
-        return _logits(self._model, self._model.get_layer("last_norm")(x)), state
+            x, cache = block(x, cache=cache, position=position, **where)
+            caches.append(cache["self"])
+        return _logits(self._model, self._model.get_layer("last_norm")(x)), _caches(caches)
 
     def _shifted(self, state, full):
         """The state in which the rows that are full have the later half of what they read as their past."""
         half = self._window // 2
-        batch_size = tf.shape(full)[0]
-        _, fresh = self._read(state["read"][:, -half:], self.start(batch_size))
-        fresh["position"] = tf.fill([batch_size], half)
+        _, fresh = self._prompted(state["read"][:, -half:], tf.fill(tf.shape(full), half), tf.reduce_max(state["slot"]))
         return {
             name: tf.where(tf.reshape(full, [-1] + [1] * (len(before.shape) - 1)), fresh[name], before)
             for name, before in state.items()
         }
+
+
+def _caches(caches) -> dict[str, tf.Tensor]:
+    return {f"block_{i}_{name}": cache[name] for i, cache in enumerate(caches) for name in ("key", "value")}
+
+
+def _written(read, ids, position):
+    places = tf.stack([tf.range(tf.shape(ids)[0]), position], axis=1)
+    return tf.tensor_scatter_nd_update(read, places, ids[:, 0])
 
 
 def steps(config: CharLmConfig, model: keras.Model) -> RecurrentSteps | TransformerSteps:

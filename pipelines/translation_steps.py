@@ -42,10 +42,11 @@ def step(config: NmtConfig, parts: dict, ids, state: dict):
     state = dict(state)
     embedded = parts["target_tokens"](ids[:, None])
     if config.model == "transformer":
-        x = translation_models.placed(config, parts, embedded, start=state["position"])
+        position = tf.reduce_max(tf.concat([state["position"], [0]], axis=0))  # of all rows: a scalar costs the cache no copy
+        x = translation_models.placed(config, parts, embedded, start=position)
         written = []
         for i, (kept, memory) in enumerate(zip(state["written"], state["memory"], strict=True)):
-            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": kept, "cross": memory}, position=state["position"])
+            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": kept, "cross": memory}, position=position)
             written.append(cache["self"])
         x = translation_models.last_norm(config, parts, "decoder_norm", x)
         state |= {"position": state["position"] + 1, "written": written}

@@ -158,6 +158,9 @@ def test_refuses_the_impossible():
         causal(x, cache=cache, position=start)
     with pytest.raises(ValueError, match="a cache is for self-attention"):
         causal(x[:, :1], x, cache=cache, position=start)
+    for options in ({}, {"mask": np.ones((2, 4), bool), "query": x[:, :2]}):
+        with pytest.raises(ValueError, match="slot is where a cache takes a single step"):
+            causal(**{"query": x[:, :1], "cache": cache, "position": start, "slot": 1, **options})
     with pytest.raises(ValueError, match="give one"):
         causal(x, x, projected=cache)
     with pytest.raises(ValueError, match="a cache needs causal"):
@@ -184,3 +187,21 @@ def test_a_step_outside_of_the_cache_is_never_a_number(position):
     else:
         got, _ = layer(steps, cache=cache, position=np.array([position, 0]))
         assert np.isnan(numpy_of(got)[0]).all() and np.isfinite(numpy_of(got)[1]).all()
+    assert np.isnan(numpy_of(layer(steps, cache=cache, position=position)[0])).all()
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="the ops of a graph are TensorFlow's")
+def test_one_slot_for_all_rows_is_written_without_a_scatter():
+    """and leaves the cache that it was given as it is, where that is still looked at."""
+    import tensorflow as tf
+
+    layer = randomized(CachedMultiHeadAttention(2, causal=True), (None, None, 8))
+    step = tf.function(lambda x, cache, position: layer(x, cache=cache, position=position))
+    steps, cache = normal(2, 1, 8), layer.initial_cache(2, 4)
+    got, after = step(steps, cache, tf.constant(2))
+    assert not np.any(cache["key"]) and np.any(after["key"][:, :, 2]) and not np.any(after["key"][:, :, :2])
+    expected, scattered = layer(steps, cache=cache, position=np.array([2, 2]))
+    close(got, expected)
+    close(after["value"], scattered["value"])
+    names = {node.op for node in step.get_concrete_function(steps, cache, tf.constant(2)).graph.as_graph_def().node}
+    assert "TensorStridedSliceUpdate" in names and not {name for name in names if "Scatter" in name or "Xla" in name}

@@ -242,6 +242,26 @@ def test_steps_equal_the_full_pass(style, cross):
             close(weights[name][:, :, 0], seen[name][rows, :, position])
 
 
+@STYLES
+def test_a_ring_of_slots_equals_the_full_pass(style):
+    """Rows of unequal length write to one slot, the slots in turn: a row's steps are in those before it, wherever it stands."""
+    block, x, size = decoder(False, **style), normal(3, 9, 8), 5
+    cache, position = block.initial_cache(3, size), np.array([0, 0, 0], "int32")
+    begins = np.array([0, 2, 7])
+    for time in range(9):
+        alive = time >= begins
+        position = np.where(alive, np.minimum(position + 1, size), position).astype("int32")
+        seen = (time - np.arange(size)) % size < position[:, None]
+        steps = np.where(alive[:, None], x[np.arange(3), np.maximum(time - begins, 0)], 9.0).astype("float32")
+        at = np.maximum(time - begins, 0).astype("int32")
+        got, cache = call(block, steps[:, None], cache=cache, position=at, slot=time % size, mask=seen)
+        for row in np.flatnonzero(alive):
+            past = x[row : row + 1, : at[row] + 1]
+            within = np.tril(np.ones((1, at[row] + 1, at[row] + 1), bool), 0)
+            within &= ~np.tril(np.ones_like(within), -size)
+            close(got[row, 0], call(block, past, mask=within)[0, -1])
+
+
 def test_bfloat16_keeps_its_cache_in_bfloat16():
     block, x = decoder(False, dtype="mixed_bfloat16"), normal(2, 3, 8)
     cache = block.initial_cache(2, 3)
@@ -258,7 +278,7 @@ def test_a_step_in_a_functional_model():
     inputs = {
         "x": keras.Input((1, 8), name="x"),
         "position": keras.Input((), dtype="int32", name="position"),
-        "cache": {"self": {name: keras.Input((4, 2, 4), name=name) for name in ("key", "value")}},
+        "cache": {"self": {name: keras.Input((2, 4, 4), name=name) for name in ("key", "value")}},
     }
     outputs = block(inputs["x"], cache=inputs["cache"], position=inputs["position"])
     model, position = keras.Model(inputs, outputs), np.zeros(2, "int32")
