@@ -13,6 +13,7 @@ from pathlib import Path
 import tensorflow as tf
 
 _URL = re.compile(r"^[a-z]+://")
+_GRAPHS = ("saved_model.pb", "saved_model.pbtxt")
 
 
 def resolved(handle: str) -> Path:
@@ -39,7 +40,7 @@ def resolved(handle: str) -> Path:
         folder = Path(handle)
         if not folder.is_dir():
             raise ValueError(f"{handle}: there is no such folder; a URL begins with https://")
-    if not any((folder / name).is_file() for name in ("saved_model.pb", "saved_model.pbtxt")):
+    if not any((folder / name).is_file() for name in _GRAPHS):
         raise ValueError(f"{handle} is no SavedModel: it holds no saved_model.pb")
     return folder
 
@@ -53,7 +54,7 @@ def _extracted(path: Path) -> Path:
             archive.extractall(folder, filter="data")
     except (tarfile.TarError, EOFError, OSError) as error:
         raise ValueError(f"{path} is not an archive that can be read: {_first_line(error)}") from error
-    found = sorted(folder.rglob("saved_model.pb"), key=lambda file: len(file.parts))
+    found = sorted((file for name in _GRAPHS for file in folder.rglob(name)), key=lambda file: len(file.parts))
     if not found:
         raise ValueError(f"{path} holds no saved_model.pb")
     return found[0].parent

@@ -277,8 +277,10 @@ def _update(cache, x, slot):
     # where nothing else holds it, and it is most of the time of a step.
     import tensorflow as tf
 
-    all_but_slots = 0b1011  # a bit for each axis, the first one lowest
-    return tf.raw_ops.TensorStridedSliceUpdate(
-        input=cache, begin=[0, 0, slot, 0], end=[0, 0, slot + tf.shape(x)[2], 0], strides=[1, 1, 1, 1], value=x,
-        begin_mask=all_but_slots, end_mask=all_but_slots,
+    batch, heads, slots, dim = ops.shape(cache)
+    time, first_axis = ops.shape(x)[2], 0b01
+    written = tf.raw_ops.TensorStridedSliceUpdate(  # of two axes: its time grows with their number
+        input=ops.reshape(cache, (batch * heads, slots * dim)), value=ops.reshape(x, (batch * heads, time * dim)),
+        begin=[0, slot * dim], end=[0, (slot + time) * dim], strides=[1, 1], begin_mask=first_axis, end_mask=first_axis,
     )  # fmt: skip
+    return ops.reshape(written, (batch, heads, slots, dim))

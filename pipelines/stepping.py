@@ -97,22 +97,23 @@ class TransformerSteps:
     def _prompted(self, ids, lengths, slot):
         """The logits and state of rows that begin with these tokens, where the next one is to go to `slot`."""
         batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
-        state = self.start(batch_size)
-        logits, caches = self._read(ids, state, position=0)
-        # A row's last token goes to the slot before, whatever the padding behind it.
+        logits, caches = self._read(ids, _caches([block.initial_cache(batch_size, time)["self"] for block in self._blocks]), position=0)
+        # A row's last token goes to the slot before, whatever the padding behind it; slots of no token are never looked at.
         order = tf.math.floormod(tf.range(self._window) - slot + lengths[:, None], self._window)
+        order = tf.minimum(order, time - 1)
         caches = {name: tf.gather(cache, order, axis=2, batch_dims=1) for name, cache in caches.items()}
-        read = tf.concat([ids, state["read"][:, time:]], axis=1)
+        caches = {name: tf.ensure_shape(cache, [None, None, self._window, None]) for name, cache in caches.items()}
+        read = tf.pad(ids, [[0, 0], [0, self._window - time]], constant_values=PAD)
         return logits, caches | {"position": lengths, "slot": tf.fill([batch_size], slot % self._window), "read": read}
 
-    def _read(self, ids, state, position, **where):
+    def _read(self, ids, before, position, **where):
         """The logits of these tokens, and the caches with them."""
         x = self._model.get_layer("tokens")(ids)
         if self._positions is not None:
             x = self._positions(x, start=position)
         caches = []
         for i, block in enumerate(self._blocks):
-            cache = {"self": {"key": state[f"block_{i}_key"], "value": state[f"block_{i}_value"]}}
+            cache = {"self": {"key": before[f"block_{i}_key"], "value": before[f"block_{i}_value"]}}
             x, cache = block(x, cache=cache, position=position, **where)
             caches.append(cache["self"])
         return _logits(self._model, self._model.get_layer("last_norm")(x)), _caches(caches)

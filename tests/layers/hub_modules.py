@@ -17,11 +17,14 @@ class Preprocessor(tf.Module):
         self.path = tf.saved_model.Asset(str(vocabulary))
         self.tokenizer = tf_text.BertTokenizer(str(vocabulary), lower_case=True)
         self.length = length
+        with open(vocabulary, encoding="utf-8") as file:
+            words = file.read().split("\n")
+        self.around = [words.index("[CLS]"), words.index("[SEP]")]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def __call__(self, text):
         tokens = self.tokenizer.tokenize(text).merge_dims(1, 2)[:, : self.length - 2]
-        cls, sep = (tf.fill([tf.shape(text)[0], 1], tf.constant(WORDS.index(w), tokens.dtype)) for w in ("[CLS]", "[SEP]"))
+        cls, sep = (tf.fill([tf.shape(text)[0], 1], tf.constant(i, tokens.dtype)) for i in self.around)
         ids = tf.concat([cls, tokens, sep], 1)
         mask = tf.ones_like(ids).to_tensor(shape=[None, self.length])
         ids = ids.to_tensor(shape=[None, self.length])
@@ -57,7 +60,6 @@ class Bert(tf.Module):
                 x = tf.nn.dropout(x, self.dropout)
             outputs.append(x)
         return {"pooled_output": tf.tanh(tf.reduce_mean(x * mask, 1) @ self.pooler), "sequence_output": x, "encoder_outputs": outputs}
-
 
 
 def save_bert(folder, **options) -> str:

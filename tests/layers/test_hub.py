@@ -1,9 +1,12 @@
+import functools
 import gc
+import http.server
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
+import threading
 
 import keras
 import numpy as np
@@ -14,6 +17,8 @@ if keras.backend.backend() != "tensorflow":
 
 import tensorflow as tf
 import tensorflow_hub as hub
+from google.protobuf import text_format
+from tensorflow.core.protobuf import saved_model_pb2
 
 from layers.hub import HubEncoder
 from tests.conftest import CORPORA
@@ -201,6 +206,65 @@ def test_an_archive(modules, tmp_path):
     ids = HubEncoder(modules["preprocess"])(tf.constant(TEXTS))
     ours, other = (HubEncoder(handle, output_key="pooled_output")(ids) for handle in (modules["bert"], tmp_path / "bert.tar.gz"))
     np.testing.assert_array_equal(ours, other)
+
+
+def test_a_url_is_downloaded_once(modules, tmp_path, monkeypatch):
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            asked.append(self.path)
+
+    monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "site").mkdir()
+    with tarfile.open(tmp_path / "site" / "sentences.tar.gz", "w:gz") as archive:
+        archive.add(modules["sentences"], ".")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=tmp_path / "site")) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        encoders = [HubEncoder(f"{url}/sentences.tar.gz") for _ in range(2)]
+        with pytest.raises(ValueError, match="cannot be reached .*404.*: download it elsewhere"):
+            HubEncoder(f"{url}/gone.tar.gz")
+        server.shutdown()
+    expected = HubEncoder(modules["sentences"])(tf.constant(TEXTS))
+    for encoder in encoders:
+        np.testing.assert_array_equal(encoder(tf.constant(TEXTS)), expected)
+    assert len([path for path in asked if "sentences" in path]) == 1
+
+
+def test_a_module_whose_graph_is_written_as_text(modules, tmp_path):
+    folder = shutil.copytree(modules["sentences"], tmp_path / "text")
+    graph = saved_model_pb2.SavedModel.FromString((folder / "saved_model.pb").read_bytes())
+    (folder / "saved_model.pb").unlink()
+    (folder / "saved_model.pbtxt").write_text(text_format.MessageToString(graph))
+    with tarfile.open(tmp_path / "text.tar.gz", "w:gz") as archive:
+        archive.add(folder, "module")
+    expected = HubEncoder(modules["sentences"])(tf.constant(TEXTS))
+    for handle in (folder, tmp_path / "text.tar.gz"):
+        np.testing.assert_array_equal(HubEncoder(handle)(tf.constant(TEXTS)), expected)
+
+
+def test_bert_s_own_vocabulary(tmp_path):
+    vocabulary = CORPORA / "bert_uncased_vocab.txt"
+    if not vocabulary.exists():
+        pytest.skip("BERT's vocabulary is not on this machine")
+    text = keras.Input((), dtype="string", name="text")
+    ids = HubEncoder(hub_modules.save_preprocessor(tmp_path / "preprocess", vocabulary))(text)
+    encoder = HubEncoder(hub_modules.save_bert(tmp_path / "bert", words=30_522), trainable=True, output_key="pooled_output")
+    logits = keras.layers.Dense(1)(encoder(ids))
+    model = keras.Model(text, [logits, ids["input_word_ids"]])
+    _, got = model(tf.constant(["The film was UNAFFABLE!"]))
+    # [CLS] the film was una ##ffa ##ble ! [SEP]
+    assert np.array(got)[0].tolist() == [101, 1996, 2143, 2001, 14477, 20961, 3468, 999, 102, 0, 0, 0]
+    model = keras.Model(text, logits)
+    model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+    before = np.array(encoder.groups()["embeddings"][0])
+    model.fit(*batch(), verbose=0)
+    changed = np.flatnonzero((np.array(encoder.groups()["embeddings"][0]) != before).any(1))
+    assert {1996, 2143} <= set(changed) and len(changed) < 20
+    model.export(tmp_path / "exported", verbose=False)
+    exported = tf.saved_model.load(str(tmp_path / "exported")).signatures["serving_default"]
+    np.testing.assert_allclose(exported(text=tf.constant(TEXTS))["output_0"], model(tf.constant(TEXTS)), rtol=1e-5)
 
 
 def test_a_signature(modules):
