@@ -1,14 +1,14 @@
 """Requests of many clients in one run of a signature.
 
 A signature runs one batch at a time. What arrives meanwhile waits, and goes with the next batch, all of it that fits: nobody waits for
-a timer, and a single client is answered at once.
+a timer, and a single client is answered at once. The runs are done by the threads that ask, each leading one batch and then handing
+on: to change threads for it would cost a short request as much as all else that a server adds.
 """
 
 import collections
 import dataclasses
 import threading
 import time
-from concurrent.futures import Future
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from serving.errors import Code, ServingError
 from serving.servable import Signature
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class _Waiting:
     inputs: dict[str, np.ndarray]
-    deadline: float
-    answer: Future
+    woken: threading.Event = dataclasses.field(default_factory=threading.Event)
+    leads: bool = False
+    outputs: dict[str, np.ndarray] | None = None
+    error: Exception | None = None
 
     def __post_init__(self):
         sizes = {array.shape[0] if array.ndim else None for array in self.inputs.values()}
@@ -30,7 +32,7 @@ class _Waiting:
 
 
 class Batcher:
-    """Runs a signature for all who ask, from a thread of its own.
+    """Runs a signature for all who ask, from their own threads.
 
     Args:
         signature: what is run.
@@ -40,87 +42,97 @@ class Batcher:
     def __init__(self, signature: Signature, most_rows: int):
         self._signature, self._most_rows = signature, most_rows
         self._queue: collections.deque[_Waiting] = collections.deque()
-        self._changed = threading.Condition()
-        self._closed = False
-        self._thread = threading.Thread(target=self._work, name=f"batches of {signature.name}", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self._busy = False
 
-    def submit(self, inputs: dict[str, np.ndarray], deadline: float) -> Future:
+    def run(self, inputs: dict[str, np.ndarray], deadline: float) -> dict[str, np.ndarray]:
         """
         Args:
             inputs: input -> array.
-            deadline: of time.monotonic(), behind which nobody wants the answer.
+            deadline: of time.monotonic(), behind which nobody wants the answer. A run that has begun is not broken off.
 
         Returns:
-            A future of output -> array; or a ServingError.
+            output -> array.
+
+        Raises:
+            ServingError: the signature's, or the deadline came first.
         """
-        waiting = _Waiting(inputs, deadline, Future())
-        with self._changed:
-            self._queue.append(waiting)
-            self._changed.notify()
-        return waiting.answer
+        waiting = _Waiting(inputs)
+        with self._lock:
+            waiting.leads, self._busy = not self._busy, True
+            if not waiting.leads:
+                self._queue.append(waiting)
+        if not waiting.leads and not waiting.woken.wait(max(0.0, deadline - time.monotonic())):
+            with self._lock:
+                if waiting in self._queue:
+                    self._queue.remove(waiting)
+            if not waiting.leads:
+                raise _too_late()
+        if waiting.leads:
+            self._lead(waiting, deadline)
+        if waiting.error:
+            raise waiting.error
+        return waiting.outputs
 
-    def close(self) -> None:
-        """Answers what waits, and ends the thread."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        self._thread.join()
-
-    def _work(self) -> None:
-        while batch := self._next():
-            batch = [waiting for waiting in batch if _still_wanted(waiting)]
-            if batch:
+    def _lead(self, leader: _Waiting, deadline: float) -> None:
+        """Runs a batch that begins with this request, and hands on to the next that waits."""
+        batch = []
+        try:
+            if time.monotonic() > deadline:
+                leader.error = _too_late()
+            else:
+                batch = self._batch(leader)
                 self._run(batch)
+                if time.monotonic() > deadline:
+                    leader.error = _too_late()
+        finally:
+            with self._lock:
+                following = self._queue.popleft() if self._queue else None
+                if following:
+                    following.leads = True
+                else:
+                    self._busy = False
+            for waiting in [following, *batch] if following else batch:
+                waiting.woken.set()
 
-    def _next(self) -> list[_Waiting]:
-        with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._closed)
-            if not self._queue:
-                return []
-            first = self._queue.popleft()
-            batch, rows = [first], first.rows
-            if self._signature.batches and first.joins:
+    def _batch(self, first: _Waiting) -> list[_Waiting]:
+        batch, rows = [first], first.rows
+        if self._signature.batches and first.joins:
+            with self._lock:
                 while self._queue:
                     other = self._queue[0]
                     if not other.joins or other.shape != first.shape or rows + other.rows > self._most_rows:
                         break
                     batch.append(self._queue.popleft())
                     rows += other.rows
-            return batch
+        return batch
 
     def _run(self, batch: list[_Waiting]) -> None:
         if len(batch) == 1:
             self._run_alone(batch[0])
             return
-        joined = {name: np.concatenate([waiting.inputs[name] for waiting in batch]) for name in batch[0].inputs}
         try:
-            outputs = self._signature(joined)
+            outputs = self._signature({name: np.concatenate([waiting.inputs[name] for waiting in batch]) for name in batch[0].inputs})
         except ServingError:
             for waiting in batch:  # one of them is at fault: the others shall have their answers
                 self._run_alone(waiting)
             return
         except Exception as error:
             for waiting in batch:
-                waiting.answer.set_exception(error)
+                waiting.error = error
             return
         first = 0
         for waiting in batch:
             rows = slice(first, first + waiting.rows)
-            waiting.answer.set_result({name: array[rows] for name, array in outputs.items()})
+            waiting.outputs = {name: array[rows] for name, array in outputs.items()}
             first += waiting.rows
 
     def _run_alone(self, waiting: _Waiting) -> None:
         try:
-            waiting.answer.set_result(self._signature(waiting.inputs))
+            waiting.outputs = self._signature(waiting.inputs)
         except Exception as error:
-            waiting.answer.set_exception(error)
+            waiting.error = error
 
 
-def _still_wanted(waiting: _Waiting) -> bool:
-    if not waiting.answer.set_running_or_notify_cancel():
-        return False
-    if time.monotonic() > waiting.deadline:
-        waiting.answer.set_exception(ServingError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded"))
-        return False
-    return True
+def _too_late() -> ServingError:
+    return ServingError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded")

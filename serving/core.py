@@ -7,7 +7,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import TimeoutError as FutureTimeout
 
 import numpy as np
 
@@ -82,12 +81,7 @@ class Core:
                     )
             if len(set(outputs)) < len(outputs):
                 raise errors.invalid(f"duplicate output tensor alias: {next(n for n in outputs if outputs.count(n) > 1)}")
-            future = self.manager.batcher(version, signature.name).submit(inputs, deadline)
-            try:
-                found = future.result(max(0.0, deadline - time.monotonic()))
-            except FutureTimeout:
-                future.cancel()
-                raise ServingError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded") from None
+            found = self.manager.batcher(version, signature.name).run(inputs, deadline)
             chosen = {name: found[name] for name in outputs} if outputs else found
             return Answer(chosen, version.model, version.number, signature.name)
 

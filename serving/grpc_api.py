@@ -6,7 +6,7 @@ import grpc
 import numpy as np
 import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from tensorflow.core.framework import types_pb2
+from tensorflow.core.framework import tensor_pb2, types_pb2
 from tensorflow_serving.apis import (
     classification_pb2, get_model_metadata_pb2, get_model_status_pb2, inference_pb2, model_management_pb2, model_service_pb2_grpc,
     predict_pb2, prediction_service_pb2_grpc, regression_pb2,
@@ -37,7 +37,7 @@ class _Prediction(prediction_service_pb2_grpc.PredictionServiceServicer):
                 response = predict_pb2.PredictResponse()
                 _fill(response.model_spec, answer.name, answer.version, answer.signature)
                 for name, array in answer.outputs.items():
-                    response.outputs[name].CopyFrom(tf.make_tensor_proto(array))
+                    response.outputs[name].CopyFrom(_tensor(array))
                 return response
 
     def GetModelMetadata(self, request, context):
@@ -157,6 +157,28 @@ def _arrays(request, signature, most: int) -> dict[str, np.ndarray]:
         except (TypeError, ValueError) as error:
             raise invalid(f"Invalid TensorProto for input {name}: {error}") from None
     return arrays
+
+
+_FIELDS = {
+    np.dtype(dtype): field
+    for field, dtypes in {
+        "float_val": ["float32"], "double_val": ["float64"], "int_val": ["int8", "int16", "int32", "uint8", "uint16"], "int64_val": ["int64"],
+        "uint32_val": ["uint32"], "uint64_val": ["uint64"], "bool_val": ["bool"], "string_val": ["object"],
+    }.items()
+    for dtype in dtypes
+}  # fmt: skip
+
+
+def _tensor(array: np.ndarray) -> tensor_pb2.TensorProto:
+    """With its values in the field of their type, where TF Serving writes them and clients look for them; not as `tensor_content`."""
+    if array.dtype not in _FIELDS:
+        return tf.make_tensor_proto(array)
+    proto = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING if array.dtype == object else tf.as_dtype(array.dtype).as_datatype_enum)
+    proto.tensor_shape.SetInParent()
+    for size in array.shape:
+        proto.tensor_shape.dim.add(size=size)
+    getattr(proto, _FIELDS[array.dtype]).extend(array.ravel().tolist())
+    return proto
 
 
 def _type_name(number: int) -> str:

@@ -182,8 +182,6 @@ class Manager:
                 return
             version.state = State.UNLOADING
         version.servable.wait_until_unused()
-        for batcher in version.batchers.values():
-            batcher.close()
         with self._lock:
             version.servable, version.batchers, version.state = None, {}, State.END
         self._tell("unloaded", model=version.model, version=version.number)

@@ -9,6 +9,7 @@ import tensorflow_hub as hub
 
 from layers.hub import HubEncoder
 from tests.command_line import assert_one_line, where
+from tests.serving.comparing import assert_served_as_in_process
 
 SMALL = "--epochs 2 --vocabulary-size 60 --hidden-size 16 --embedding-size 8 --window 8 --batch-size 4 --learning-rate 0.02 --dropout 0.1"
 TEXTS = ["the cat sat on the mat", "a dog", ""]
@@ -54,6 +55,8 @@ def test_an_encoder_is_a_module_of_tf_hub_and_learns_on(place, here, unverified,
     gradients = tape.gradient(loss, [weight.value for weight in encoder.trainable_weights])
     assert all(gradient is not None for gradient in gradients)
     assert list(encoder.groups())[:2] == ["embeddings", "layer_1"]
+    if name == "lstm":
+        assert_served_as_in_process(place / "saved", name)
 
 
 def test_the_gradient_through_an_export_is_that_of_the_layers(place, here, unverified):

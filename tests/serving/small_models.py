@@ -12,7 +12,7 @@ def _inputs(**specs):
 
 
 class Shouter(tf.Module):
-    """Shouts a text; says which version it is. A text "wait" takes `seconds`."""
+    """Shouts a text; says which version it is. A text "wait" takes `seconds`, or a tenth of that on a fast machine."""
 
     def __init__(self, version: int, seconds: float = 0.0):
         super().__init__()

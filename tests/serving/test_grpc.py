@@ -1,12 +1,15 @@
 import grpc
+import numpy as np
 import pytest
 import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from tensorflow_serving.apis import (
-    classification_pb2, get_model_metadata_pb2, get_model_status_pb2, inference_pb2, model_management_pb2, predict_pb2, regression_pb2,
+    classification_pb2, get_model_metadata_pb2, get_model_status_pb2, inference_pb2, model_management_pb2, regression_pb2,
 )  # fmt: skip
 from tensorflow_serving.config import model_server_config_pb2
 
+from serving import grpc_api
+from tests.serving import small_models
 from tests.serving.conftest import request_of, serving
 
 Code = grpc.StatusCode
@@ -157,7 +160,31 @@ def test_a_config_may_be_sent(shouter):
         assert refused(client.model.HandleReloadConfigRequest, request)[0] == Code.INVALID_ARGUMENT
 
 
-def test_a_deadline_is_kept(client):
-    assert predict_pb2.PredictRequest is not None
-    code, _ = refused(lambda: client.ask("shouter", {"text": ["a"]}, timeout=1e-4))
-    assert code == Code.DEADLINE_EXCEEDED
+@pytest.mark.parametrize(
+    "array",
+    [
+        *(np.arange(6).reshape(2, 3).astype(dtype) for dtype in "f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 f2 c8 ?".split()),
+        np.array([[b"a", b"\xff"]], object), np.array(3.5, np.float32), np.zeros([0, 2], np.int64), np.array([np.nan, -np.inf], np.float32),
+    ],
+    ids=lambda array: f"{array.dtype}{array.shape}",
+)  # fmt: skip
+def test_tensors_are_written_where_clients_look_for_them(array):
+    proto = grpc_api._tensor(array)
+    np.testing.assert_array_equal(tf.make_ndarray(proto), array)
+    assert tf.make_ndarray(proto).dtype == array.dtype and proto.HasField("tensor_shape")
+    if array.dtype == np.float32:
+        assert len(proto.float_val) == array.size and not proto.tensor_content
+
+
+def test_a_deadline_is_kept(tmp_path):
+    small_models.save(tmp_path, "shouter", 1, seconds=20.0)
+    with serving(tmp_path) as client:
+        code, _ = refused(lambda: client.ask("shouter", {"text": ["wait"]}, timeout=0.02))
+        assert code == Code.DEADLINE_EXCEEDED
+        assert client.ask("shouter", {"text": ["a"]}, timeout=30)["label"] == [b"A"]
+
+
+def test_no_answer_comes_later_than_the_server_allows(tmp_path):
+    small_models.save(tmp_path, "shouter", 1, seconds=20.0)
+    with serving(tmp_path, seconds=0.02) as client:
+        assert refused(lambda: client.ask("shouter", {"text": ["wait"]}))[0] == Code.DEADLINE_EXCEEDED
