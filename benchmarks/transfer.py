@@ -76,7 +76,7 @@ def untrained(folder: Path, seed: int) -> Path:
 
 
 def settings(way: str, labels: int) -> list[str]:
-    """The flags that did best for each on the held-out films, tried with seed 1."""
+    """The flags of a way: a few labels are read more often."""
     few = 0 < labels < 1000
     if way == "pretrained":
         flags = "--head-epochs 4 --head-rate 0.005 --top-epochs 0 --all-epochs 6 --learning-rate 0.001 --layer-decay 0.7 --batch-size 16"

@@ -162,7 +162,7 @@ class Generator(tf.Module):
 
     def step(self, ids, **state):
         """ids: int32 [batch], the tokens that were chosen, and the state -> the next logits and state."""
-        logits, state = self._step(ids, state)
+        logits, state = self._step(ids, self._steps.joined(state))
         return {"logits": logits, **state}
 
     def signatures(self) -> dict:

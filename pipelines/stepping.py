@@ -52,6 +52,10 @@ class RecurrentSteps:
             state |= zip(names, after)
         return _logits(self._model, x), state
 
+    def joined(self, state):
+        """The state of rows that were started apart, as a server joins those of several clients, as `advance` wants it."""
+        return state
+
 
 class TransformerSteps:
     """`start` and `advance` for a transformer of `language_models.build`: state is the cache of keys and values.
@@ -87,8 +91,14 @@ class TransformerSteps:
         lengths = tf.fill([tf.shape(ids)[0]], time) if lengths is None else lengths
         return self._prompted(ids, lengths, slot=time)
 
+    def joined(self, state):
+        """As RecurrentSteps.joined."""
+        slot = _largest(state["slot"])
+        caches = {name: value for name, value in state.items() if name.startswith("block_")}
+        return state | self._turned(caches, slot - state["slot"], self._window) | {"slot": tf.fill(tf.shape(state["slot"]), slot)}
+
     def _step(self, ids, state):
-        position, slot = state["position"], tf.reduce_max(tf.concat([state["slot"], [0]], axis=0))
+        position, slot = state["position"], _largest(state["slot"])
         age = tf.math.floormod(slot - tf.range(self._window), self._window)  # of what is in each slot, once this step is
         logits, caches = self._read(ids, state, position, slot=slot, mask=age <= position[:, None])
         state = state | caches | {"position": position + 1, "slot": (state["slot"] + 1) % self._window}
@@ -99,12 +109,15 @@ class TransformerSteps:
         batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
         logits, caches = self._read(ids, _caches([block.initial_cache(batch_size, time)["self"] for block in self._blocks]), position=0)
         # A row's last token goes to the slot before, whatever the padding behind it; slots of no token are never looked at.
-        order = tf.math.floormod(tf.range(self._window) - slot + lengths[:, None], self._window)
-        order = tf.minimum(order, time - 1)
-        caches = {name: tf.gather(cache, order, axis=2, batch_dims=1) for name, cache in caches.items()}
-        caches = {name: tf.ensure_shape(cache, [None, None, self._window, None]) for name, cache in caches.items()}
+        caches = self._turned(caches, slot - lengths, time)
         read = tf.pad(ids, [[0, 0], [0, self._window - time]], constant_values=PAD)
         return logits, caches | {"position": lengths, "slot": tf.fill([batch_size], slot % self._window), "read": read}
+
+    def _turned(self, caches, by, slots):
+        """Rings in which each row has what it had in one of the first `slots` slots so many slots further on, `by`: int32 [batch]."""
+        order = tf.minimum(tf.math.floormod(tf.range(self._window) - by[:, None], self._window), slots - 1)
+        turned = {name: tf.gather(cache, order, axis=2, batch_dims=1) for name, cache in caches.items()}
+        return {name: tf.ensure_shape(cache, [None, None, self._window, None]) for name, cache in turned.items()}
 
     def _read(self, ids, before, position, **where):
         """The logits of these tokens, and the caches with them."""
@@ -126,6 +139,10 @@ class TransformerSteps:
             name: tf.where(tf.reshape(full, [-1] + [1] * (len(before.shape) - 1)), fresh[name], before)
             for name, before in state.items()
         }
+
+
+def _largest(numbers):
+    return tf.reduce_max(tf.concat([numbers, [0]], axis=0))  # of no rows, too
 
 
 def _caches(caches) -> dict[str, tf.Tensor]:

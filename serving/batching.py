@@ -2,7 +2,7 @@
 
 A signature runs one batch at a time. What arrives meanwhile waits, and goes with the next batch, all of it that fits: nobody waits for
 a timer, and a single client is answered at once. The runs are done by the threads that ask, each leading one batch and then handing
-on: to change threads for it would cost a short request as much as all else that a server adds.
+on: a thread of the signature's own would add two changes of threads to every request.
 """
 
 import collections

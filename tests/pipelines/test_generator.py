@@ -137,6 +137,23 @@ def test_a_long_text_is_scored_with_the_state_carried_or_in_windows_that_overlap
     np.testing.assert_allclose(got, expected, atol=1e-4)
 
 
+def test_clients_whose_steps_a_server_joins_get_what_they_would_get_alone(made):
+    """Started apart, and after unequal numbers of steps; far enough that a transformer's window runs over."""
+    signatures = made[3].signatures()
+    alone, ids = [], tf.constant([5, 7, 9])
+    for row, (prompt, before) in enumerate([("To be", 0), ("", 3), ("question", 9)]):
+        state = signatures["start"](text=tf.constant([prompt]))
+        for _ in range(before):
+            state = signatures["step"](ids=ids[row : row + 1], **{k: v for k, v in state.items() if k != "logits"})
+        alone.append(state)
+    together = {name: tf.concat([state[name] for state in alone], axis=0) for name in alone[0]}
+    for _ in range(15):
+        together = signatures["step"](ids=ids, **{k: v for k, v in together.items() if k != "logits"})
+        for row, state in enumerate(alone):
+            alone[row] = signatures["step"](ids=ids[row : row + 1], **{k: v for k, v in state.items() if k != "logits"})
+            np.testing.assert_allclose(together["logits"][row], alone[row]["logits"][0], atol=1e-4)
+
+
 def test_a_transformer_goes_on_past_its_window():
     config, tokenizer, network, generator = make("transformer")
     model = steps(config, network)
