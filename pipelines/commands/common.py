@@ -1,5 +1,7 @@
 """What the commands of all pipelines share: the places of runs and models, and how results are told."""
 
+import dataclasses
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -16,6 +18,32 @@ Runs = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(defaul
 SavedModels = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: saved_models beside main.py)")]
 ServerFlag = Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")]
 RUNS, SAVED_MODELS = ROOT / "runs", ROOT / "saved_models"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training:
+    """The flags of every `train`."""
+
+    run: Annotated[str | None, NameFlag] = None
+    """Name of the run's folder. By default made from the data's name and the settings."""
+    name: Annotated[str | None, NameFlag] = None
+    """Name of the exported model. By default that of the pipeline, with -sample behind it for the embedded sample."""
+    runs: Runs = RUNS
+    """Folder of the runs."""
+    saved_models: SavedModels = SAVED_MODELS
+    """Folder of the exported models."""
+    json: bool = False
+    """Print the result as one JSON object."""
+
+    def train(self, pipeline: str, config, report: str, name: str | None = None) -> None:
+        """Trains, and prints what `report`, a module of pipelines, says of it in short."""
+        from pipelines import run
+
+        result = run.train(pipeline, config, run.Place(self.runs, self.saved_models, self.run, name or self.name))
+        if self.json:
+            print_json(result)
+        else:
+            print(importlib.import_module(f"pipelines.{report}").summary(result))
 
 
 def tell(message: str) -> None:

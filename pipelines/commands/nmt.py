@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, ServerFlag, ask, print_json, tell
+from pipelines.commands.common import SAVED_MODELS, NameFlag, PathFlag, SavedModels, ServerFlag, Training, ask, print_json, tell
 from pipelines.configs import base
 from pipelines.configs.nmt import DEFAULT_MODELS, PRESETS, NmtConfig
 from pipelines.errors import UserError
@@ -15,36 +15,21 @@ from pipelines.errors import UserError
 Pair = Annotated[str | None, tyro.conf.arg(metavar="FROM-TO")]
 
 
-@dataclasses.dataclass(frozen=True)
-class Train:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train(Training):
     """Train a translator, measure it, and export it as a SavedModel. The same command goes on after a stop."""
 
     config: NmtConfig
-    run: Annotated[str | None, NameFlag] = None
-    """Name of the run's folder. By default made from the data's name and the settings."""
     name: Annotated[str | None, NameFlag] = None
     """Name of the exported model. By default nmt and the pair, such as nmt-en-de (nmt-en-es-sample for the embedded sample)."""
-    runs: Runs = RUNS
-    """Folder of the runs."""
-    saved_models: SavedModels = SAVED_MODELS
-    """Folder of the exported models."""
-    json: bool = False
-    """Print the result as one JSON object."""
 
     def __call__(self) -> None:
-        from pipelines import run
         from pipelines.data import pairs
 
         config = base.resolved(self.config, PRESETS, DEFAULT_MODELS)
         pair = pairs.language_pair(config.data, config.target, config.pair)
         name = self.name or (f"nmt-{pair}" if pair else "nmt")
-        result = run.train("nmt", config, run.Place(self.runs, self.saved_models, self.run, name))
-        if self.json:
-            print_json(result)
-        else:
-            from pipelines import nmt_report
-
-            print(nmt_report.summary(result))
+        self.train("nmt", config, "nmt_report", name)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,39 +7,21 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines.commands.common import RUNS, SAVED_MODELS, NameFlag, PathFlag, Runs, SavedModels, ServerFlag, ask, print_json, tell
+from pipelines.commands.common import SAVED_MODELS, NameFlag, PathFlag, SavedModels, ServerFlag, Training, ask, print_json, tell
 from pipelines.configs import base
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
 from pipelines.errors import UserError
 
 
-@dataclasses.dataclass(frozen=True)
-class Train:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train(Training):
     """Train a sentiment classifier, measure it, and export it as a SavedModel. The same command goes on after a stop."""
 
     config: SentimentConfig
-    run: Annotated[str | None, NameFlag] = None
-    """Name of the run's folder. By default made from the data's name and the settings."""
-    name: Annotated[str | None, NameFlag] = None
-    """Name of the exported model. By default sentiment (sentiment-sample for the embedded sample)."""
-    runs: Runs = RUNS
-    """Folder of the runs."""
-    saved_models: SavedModels = SAVED_MODELS
-    """Folder of the exported models."""
-    json: bool = False
-    """Print the result as one JSON object."""
 
     def __call__(self) -> None:
-        from pipelines import run
-
         config = base.resolved(self.config, PRESETS, DEFAULT_MODELS)
-        result = run.train("sentiment", config, run.Place(self.runs, self.saved_models, self.run, self.name))
-        if self.json:
-            print_json(result)
-        else:
-            from pipelines import report
-
-            print(report.summary(result))
+        self.train("sentiment", config, "report")
 
 
 @dataclasses.dataclass(frozen=True)
