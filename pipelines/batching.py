@@ -5,6 +5,8 @@ import math
 import numpy as np
 import tensorflow as tf
 
+READERS = 2  # batches that are made at a time
+_AHEAD = 8  # batches that wait for their use
 _POOL = 50  # batches that are sorted by length together: little padding, and still a random order
 
 
@@ -58,9 +60,15 @@ def padded_batches(ids: tf.RaggedTensor, labels: np.ndarray, order: np.ndarray, 
     def gather(rows):
         return tf.gather(ids, rows).to_tensor(), tf.gather(labels, rows)
 
-    return (
-        tf.data.Dataset.from_tensor_slices(order)
-        .batch(batch_size)
-        .map(gather, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
-        .prefetch(tf.data.AUTOTUNE)
-    )
+    return prefetched(tf.data.Dataset.from_tensor_slices(order).batch(batch_size).map(gather, num_parallel_calls=READERS, deterministic=True))
+
+
+def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """`batches`, made ahead of their use, and without tf.data's tuner.
+
+    The tuner has a thread for each iterator, which looks whether it is cancelled just before it is, in one case of ten, and then sleeps on for
+    up to a minute, while the iterator's end waits for it: epochs of 80 s took 140 s at times (TensorFlow 2.21).
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.prefetch(_AHEAD).with_options(options)

@@ -92,7 +92,7 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
     rows, vocabulary = tf.shape(logits)[0], logits.shape[-1]
     k = tf.minimum(tf.reduce_max(tf.concat([width, [1]], axis=0)), most_width)
     most = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
-    forbidden = tf.reduce_sum(tf.one_hot(list(never), vocabulary, on_value=_IMPOSSIBLE), axis=0) if never else 0.0
+    nexts = tf.minimum(2 * k + len(never), vocabulary)  # of one hypothesis no more can be among its row's 2 k best that are allowed
     in_width = tf.range(k)[None] < width[:, None]
     in_candidates = tf.range(2 * k)[None] < 2 * width[:, None]
 
@@ -107,10 +107,13 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
         return scores, *(tf.gather(x, index, batch_dims=1) for x in others)
 
     def extend(i, alive, alive_tokens, finished, finished_tokens, finished_counts, finished_log, logits, state):
-        log_probability = tf.reshape(tf.nn.log_softmax(logits) + forbidden, [rows, k, vocabulary]) + alive[..., None]
-        candidates, index = tf.math.top_k(tf.reshape(log_probability, [rows, k * vocabulary]), 2 * k)
+        log_probability, chosen = tf.math.top_k(tf.nn.log_softmax(logits), nexts)
+        for token in never:
+            log_probability = tf.where(chosen == token, _IMPOSSIBLE, log_probability)
+        log_probability += tf.reshape(alive, [-1, 1])
+        candidates, index = tf.math.top_k(tf.reshape(log_probability, [rows, k * nexts]), 2 * k)
         candidates = tf.where(in_candidates, candidates, _IMPOSSIBLE)
-        origin, chosen = index // vocabulary, index % vocabulary
+        origin, chosen = index // nexts, tf.gather(tf.reshape(chosen, [rows, k * nexts]), index, batch_dims=1)
         tokens = tf.gather(alive_tokens, origin, batch_dims=1)
         tokens = tf.where(tf.range(most) == i, chosen[..., None], tokens)
         ends = tf.broadcast_to((i + 1 >= lengths)[:, None], tf.shape(chosen))

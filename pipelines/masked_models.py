@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras import layers, ops
 
 from layers import HoistedLSTM, TransformerEncoderBlock
-from pipelines import streams
+from pipelines import batching, streams
 from pipelines.configs.encoder import EncoderConfig
 from pipelines.text import PAD, SPECIAL_TOKENS, UNKNOWN
 
@@ -71,4 +71,4 @@ def batches(config: EncoderConfig, vocabulary_size: int, ids: np.ndarray, epoch:
         return {"ids": window, "places": places}, truth
 
     found = windows.enumerate(skip).map(lambda step, pair: hidden(step, pair))
-    return found.apply(tf.data.experimental.assert_cardinality(max(0, steps - skip))).prefetch(tf.data.AUTOTUNE)
+    return batching.prefetched(found.apply(tf.data.experimental.assert_cardinality(max(0, steps - skip))))

@@ -175,7 +175,7 @@ def _batches(source: tf.RaggedTensor, target: tf.RaggedTensor, rows: list[np.nda
         return {"source": tf.gather(source, rows).to_tensor(), "target": before}, ids, tf.cast(ids != text.PAD, tf.float32)
 
     rows = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([list(r) for r in rows], tf.int64))
-    return rows.map(gather, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True).prefetch(tf.data.AUTOTUNE)
+    return batching.prefetched(rows.map(gather, num_parallel_calls=batching.READERS, deterministic=True))
 
 
 def build(config: NmtConfig, tokenizer: Tokenizers, splits: Splits, training: bool) -> keras.Model:

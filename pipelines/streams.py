@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
+from pipelines import batching
 from pipelines.files import written_beside
 from pipelines.text import START, Tokenizer
 
@@ -83,4 +84,4 @@ def batches(ids: np.ndarray, batch_size: int, window: int, seed: int, epoch: int
     shape = tf.TensorSpec([batch_size, window], tf.int32)
     windows = tf.data.Dataset.from_generator(read, output_signature=(shape, shape))
     # Where Keras does not know how many there are, it takes the end of an epoch for a lack of data, and warns.
-    return windows.apply(tf.data.experimental.assert_cardinality(max(0, steps - skip))).prefetch(tf.data.AUTOTUNE)
+    return batching.prefetched(windows.apply(tf.data.experimental.assert_cardinality(max(0, steps - skip))))

@@ -22,6 +22,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from pipelines import batching
 from pipelines.files import read_json, write_json
 from pipelines.normalization import Normalizer, valid_utf8
 from pipelines.quiet import descriptor_2_caught
@@ -219,8 +220,8 @@ def encode_all(tokenizer: Tokenizer, texts: np.ndarray, batch_size: int = 1000) 
     """Encodes texts once for all epochs: ragged int32 [n, (tokens)], in the order of `texts`."""
     encode = tf.function(tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)])
     batches = tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(batch_size)
-    parts = list(batches.map(encode, num_parallel_calls=tf.data.AUTOTUNE))
-    return tf.concat(parts, axis=0)
+    encoded = batches.map(encode, num_parallel_calls=batching.READERS)
+    return tf.concat(list(batching.prefetched(encoded)), axis=0)
 
 
 def window(ids: tf.RaggedTensor, max_tokens: int) -> tf.RaggedTensor:

@@ -117,7 +117,7 @@ def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> 
 def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.data.Dataset:
     texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in data.texts[order]], tf.string)
     labels = tf.constant(data.labels[order], tf.int32)
-    return tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size).prefetch(tf.data.AUTOTUNE)
+    return batching.prefetched(tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size))
 
 
 def build(config: TransferConfig, tokenizer: Modules, splits: Splits, training: bool) -> keras.Model:

@@ -10,19 +10,21 @@ from pipelines import translation_models
 from pipelines.configs.nmt import NmtConfig
 
 
-def start(config: NmtConfig, parts: dict, source, most) -> dict:
+_SLOTS = 16  # by so many pieces a cache grows: a beam moves its rows at every step, and translations are shorter than they may be
+
+
+def start(config: NmtConfig, parts: dict, source) -> dict:
     """The state before the first piece is written.
 
     Args:
         parts: `translation_models.parts_of` a model.
         source: ids int32 [batch, Ts].
-        most: pieces that there must be room for.
     """
     encoded = translation_models.encode(config, parts, source)
     rows = tf.shape(source)[0]
     if config.model == "transformer":
         blocks = [parts[f"decoder_{i + 1}"] for i in range(config.layers)]
-        caches = [block.initial_cache(rows, most, encoded["memory"], encoded["mask"]) for block in blocks]
+        caches = [block.initial_cache(rows, _SLOTS, encoded["memory"], encoded["mask"]) for block in blocks]
         return {
             "position": tf.zeros([rows], tf.int32),
             "written": [cache["self"] for cache in caches],
@@ -46,7 +48,7 @@ def step(config: NmtConfig, parts: dict, ids, state: dict):
         x = translation_models.placed(config, parts, embedded, start=position)
         written = []
         for i, (kept, memory) in enumerate(zip(state["written"], state["memory"], strict=True)):
-            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": kept, "cross": memory}, position=position)
+            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": _with_room(kept, position), "cross": memory}, position=position)
             written.append(cache["self"])
         x = translation_models.last_norm(config, parts, "decoder_norm", x)
         state |= {"position": state["position"] + 1, "written": written}
@@ -65,3 +67,13 @@ def step(config: NmtConfig, parts: dict, ids, state: dict):
         x, states = parts["decoder"].cell(x, [*state["states"], *state["memory"]])
         state["states"] = states[:-3]
     return translation_models.read_out(config, parts, x, embedded[:, 0]), state
+
+
+def _with_room(kept: dict, position) -> dict:
+    """The cache with a slot for the piece at `position`."""
+
+    def longer():
+        return tf.nest.map_structure(lambda x: tf.pad(x, [[0, 0], [0, 0], [0, _SLOTS], [0, 0]]), kept)
+
+    longer = tf.cond(position < tf.shape(kept["key"])[2], lambda: kept, longer)
+    return tf.nest.map_structure(lambda x, like: tf.ensure_shape(x, [None, like.shape[1], None, like.shape[3]]), longer, kept)

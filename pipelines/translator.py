@@ -72,7 +72,7 @@ class Translator(tf.Module):
         pieces = tf.cast(source.row_lengths(), tf.int32) - 1
         lengths = tf.where(pieces > 0, tf.minimum(max_length, 2 * pieces + 10), 0)
         source = source.to_tensor()
-        state = translation_steps.start(self._config, self._parts, source, tf.reduce_max(tf.concat([lengths, [0]], 0)) + 1)
+        state = translation_steps.start(self._config, self._parts, source)
         logits, state = self._step(tf.fill(tf.shape(text), START), state)
         width = tf.clip_by_value(beam_width, 1, MOST_BEAMS)
         tokens, _, _, kept = decoding.beam(

@@ -14,7 +14,7 @@ _RECURRENT = dict(
     dropout=0.2, warm_up=300, feed_forward=2, sampling=0.0,
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
-    layers=4, hidden_size=128, embedding_size=128, epochs=28, learning_rate=0.004, warm_up=800
+    layers=4, hidden_size=128, embedding_size=128, epochs=24, learning_rate=0.004, warm_up=800
 )
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
 PRESETS = {

@@ -42,3 +42,10 @@ def test_padded_batches():
     batches = list(batching.padded_batches(ids, np.array([0, 1, 2]), np.array([2, 0, 1]), 2).as_numpy_iterator())
     assert [batch[0].tolist() for batch in batches] == [[[3, 3, 3], [1, 0, 0]], [[2, 2]]]
     assert [batch[1].tolist() for batch in batches] == [[2, 0], [1]]
+
+
+def test_no_thread_of_a_tuner_to_wait_for_when_an_epoch_ends():
+    ids = tf.ragged.constant([[1], [2, 3]])
+    batches = batching.padded_batches(ids, np.array([0, 1]), np.array([1, 0]), 2)
+    assert not batches.options().autotune.enabled
+    assert not batches.take(1).options().autotune.enabled, "whatever Keras makes of them"

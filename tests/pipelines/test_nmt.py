@@ -132,7 +132,7 @@ def test_a_plan_keeps_within_its_tokens_and_has_each_row_once():
     assert batching.token_plan(np.array([7]), 5) == [(0, 1)], "one row is a batch, however long"
 
 
-def test_the_loss_is_the_equation():
+def test_the_loss_and_its_gradient_are_the_equation():
     rng = np.random.default_rng(0)
     logits, truth = rng.normal(size=(2, 3, 5)), np.array([[1, 2, 3], [4, 0, 0]])
     weights = np.array([[1.0, 1, 1], [1, 0, 0]])
@@ -140,8 +140,13 @@ def test_the_loss_is_the_equation():
     wanted = np.full(logits.shape, 0.1 / 5)
     np.put_along_axis(wanted, truth[..., None], 0.9 + 0.1 / 5, axis=-1)
     expected = (-(wanted * logs).sum(-1) * weights).sum() / weights.sum()
-    got = translation_losses.SmoothedCrossentropy(0.1)(truth, logits.astype(np.float32), sample_weight=weights)
+    logits = tf.constant(logits, tf.float32)
+    with tf.GradientTape() as tape:
+        tape.watch(logits)
+        got = translation_losses.SmoothedCrossentropy(0.1)(truth, logits, sample_weight=weights)
     np.testing.assert_allclose(got, expected, rtol=1e-5)
+    gradient = (np.exp(logs) - wanted) * weights[..., None] / weights.sum()
+    np.testing.assert_allclose(tape.gradient(got, logits), gradient, atol=1e-6)
 
 
 def test_the_paper_s_schedule():
