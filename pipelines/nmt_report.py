@@ -78,12 +78,14 @@ def lengths(scores: dict) -> Figure:
     """BLEU by the length of the source, as in Bahdanau et al. 2015, figure 2."""
     figure = Figure(figsize=(6.5, 3.4), layout="constrained")
     axes = figure.subplots()
+    rows: dict[str, list[str]] = {}
     for (name, of), color in zip(scores.items(), (BLUE, GREY), strict=False):
         parts = of["bleu_by_length"]
         axes.plot([part["words"] for part in parts], [part["bleu"] for part in parts], "o-", color=color, label=name)
-        for part in parts if name == "validation" else []:
-            axes.annotate(f"{part['rows']:,}", (part["words"], part["bleu"]), textcoords="offset points", xytext=(0, 7), ha="center", size=8)
-    axes.set(title="BLEU by the length of the source", xlabel="words of the source (at the points: how many pairs)", ylabel="BLEU")
+        for part in parts:
+            rows.setdefault(part["words"], []).append(f"{part['rows']:,}")
+    axes.set_xticks(range(len(rows)), [f"{words}\n{', '.join(counts)}" for words, counts in rows.items()])
+    axes.set(title="BLEU by the length of the source", xlabel="words of the source; below, how many pairs", ylabel="BLEU")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
