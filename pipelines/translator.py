@@ -9,6 +9,7 @@ from pipelines.text import END, PAD, START, UNKNOWN, Tokenizer
 
 MOST_BEAMS = 16
 MOST_TOKENS = 1000
+WITH_ATTENTION = ("attention", "transformer")
 NEVER = (PAD, UNKNOWN, START)
 
 
@@ -36,6 +37,8 @@ class Translator(tf.Module):
         self._parts = translation_models.parts_of(model)
         self._variables = [weight.value for weight in model.weights]  # so that the SavedModel holds them
         self._source, self._target = source, target
+        if config.model in WITH_ATTENTION:  # a SavedModel traces all that a module has
+            self.align = tf.function(self._align, input_signature=_inputs(text=tf.string))
 
     @tf.function(input_signature=_inputs(text=tf.string))
     def translate_text(self, text):
@@ -106,9 +109,8 @@ class Translator(tf.Module):
         score = _normalised(log_probability, counts, self._config.length_penalty)
         return {"log_probability": log_probability, "score": score, "tokens": counts}
 
-    @tf.function(input_signature=_inputs(text=tf.string))
-    def align(self, text):
-        """Translates, and says where the model looked.
+    def _align(self, text):
+        """Translates, and says where the model looked: `align`, of a model with attention.
 
         Returns:
             translation, score: as serving_default; source_tokens: string [batch, Ts] and target_tokens: string [batch, Tt], each with the
@@ -130,7 +132,7 @@ class Translator(tf.Module):
 
     def signatures(self) -> dict:
         named = {name: getattr(self, name).get_concrete_function() for name in ("translate", "score")}
-        if self._config.model in ("attention", "transformer"):
+        if self._config.model in WITH_ATTENTION:
             named["align"] = self.align.get_concrete_function()
         return {"serving_default": self.translate_text.get_concrete_function(), **named}
 

@@ -173,3 +173,13 @@ def test_where_it_looked_is_a_distribution_over_the_source(writes):
         np.testing.assert_allclose(weights[:, : len(target), : len(source)].sum(-1), 1.0, atol=1e-5)
         assert not weights[:, len(target) :].any() and not weights[:, :, len(source) :].any()
     assert outputs["translation"].tolist() == translator.translate_text(tf.constant(texts))["translation"].numpy().tolist()
+
+
+@pytest.mark.parametrize("kind", ["single-rnn", "rnn"])
+def test_a_model_without_attention_is_exported_without_align(kind, tmp_path):
+    *_, translator = make(**KINDS[kind])
+    tf.saved_model.save(translator, str(tmp_path), signatures=translator.signatures())
+    signatures = tf.saved_model.load(str(tmp_path)).signatures
+    assert set(signatures) == {"serving_default", "translate", "score"}
+    text = tf.constant(PAIRS.source[:2])
+    assert signatures["serving_default"](text=text)["translation"].numpy().tolist() == translator.translate_text(text)["translation"].numpy().tolist()
