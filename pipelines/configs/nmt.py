@@ -16,11 +16,12 @@ _RECURRENT = dict(
 _TRANSFORMER = _RECURRENT | dict(
     layers=4, hidden_size=128, embedding_size=128, epochs=24, learning_rate=0.004, warm_up=800
 )
+_ON_THE_SAMPLE = dict(batch_tokens=400, epochs=10, learning_rate=0.005, warm_up=50)  # it is small: larger batches would be too few steps
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
 PRESETS = {
     **{(model, "full"): _RECURRENT for model in MODELS[:-1]},
     ("transformer", "full"): _TRANSFORMER,
-    **{(model, "quick"): _RECURRENT | dict(hidden_size=128, embedding_size=64, vocabulary_size=400, epochs=6) for model in MODELS[:-1]},
+    **{(model, "quick"): _RECURRENT | dict(hidden_size=128, embedding_size=64, vocabulary_size=400, **_ON_THE_SAMPLE) for model in MODELS[:-1]},
     ("transformer", "quick"): _TRANSFORMER | dict(layers=2, hidden_size=64, embedding_size=64, vocabulary_size=400, epochs=8, warm_up=100),
     # Vaswani et al. 2017, table 3: 65 million parameters want a corpus of millions, and a GPU.
     ("transformer", "base"): _TRANSFORMER
