@@ -1,11 +1,12 @@
-"""The figures of the translation pipeline: BLEU of each model after the same time, and how fast an export translates.
+"""The figures of the translation pipeline: BLEU of the full preset and of each model after the same time; how fast an export translates.
 
+    python benchmarks/translation.py full --data PATH/TO/multi30k --pair en-de [--folder PATH]
     python benchmarks/translation.py table --data PATH/TO/multi30k --pair en-de [--minutes 15] [--folder PATH] [--models ...]
     python benchmarks/translation.py speed --export saved_models/nmt-en-de/1 --text test_2016_flickr.en
 
-`table` trains each model with main.py for as many epochs as fit into the time (found with two epochs beforehand), and prints tables in
+`full` trains with main.py and nothing but its defaults, and prints scores and seconds. `table` trains each model for as many epochs as fit into the time (found with two epochs beforehand), and prints tables in
 Markdown: BLEU on the validation and test pairs, in all and by length. `speed` translates the lines of a file greedily and with a beam of 5.
-Both want an otherwise idle machine.
+All want an otherwise idle machine.
 """
 
 import argparse
@@ -22,32 +23,48 @@ from pathlib import Path
 MAIN = [sys.executable, str(Path(__file__).resolve().parent.parent / "main.py")]
 
 
-def trained(arguments, model: str, epochs: int, folder: Path) -> dict:
-    command = [*MAIN, "train", "nmt", "--data", arguments.data, "--pair", arguments.pair, "--model", model, "--epochs", epochs, "--json"]
-    command += ["--patience", epochs, "--runs", folder / "runs", "--saved-models", folder / "saved", "--name", model, *arguments.flags]
+def trained(arguments, name: str, *flags) -> dict:
+    command = [*MAIN, "train", "nmt", "--data", arguments.data, "--pair", arguments.pair, "--name", name, "--json"]
+    command += ["--runs", arguments.folder / "runs", "--saved-models", arguments.folder / "saved", *flags, *arguments.flags]
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     process = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, env=environment, check=True)
     return json.loads(process.stdout)
 
 
+def full(arguments) -> None:
+    started = time.monotonic()
+    result = trained(arguments, "full")
+    print(f"training {result['training_seconds']:.0f} s, in all {time.monotonic() - started:.0f} s; {result['parameters']:,} parameters\n")
+    print("| | pairs | BLEU | chrF | TER |\n|---|---:|---:|---:|---:|")
+    for part, scores in result["scores"].items():
+        print(f"| {part} | {scores['rows']:,} | {scores['bleu']:.2f} | {scores['chrf']:.2f} | {scores['ter']:.2f} |")
+    print_by_length({"full": result})
+    print(f"\n{result['export']}", file=sys.stderr)
+
+
 def table(arguments) -> None:
-    folder = Path(arguments.folder or tempfile.mkdtemp(prefix="unroll-benchmark-"))
     results = {}
     for model in arguments.models:
-        first, later = trained(arguments, model, 2, folder / "two-epochs")["epoch_seconds"]  # in the first the graph is made
-        results[model] = trained(arguments, model, max(1, 1 + math.floor((60 * arguments.minutes - first) / later)), folder)
+        flags = ["--model", model, "--epochs"]
+        first, later = trained(arguments, f"{model}-two-epochs", *flags, 2)["epoch_seconds"]  # in the first the graph is made
+        epochs = max(1, 1 + math.floor((60 * arguments.minutes - first) / later))
+        results[model] = trained(arguments, model, *flags, epochs, "--patience", epochs)
     parts = list(next(iter(results.values()))["scores"])
     print(f"| model | parameters | epochs | training | {' | '.join(f'BLEU, {part}' for part in parts)} |")
     print(f"|---|---:|---:|---:|{'---:|' * len(parts)}")
     for model, result in results.items():
         scores = " | ".join(f"{result['scores'][part]['bleu']:.2f}" for part in parts)
         print(f"| {model} | {result['parameters']:,} | {len(result['epochs'])} | {result['training_seconds']:.0f} s | {scores} |")
-    for part in parts:
-        lengths = [bucket["words"] for bucket in next(iter(results.values()))["scores"][part]["bleu_by_length"]]
+    print_by_length(results)
+    print(f"\nruns and exports: {arguments.folder}", file=sys.stderr)
+
+
+def print_by_length(results: dict[str, dict]) -> None:
+    for part, scores in next(iter(results.values()))["scores"].items():
+        lengths = [bucket["words"] for bucket in scores["bleu_by_length"]]
         print(f"\n| {part}: words of the source | {' | '.join(lengths)} |\n|---|{'---:|' * len(lengths)}")
         for model, result in results.items():
             print(f"| {model} | {' | '.join(format(bucket['bleu'], '.1f') for bucket in result['scores'][part]['bleu_by_length'])} |")
-    print(f"\nruns and exports: {folder}", file=sys.stderr)
 
 
 def speed(arguments) -> None:
@@ -76,20 +93,23 @@ def speed(arguments) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("table")
-    command.add_argument("--data", required=True)
-    command.add_argument("--pair", default="en-de")
+    for name, run in (("full", full), ("table", table)):
+        command = commands.add_parser(name)
+        command.add_argument("--data", required=True)
+        command.add_argument("--pair", default="en-de")
+        command.add_argument("--folder", help="runs and exports are kept there (default: a new one)")
+        command.add_argument("flags", nargs="*", help="further flags for `train nmt`, behind --")
+        command.set_defaults(run=run)
     command.add_argument("--models", nargs="+", default=["single-rnn", "rnn", "attention", "transformer"])
     command.add_argument("--minutes", type=float, default=15)
-    command.add_argument("--folder", help="runs and exports are kept there (default: a new one)")
-    command.add_argument("flags", nargs="*", help="further flags for `train nmt`, behind --")
-    command.set_defaults(run=table)
     command = commands.add_parser("speed")
     command.add_argument("--export", required=True, help="a version's folder")
     command.add_argument("--text", required=True, help="a file of sentences, also .gz")
     command.add_argument("--batch-size", type=int, default=64)
     command.set_defaults(run=speed)
     arguments = parser.parse_args()
+    if "folder" in arguments:
+        arguments.folder = Path(arguments.folder or tempfile.mkdtemp(prefix="unroll-benchmark-"))
     arguments.run(arguments)
 
 

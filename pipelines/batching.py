@@ -66,8 +66,8 @@ def padded_batches(ids: tf.RaggedTensor, labels: np.ndarray, order: np.ndarray, 
 def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:
     """`batches`, made ahead of their use, and without tf.data's tuner.
 
-    The tuner has a thread for each iterator, which looks whether it is cancelled just before it is, in one case of ten, and then sleeps on for
-    up to a minute, while the iterator's end waits for it: epochs of 80 s took 140 s at times (TensorFlow 2.21).
+    The tuner has a thread for each iterator. Where it looks whether it is cancelled just before it is, it sleeps on for up to a minute, and the
+    iterator's end waits for it (TensorFlow 2.21).
     """
     options = tf.data.Options()
     options.autotune.enabled = False

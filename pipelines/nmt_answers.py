@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipelines import console, predicting
 from pipelines.configs.base import require
+from pipelines.configs.nmt import WITH_ATTENTION
 from pipelines.data import pairs, sample_pairs, sources
 from pipelines.errors import UserError
 from pipelines.files import written_beside
@@ -146,7 +147,7 @@ def check_picture(exported: Exported, path: Path) -> None:
         UserError: the model has no attention, or the picture cannot be written so.
     """
     model = exported.card()["config"]["model"]
-    if model not in ("attention", "transformer"):
+    if model not in WITH_ATTENTION:
         raise UserError(f"{exported.title} has no attention: it is of --model {model}")
     if path.suffix != ".png":
         raise UserError(f"--attention {path}: the name must end in .png")

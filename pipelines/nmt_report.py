@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from pipelines.configs.nmt import WITH_ATTENTION
 from pipelines.files import shown, write_text
 from pipelines.reporting import (
     BLUE, GREY, SAMPLE_WARNING, curves, data_name, duration, model_flags, record_lines, save,
@@ -39,7 +40,7 @@ def write(folder: Path, result: dict, valid, translations, servable) -> None:
     """
     save(curves(result, {"loss": "loss, nats per piece", "bleu": "BLEU, greedy"}), folder / "curves.png")
     save(lengths(result["scores"]), folder / "lengths.png")
-    looks = result["config"]["model"] in ("attention", "transformer")
+    looks = result["config"]["model"] in WITH_ATTENTION
     if looks:
         import tensorflow as tf
 

@@ -30,7 +30,7 @@ class SmoothedCrossentropy(keras.losses.Loss):
 def _smoothed(logits, y, e: float):
     """The loss at each place: float [...] of logits [..., V] and y int32 [...].
 
-    The gradient, p - q, is written out: a place has V values, and each pass over them that autodiff would add takes as long as a layer.
+    The gradient, p - q, is written out: a place has V values, and autodiff passes over them several times more.
     """
 
     @ops.custom_gradient

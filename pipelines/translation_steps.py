@@ -9,7 +9,6 @@ from keras import ops
 from pipelines import translation_models
 from pipelines.configs.nmt import NmtConfig
 
-
 _SLOTS = 16  # by so many pieces a cache grows: a beam moves its rows at every step, and translations are shorter than they may be
 
 
@@ -47,8 +46,8 @@ def step(config: NmtConfig, parts: dict, ids, state: dict):
         position = tf.reduce_max(tf.concat([state["position"], [0]], axis=0))  # of all rows: a scalar costs the cache no copy
         x = translation_models.placed(config, parts, embedded, start=position)
         written = []
-        for i, (kept, memory) in enumerate(zip(state["written"], state["memory"], strict=True)):
-            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": _with_room(kept, position), "cross": memory}, position=position)
+        for i, (kept, memory) in enumerate(zip(_with_room(state["written"], position), state["memory"], strict=True)):
+            x, cache = parts[f"decoder_{i + 1}"](x, cache={"self": kept, "cross": memory}, position=position)
             written.append(cache["self"])
         x = translation_models.last_norm(config, parts, "decoder_norm", x)
         state |= {"position": state["position"] + 1, "written": written}
@@ -69,11 +68,11 @@ def step(config: NmtConfig, parts: dict, ids, state: dict):
     return translation_models.read_out(config, parts, x, embedded[:, 0]), state
 
 
-def _with_room(kept: dict, position) -> dict:
-    """The cache with a slot for the piece at `position`."""
+def _with_room(written: list[dict], position) -> list[dict]:
+    """The blocks' caches with a slot for the piece at `position`."""
 
     def longer():
-        return tf.nest.map_structure(lambda x: tf.pad(x, [[0, 0], [0, 0], [0, _SLOTS], [0, 0]]), kept)
+        return tf.nest.map_structure(lambda x: tf.pad(x, [[0, 0], [0, 0], [0, _SLOTS], [0, 0]]), written)
 
-    longer = tf.cond(position < tf.shape(kept["key"])[2], lambda: kept, longer)
-    return tf.nest.map_structure(lambda x, like: tf.ensure_shape(x, [None, like.shape[1], None, like.shape[3]]), longer, kept)
+    longer = tf.cond(position < tf.shape(written[0]["key"])[2], lambda: written, longer)
+    return tf.nest.map_structure(lambda x, like: tf.ensure_shape(x, [None, like.shape[1], None, like.shape[3]]), longer, written)

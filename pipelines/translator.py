@@ -4,12 +4,11 @@ import keras
 import tensorflow as tf
 
 from pipelines import decoding, translation_models, translation_steps
-from pipelines.configs.nmt import NmtConfig
+from pipelines.configs.nmt import WITH_ATTENTION, NmtConfig
 from pipelines.text import END, PAD, START, UNKNOWN, Tokenizer
 
 MOST_BEAMS = 16
 MOST_TOKENS = 1000
-WITH_ATTENTION = ("attention", "transformer")
 NEVER = (PAD, UNKNOWN, START)
 
 

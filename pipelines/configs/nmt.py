@@ -12,22 +12,24 @@ PATH = tyro.conf.arg(metavar="PATH")
 _RECURRENT = dict(
     layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=2000, epochs=12, learning_rate=0.003,
     dropout=0.2, warm_up=300, feed_forward=2, sampling=0.0,
+    precision="float32",  # so small a model gains nothing by bfloat16, even where the hardware has it
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
     layers=4, hidden_size=128, embedding_size=128, epochs=24, learning_rate=0.004, warm_up=800
 )
-_ON_THE_SAMPLE = dict(batch_tokens=400, epochs=10, learning_rate=0.005, warm_up=50)  # it is small: larger batches would be too few steps
+_QUICK_RECURRENT = dict(batch_tokens=400, epochs=10, learning_rate=0.005, warm_up=50)  # a small corpus: larger batches would be too few steps
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
+WITH_ATTENTION = ("attention", "transformer")
 PRESETS = {
     **{(model, "full"): _RECURRENT for model in MODELS[:-1]},
     ("transformer", "full"): _TRANSFORMER,
-    **{(model, "quick"): _RECURRENT | dict(hidden_size=128, embedding_size=64, vocabulary_size=400, **_ON_THE_SAMPLE) for model in MODELS[:-1]},
+    **{(model, "quick"): _RECURRENT | dict(hidden_size=128, embedding_size=64, vocabulary_size=400, **_QUICK_RECURRENT) for model in MODELS[:-1]},
     ("transformer", "quick"): _TRANSFORMER | dict(layers=2, hidden_size=64, embedding_size=64, vocabulary_size=400, epochs=8, warm_up=100),
     # Vaswani et al. 2017, table 3: 65 million parameters want a corpus of millions, and a GPU.
     ("transformer", "base"): _TRANSFORMER
     | dict(
         layers=6, hidden_size=512, embedding_size=512, feed_forward=4, vocabulary_size=37_000, batch_tokens=25_000, dropout=0.1, warm_up=4000,
-        learning_rate=0.0007,
+        learning_rate=0.0007, precision="auto",
     ),
 }  # fmt: skip
 DEFAULT_MODELS = {"quick": "transformer", "full": "transformer", "base": "transformer"}
@@ -116,7 +118,9 @@ class NmtConfig:
     """Hypotheses kept in translating; 1 is greedy."""
     length_penalty: float = 1.0
     """Exponent of the length in a hypothesis's score: the higher, the longer the translations."""
-    precision: Literal["auto", "float32", "mixed_bfloat16"] = "auto"
+    precision: Annotated[
+        Literal["auto", "float32", "mixed_bfloat16"] | None, by_preset(PRESETS, "precision", metavar=None)
+    ] = None
     """Of training; auto takes mixed_bfloat16 where the hardware multiplies it faster. Scores and exports are float32."""
     checkpoint_every: int = 200
     """Steps between checkpoints (one is written after every epoch as well)."""
