@@ -9,16 +9,13 @@ Both want an otherwise idle machine.
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-MAIN = [sys.executable, str(Path(__file__).resolve().parent.parent / "main.py")]
+from training import trained
 
 
 def loss(arguments) -> None:
@@ -26,12 +23,10 @@ def loss(arguments) -> None:
     print("| model | flags | parameters | epochs | training | train, measure, export | validation loss | bits per character |")
     print("|---|---|---:|---:|---:|---:|---:|---:|", flush=True)
     for model in arguments.models:
-        command = [*MAIN, "train", "char-lm", "--data", arguments.data, "--model", model, "--preset", arguments.preset, "--json"]
+        command = ["char-lm", "--data", arguments.data, "--model", model, "--preset", arguments.preset]
         command += ["--runs", folder / "runs", "--saved-models", folder / "saved", "--name", model, *arguments.flags]
         started = time.monotonic()
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-        process = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, env=environment, check=True)
-        result, seconds = json.loads(process.stdout), time.monotonic() - started
+        result, seconds = trained(*command), time.monotonic() - started
         scores = result["scores"]["validation"]
         print(
             f"| {model} | `{' '.join(['--preset', arguments.preset, *arguments.flags])}` | {result['parameters']:,} | {len(result['epochs'])} | "

@@ -17,7 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-MAIN = [sys.executable, str(Path(__file__).resolve().parent.parent / "main.py")]
+from training import ROOT, kept
+
+MAIN = [sys.executable, ROOT / "main.py"]
 MODELS = ["best", "bag", "cnn", "gru", "lstm", "transformer", "simple", "peephole"]
 
 LATENCY = """
@@ -54,13 +56,6 @@ def measured(*command) -> tuple[str, float, float]:
         text = output.read().decode()
     per_gib = 2**30 if sys.platform == "darwin" else 2**20
     return text, time.monotonic() - started, usage.ru_maxrss / per_gib
-
-
-def kept(path: Path, measure) -> dict:
-    """What `measure()` gives, measured once."""
-    if not path.exists():
-        path.write_text(json.dumps(measure()))
-    return json.loads(path.read_text())
 
 
 def main() -> None:

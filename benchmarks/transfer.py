@@ -11,31 +11,16 @@ encoder that is a module with one of the Keras layers it was made of (--folder t
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from training import ROOT, kept, trained
+
 sys.path.insert(0, str(ROOT))
-MAIN = [sys.executable, str(ROOT / "main.py")]
 WAYS = ("pretrained", "from scratch")
 _RUN = "pretraining"
-
-
-def trained(*command) -> dict:
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    process = subprocess.run([str(part) for part in [*MAIN, "train", *command, "--json"]], stdout=subprocess.PIPE, env=environment, check=True)
-    return json.loads(process.stdout)
-
-
-def kept(path: Path, measure) -> dict:
-    """What `measure()` gives, measured once."""
-    if not path.exists():
-        path.write_text(json.dumps(measure()))
-    return json.loads(path.read_text())
 
 
 def pretrained(arguments, where: list) -> dict:
@@ -76,14 +61,14 @@ def untrained(folder: Path, seed: int) -> Path:
 
 
 def settings(way: str, labels: int) -> list[str]:
-    """The flags of a way: a few labels are read more often."""
+    """The flags of a way. A few labels are read more often, in smaller batches."""
     few = 0 < labels < 1000
     if way == "pretrained":
-        flags = "--head-epochs 4 --head-rate 0.005 --top-epochs 0 --all-epochs 6 --learning-rate 0.001 --layer-decay 0.7 --batch-size 16"
-        many = "--head-epochs 1 --top-epochs 0 --all-epochs 3 --learning-rate 0.001 --layer-decay 0.7"
+        flags = "--head-epochs 3 --head-rate 0.005 --top-epochs 0 --all-epochs 5 --learning-rate 0.001 --layer-decay 0.7 --batch-size 8"
+        many = "--head-epochs 1 --top-epochs 0 --all-epochs 2 --learning-rate 0.001 --layer-decay 0.7"
     else:
-        flags = "--head-epochs 0 --top-epochs 0 --all-epochs 15 --learning-rate 0.002 --layer-decay 1 --batch-size 16"
-        many = "--head-epochs 0 --top-epochs 0 --all-epochs 4 --learning-rate 0.002 --layer-decay 1"
+        flags = "--head-epochs 0 --top-epochs 0 --all-epochs 8 --learning-rate 0.002 --layer-decay 1 --batch-size 8"
+        many = "--head-epochs 0 --top-epochs 0 --all-epochs 3 --learning-rate 0.002 --layer-decay 1"
     return (flags if few else many).split()
 
 

@@ -11,29 +11,24 @@ All want an otherwise idle machine.
 
 import argparse
 import gzip
-import json
 import math
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-MAIN = [sys.executable, str(Path(__file__).resolve().parent.parent / "main.py")]
+from training import trained
 
 
-def trained(arguments, name: str, *flags) -> dict:
-    command = [*MAIN, "train", "nmt", "--data", arguments.data, "--pair", arguments.pair, "--name", name, "--json"]
-    command += ["--runs", arguments.folder / "runs", "--saved-models", arguments.folder / "saved", *flags, *arguments.flags]
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
-    process = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, env=environment, check=True)
-    return json.loads(process.stdout)
+def translator(arguments, name: str, *flags) -> dict:
+    where = ["--runs", arguments.folder / "runs", "--saved-models", arguments.folder / "saved", "--name", name]
+    return trained("nmt", "--data", arguments.data, "--pair", arguments.pair, *where, *flags, *arguments.flags)
 
 
 def full(arguments) -> None:
     started = time.monotonic()
-    result = trained(arguments, "full")
+    result = translator(arguments, "full")
     print(f"training {result['training_seconds']:.0f} s, in all {time.monotonic() - started:.0f} s; {result['parameters']:,} parameters\n")
     print("| | pairs | BLEU | chrF | TER |\n|---|---:|---:|---:|---:|")
     for part, scores in result["scores"].items():
@@ -46,9 +41,9 @@ def table(arguments) -> None:
     results = {}
     for model in arguments.models:
         flags = ["--model", model, "--epochs"]
-        first, later = trained(arguments, f"{model}-two-epochs", *flags, 2)["epoch_seconds"]  # in the first the graph is made
+        first, later = translator(arguments, f"{model}-two-epochs", *flags, 2)["epoch_seconds"]  # in the first the graph is made
         epochs = max(1, 1 + math.floor((60 * arguments.minutes - first) / later))
-        results[model] = trained(arguments, model, *flags, epochs, "--patience", epochs)
+        results[model] = translator(arguments, model, *flags, epochs, "--patience", epochs)
     parts = list(next(iter(results.values()))["scores"])
     print(f"| model | parameters | epochs | training | {' | '.join(f'BLEU, {part}' for part in parts)} |")
     print(f"|---|---:|---:|---:|{'---:|' * len(parts)}")

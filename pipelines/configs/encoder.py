@@ -9,13 +9,13 @@ from pipelines.configs.base import require
 from pipelines.configs.sentiment import NAME, PATH
 
 _TINY = dict(layers=1, hidden_size=64, embedding_size=32, heads=2, vocabulary_size=1000, window=32, batch_size=16, samples=0, dropout=0.0)
-_SMALL = dict(layers=1, hidden_size=384, embedding_size=192, heads=4, vocabulary_size=8000, window=64, batch_size=32, samples=1024, dropout=0.2)
+_SMALL = dict(layers=1, hidden_size=256, embedding_size=128, heads=4, vocabulary_size=8000, window=64, batch_size=32, samples=1024, dropout=0.2)
 _BERT_BASE = dict(
     layers=12, hidden_size=768, embedding_size=768, heads=12, vocabulary_size=30_522, window=128, batch_size=32, samples=0, dropout=0.1
 )
 SIZES = {"tiny": _TINY, "small": _SMALL, "bert-base": _BERT_BASE}
 _LEARNING = {
-    "lstm": {"quick": dict(epochs=1, learning_rate=0.005), "full": dict(epochs=3, learning_rate=0.003)},
+    "lstm": {"quick": dict(epochs=1, learning_rate=0.005), "full": dict(epochs=5, learning_rate=0.003)},
     "transformer": {"quick": dict(epochs=1, learning_rate=0.002), "full": dict(epochs=3, learning_rate=0.001)},
 }
 PRESETS = {(model, preset): learning for model, presets in _LEARNING.items() for preset, learning in presets.items()}
@@ -40,7 +40,7 @@ class EncoderConfig:
     valid_fraction: float = 0.1
     """The part to split off for validation: by film where there is a `url` column, else by text; of a text file its end."""
     preset: Literal["quick", "full"] | None = None
-    """How long it learns: quick one pass, full three. By default quick on the sample and full on --data."""
+    """How long it learns: quick one pass, full several. By default quick on the sample and full on --data."""
     model: Literal["lstm", "transformer"] | None = None
     """What reads the text. By default lstm."""
     direction: Literal["causal", "bidirectional"] = "causal"
@@ -68,7 +68,7 @@ class EncoderConfig:
     """The part of the features left out in training."""
     hidden_rate: float = 0.15
     """bidirectional: the part of the tokens that is to be told."""
-    epochs: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: quick 1; full 3)")] = None
+    epochs: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: quick 1; full lstm 5, transformer 3)")] = None
     """Passes over the text, at most."""
     learning_rate: Annotated[float | None, tyro.conf.arg(metavar="X", help_behavior_hint="(default: lstm 0.003; transformer 0.001)")] = None
     """AdamW's step size at its highest, after a warm-up of 5 % of the steps; then a cosine."""
