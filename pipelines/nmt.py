@@ -19,6 +19,7 @@ from pipelines.data import pairs
 from pipelines.data.pairs import Pairs
 from pipelines.data.splits import seen_in, validation_rows
 from pipelines.errors import UserError
+from pipelines.halves import learn_by_halves
 from pipelines.translator import Translator
 
 UNIT = "pairs"
@@ -205,6 +206,8 @@ def learning_rate(config: NmtConfig, steps: int):
 
 
 def fit_arguments(config: NmtConfig, model: keras.Model, encoded: Encoded) -> dict:
+    if config.halves and not tf.config.list_physical_devices("GPU"):
+        learn_by_halves(model)
     return {"watched": (lambda row: -row["val_bleu"]) if config.select == "bleu" else (lambda row: row["val_loss"])}
 
 

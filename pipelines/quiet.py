@@ -32,10 +32,17 @@ def descriptor_2_caught():
             os.close(kept)
 
 
-def import_tensorflow() -> None:
-    """Imports TensorFlow, its text ops and Keras; afterwards a plain `import tensorflow` is silent and free."""
+def import_tensorflow(side_by_side: int | None = None) -> None:
+    """Imports TensorFlow, its text ops and Keras; afterwards a plain `import tensorflow` is silent and free.
+
+    Args:
+        side_by_side: operations that run at a time; they share the cores. TensorFlow chooses if not given. Counts for the first import.
+    """
     os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if side_by_side:
+        os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(side_by_side))
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, os.cpu_count() // side_by_side)))
     with descriptor_2_caught():
         for name in ("tensorflow", "tensorflow_text", "keras"):
             importlib.import_module(name)

@@ -68,7 +68,7 @@ def train(pipeline: str, config, place: Place) -> dict:
             console.say(f"{shown(folder)} is finished. Other flags, or --run NAME, make another run.")
             return result
         console.say(f"run {shown(folder)}")
-        import_tensorflow()
+        import_tensorflow(side_by_side=2 if getattr(config, "halves", False) else None)
         return _train(pipeline, config, folder, place.saved_models, export_name, record)
 
 

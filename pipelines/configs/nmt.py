@@ -15,7 +15,7 @@ _RECURRENT = dict(
     precision="float32",  # so small a model gains nothing by bfloat16, even where the hardware has it
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
-    layers=4, hidden_size=128, embedding_size=128, epochs=24, learning_rate=0.004, warm_up=800
+    layers=4, hidden_size=128, embedding_size=128, epochs=32, learning_rate=0.004, warm_up=800
 )
 _QUICK_RECURRENT = dict(batch_tokens=400, epochs=10, learning_rate=0.005, warm_up=50)  # a small corpus: larger batches would be too few steps
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
@@ -122,6 +122,8 @@ class NmtConfig:
         Literal["auto", "float32", "mixed_bfloat16"] | None, by_preset(PRESETS, "precision", metavar=None)
     ] = None
     """Of training; auto takes mixed_bfloat16 where the hardware multiplies it faster. Scores and exports are float32."""
+    halves: bool = True
+    """Where there is no GPU, compute the two halves of each batch side by side: it takes less time. --no-halves computes it as a whole."""
     checkpoint_every: int = 200
     """Steps between checkpoints (one is written after every epoch as well)."""
     seed: int = 1
