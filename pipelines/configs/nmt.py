@@ -24,7 +24,7 @@ PRESETS = {
     **{(model, "full"): _RECURRENT for model in MODELS[:-1]},
     ("transformer", "full"): _TRANSFORMER,
     **{(model, "quick"): _RECURRENT | dict(hidden_size=128, embedding_size=64, vocabulary_size=400, **_QUICK_RECURRENT) for model in MODELS[:-1]},
-    ("transformer", "quick"): _TRANSFORMER | dict(layers=2, hidden_size=64, embedding_size=64, vocabulary_size=400, epochs=8, warm_up=100),
+    ("transformer", "quick"): _TRANSFORMER | dict(layers=2, hidden_size=64, embedding_size=64, vocabulary_size=400, batch_tokens=500, epochs=8, warm_up=100),
     # Vaswani et al. 2017, table 3: 65 million parameters want a corpus of millions, and a GPU.
     ("transformer", "base"): _TRANSFORMER
     | dict(
@@ -54,7 +54,7 @@ class NmtConfig:
     valid_fraction: float = 0.05
     """The part of --data to split off, by source sentence, where there are no validation pairs."""
     preset: Literal["quick", "full", "base"] | None = None
-    """quick: about two minutes on two cores; full: three quarters of an hour; base: the size of the paper, for a GPU. By default quick on
+    """quick: about two minutes on two cores; full: about forty minutes; base: the size of the paper, for a GPU. By default quick on
     the sample and full on --data."""
     model: Literal["single-rnn", "rnn", "attention", "transformer"] | None = None
     """single-rnn: one network reads source and target; rnn: encoder and decoder with one vector between them; attention: a
