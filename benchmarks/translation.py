@@ -1,11 +1,12 @@
 """The figures of the translation pipeline: BLEU of the full preset and of each model after the same time; how fast an export translates.
 
-    python benchmarks/translation.py full --data PATH/TO/multi30k --pair en-de [--folder PATH]
+    python benchmarks/translation.py full --data PATH/TO/multi30k --pair en-de [--folder PATH] [-- --no-halves ...]
     python benchmarks/translation.py table --data PATH/TO/multi30k --pair en-de [--minutes 15] [--folder PATH] [--models ...]
     python benchmarks/translation.py speed --export saved_models/nmt-en-de/1 --text test_2016_flickr.en
 
-`full` trains with main.py and nothing but its defaults, and prints scores and seconds. `table` trains each model for as many epochs as fit into the time (found with two epochs beforehand), and prints tables in
-Markdown: BLEU on the validation and test pairs, in all and by length. `speed` translates the lines of a file greedily and with a beam of 5.
+`full` trains with main.py and nothing but its defaults, and prints scores and seconds; pairs a second stand behind each epoch. `table` trains each
+model for as many epochs as fit into the time (found with two epochs beforehand), and prints tables in Markdown: BLEU on the validation and test
+pairs, in all and by length. `speed` translates the lines of a file greedily and with a beam of 5.
 All want an otherwise idle machine.
 """
 
