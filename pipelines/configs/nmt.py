@@ -15,7 +15,7 @@ _RECURRENT = dict(
     precision="float32",  # so small a model gains nothing by bfloat16, even where the hardware has it
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
-    layers=4, hidden_size=128, embedding_size=128, epochs=32, learning_rate=0.004, warm_up=800
+    layers=4, hidden_size=128, embedding_size=128, epochs=40, learning_rate=0.004, warm_up=800
 )
 _QUICK_RECURRENT = dict(batch_tokens=400, epochs=10, learning_rate=0.005, warm_up=50)  # a small corpus: larger batches would be too few steps
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
