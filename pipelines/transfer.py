@@ -22,6 +22,7 @@ from pipelines.configs.transfer import TransferConfig
 from pipelines.data.splits import Labelled, Splits
 from pipelines.errors import UserError
 from pipelines.fine_tuning import GroupedAdamW, Stages
+from pipelines.halves import learn_by_halves
 from pipelines.text_classifier import TextClassifier
 
 UNIT = "texts"
@@ -189,6 +190,8 @@ def compile_arguments(config: TransferConfig, steps: int) -> dict:
 
 
 def fit_arguments(config: TransferConfig, model: keras.Model, encoded: Encoded) -> dict:
+    if config.halves and not encoded.draws:
+        learn_by_halves(model)
     encoder = model.get_layer("encoder")
     begun: set[str] = set()
     for i, variables in enumerate(reversed(encoder.groups().values())):

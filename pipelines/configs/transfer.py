@@ -85,6 +85,9 @@ class TransferConfig:
     """Texts per training step."""
     clip_norm: float = 1.0
     """Gradients are scaled down to this global norm."""
+    halves: bool = True
+    """Where there is no GPU, compute the two halves of each batch side by side: it takes less time. --no-halves computes it as a whole,
+    as is always done with an encoder that draws its own dropout."""
     patience: int = 100
     """Stop after so many epochs without a lower validation loss; the best epoch is the one that is kept."""
     checkpoint_every: int = 200

@@ -14,7 +14,7 @@ from pipelines.translation_models import build
 def learned(model: str, rows: int, by_halves: bool):
     """(the losses of two epochs on three batches, the weights behind them), without dropout."""
     keras.utils.set_random_seed(1)
-    translator = build(resolved(NmtConfig(model=model, dropout=0.0), PRESETS, DEFAULT_MODELS), 50, 50)
+    translator = build(resolved(NmtConfig(model=model, layers=1, dropout=0.0), PRESETS, DEFAULT_MODELS), 50, 50)
     translator.compile(keras.optimizers.SGD(0.1), SmoothedCrossentropy(0.1))
     if by_halves:
         learn_by_halves(translator)
@@ -35,3 +35,29 @@ def test_a_step_by_halves_is_the_step_of_the_batch(model, rows):
     np.testing.assert_allclose(losses, whole_losses, rtol=1e-5)
     for found, expected in zip(weights, whole_weights, strict=True):
         np.testing.assert_allclose(found, expected, atol=2e-5)
+
+
+@pytest.mark.parametrize("class_weight", [None, {0: 0.5, 1: 2.0}])
+def test_so_it_is_where_the_loss_is_a_mean_over_rows_and_there_are_metrics(class_weight):
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(21, 4)).astype("float32"), rng.integers(0, 2, 21)
+
+    def learned(by_halves: bool):
+        keras.utils.set_random_seed(1)
+        inputs = keras.Input((4,))
+        model = keras.Model(inputs, keras.layers.Dense(2, activity_regularizer="l2")(inputs))
+        model.compile(
+            keras.optimizers.SGD(0.1), keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            metrics=[keras.metrics.SparseCategoricalAccuracy("accuracy")],
+        )  # fmt: skip
+        if by_halves:
+            learn_by_halves(model)
+        history = model.fit(x, y, class_weight=class_weight, batch_size=7, epochs=2, shuffle=False, verbose=0).history
+        return history, model.get_weights()
+
+    (history, weights), (whole_history, whole_weights) = learned(True), learned(False)
+    assert history.keys() == whole_history.keys() == {"loss", "accuracy"}
+    for name, values in whole_history.items():
+        np.testing.assert_allclose(history[name], values, rtol=1e-5)
+    for found, expected in zip(weights, whole_weights, strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-5)
