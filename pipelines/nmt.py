@@ -99,6 +99,11 @@ def load_tokenizer(folder: Path) -> Tokenizers:
     return Tokenizers(text.load(folder / "source"), text.load(folder / "target"))
 
 
+def settled(config: NmtConfig, splits: Splits, tokenizer: Tokenizers) -> NmtConfig:
+    """The config with what was left to the data: nothing."""
+    return config
+
+
 @dataclasses.dataclass
 class Encoded:
     """What training reads.

@@ -87,6 +87,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
         with folder_written_beside(folder / "tokenizer") as part:
             task.tokenizer(config, splits).save(part)
     tokenizer = task.load_tokenizer(folder / "tokenizer")
+    config = task.settled(config, splits, tokenizer)
     encoded = task.encode(config, tokenizer, splits, folder)
 
     steps = task.steps_per_epoch(config, encoded)
@@ -115,6 +116,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     scores, details = task.measure(servable, splits, encoded)
     result = {
         **record,
+        "config": dataclasses.asdict(config),
         "sample": config.data is None,
         **task.facts(config, splits, encoded),
         "vocabulary_size": tokenizer.vocabulary_size,

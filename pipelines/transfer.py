@@ -3,6 +3,7 @@
 The functions stand in the order in which a run calls them (see run.py). The reviews and their measures are those of sentiment.py.
 """
 
+import contextlib
 import dataclasses
 import shutil
 from collections.abc import Callable
@@ -87,6 +88,26 @@ def load_tokenizer(folder: Path) -> Modules:
     return Modules(folder / "encoder", folder / "preprocessor" if (folder / "preprocessor").is_dir() else None)
 
 
+def settled(config: TransferConfig, splits: Splits, tokenizer: Modules) -> TransferConfig:
+    """The config with what was left to the number of texts and to the encoder's layers.
+
+    Raises:
+        UserError: an encoder that does not load.
+    """
+    with _told_of_the_handle(config, tokenizer):
+        encoder = HubEncoder(tokenizer.encoder, signature=config.signature)
+    return config.settled(len(splits.train), list(encoder.groups()))
+
+
+@contextlib.contextmanager
+def _told_of_the_handle(config: TransferConfig, modules: Modules):
+    """What the layer says of the run's copy of the encoder becomes a user's error that names the handle."""
+    try:
+        yield
+    except ValueError as error:
+        raise UserError(str(error).replace(str(modules.encoder), str(config.encoder))) from error
+
+
 @dataclasses.dataclass
 class Encoded:
     """What training reads: the splits, each training text's length in bytes, and whether the encoder draws by itself (module_seeds.py)."""
@@ -127,10 +148,8 @@ def build(config: TransferConfig, tokenizer: Modules, splits: Splits, training: 
     Raises:
         UserError: an encoder that does not load, or has not what is asked of it.
     """
-    try:
+    with _told_of_the_handle(config, tokenizer):
         return network(config, tokenizer, len(splits.classes))
-    except ValueError as error:
-        raise UserError(str(error).replace(str(tokenizer.encoder), str(config.encoder))) from error
 
 
 def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras.Model:

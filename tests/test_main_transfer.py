@@ -75,6 +75,15 @@ def test_top_layers_are_left_out(place, here, unverified):
     assert json.loads(process.stdout)["scores"]["validation"]["accuracy"] > 0.7
 
 
+def test_the_defaults_suit_few_texts_and_an_encoder_of_one_group(place, here, unverified):
+    command = ["train", "transfer", "--encoder", place / "sentences", "--data", "texts.csv", "--name", "few", "--json", *where(place)]
+    process = here(place, *command)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    assert len(result["epochs"]) == result["config"]["head_epochs"] + result["config"]["top_epochs"] and result["config"]["top"] == 1
+    assert here(place, *command).returncode == 0  # the same command finds its run
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

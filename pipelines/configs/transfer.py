@@ -12,6 +12,22 @@ HANDLE = tyro.conf.arg(metavar="HANDLE")
 PRESETS = {("hub", preset): {} for preset in ("quick", "full")}
 DEFAULT_MODELS = dict.fromkeys(("quick", "full"), "hub")
 
+# Few texts are read more often, in smaller batches, so that there are steps enough to learn from: (below so many texts, settings).
+BY_TEXTS = (
+    (1000, dict(batch_size=8, head_epochs=3, top_epochs=5)),
+    (5000, dict(batch_size=16, head_epochs=2, top_epochs=4)),
+    (float("inf"), dict(batch_size=32, head_epochs=1, top_epochs=2)),
+)  # fmt: skip
+DEEP = 6  # layers from which on an encoder bears small steps alone
+TOP = 2
+
+
+def by_texts(field: str):
+    """An annotation for a field whose default depends on how many texts there are; `--help` then shows all of them."""
+    *fewer, (_, usual) = [(below, settings[field]) for below, settings in BY_TEXTS]
+    shown = [f"{value} below {below:,}" for below, value in reversed(fewer)]
+    return tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {usual}; {', '.join(shown)} texts)")
+
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
@@ -57,18 +73,20 @@ class TransferConfig:
     """Which of the encoder's outputs to classify by: its name; pooled_output if there is one, else the mean over sequence_output."""
     drop_top: int = 0
     """Leave out so many of the encoder's top layers: classify by the mean over the layer below them. For encoders with `encoder_outputs`."""
-    head_epochs: int = 2
+    head_epochs: Annotated[int | None, by_texts("head_epochs")] = None
     """First stage: epochs in which the head learns and the encoder is frozen."""
-    head_rate: float = 0.002
+    head_rate: float = 0.005
     """First stage: step size at its highest."""
-    top: int = 2
+    top: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {TOP}, or all where there are fewer)")] = None
     """Second stage: groups of the encoder's weights (pooler, layers, embeddings) to unfreeze, from the top."""
-    top_epochs: int = 2
-    """Second stage: epochs."""
+    top_epochs: Annotated[int | None, by_texts("top_epochs")] = None
+    """Second stage: epochs; none for an encoder without weights that can learn."""
     all_epochs: int = 0
     """Third stage: epochs in which all of the encoder learns."""
-    learning_rate: float = 0.0002
-    """Second and third stage: step size at its highest, of the encoder's top group and of the head. 0.00003 suits BERT."""
+    learning_rate: Annotated[
+        float | None, tyro.conf.arg(metavar="RATE", help_behavior_hint=f"(default: 0.001; of {DEEP} layers or more, such as BERT, 0.00003)")
+    ] = None
+    """Second and third stage: step size at its highest, of the encoder's top group and of the head."""
     layer_decay: float = 0.8
     """Each group of the encoder's weights learns this much slower than the one above it."""
     warm_up: float = 0.1
@@ -81,7 +99,7 @@ class TransferConfig:
     """Weigh each class by the inverse of its frequency, for data with rare classes."""
     max_bytes: int = 40_000
     """Bytes of UTF-8 that are read of a text; the rest is cut."""
-    batch_size: int = 32
+    batch_size: Annotated[int | None, by_texts("batch_size")] = None
     """Texts per training step."""
     clip_norm: float = 1.0
     """Gradients are scaled down to this global norm."""
@@ -100,6 +118,7 @@ class TransferConfig:
 
     @property
     def stages(self) -> list[Stage]:
+        """Those that have epochs, of a settled config."""
         stages = [
             Stage("head", self.head_epochs, 0, self.head_rate),
             Stage(f"top {self.top}", self.top_epochs, self.top, self.learning_rate),
@@ -119,19 +138,35 @@ class TransferConfig:
             epoch -= stage.epochs
         return self.stages[-1]
 
+    def settled(self, texts: int, groups: list[str]) -> "TransferConfig":
+        """The config with all that was left to the data and the encoder.
+
+        Args:
+            texts: how many there are to train on.
+            groups: names of the encoder's groups of weights (HubEncoder.groups).
+        """
+        defaults = dict(next(settings for below, settings in BY_TEXTS if texts < below))
+        if not groups:
+            defaults["top_epochs"] = 0
+        deep = sum(name.startswith("layer_") for name in groups) >= DEEP
+        defaults |= {"top": min(TOP, len(groups)) or 1, "learning_rate": 0.00003 if deep else 0.001}
+        return dataclasses.replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
+
     def check(self) -> None:
-        """Raises UserError for the first setting that no training could use. Expects a resolved config."""
+        """Raises UserError for the first setting that no training could use. What is None is left to the data."""
         require(self.encoder, "encoder", "is missing", "a TF Hub handle, a folder with a SavedModel, or a .tar.gz")
         require(0 < self.valid_fraction < 1, "valid_fraction", self.valid_fraction, "between 0 and 1")
         require(self.labels == 0 or self.labels >= 2, "labels", self.labels, "0, for all, or at least 2")
         require(self.drop_top >= 0, "drop_top", self.drop_top, "at least 0")
-        for name in ("head_epochs", "top_epochs", "all_epochs"):
-            require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
-        require(self.epochs >= 1, "head_epochs", self.head_epochs, "at least 1, if no other stage has epochs")
-        for name in ("top", "batch_size", "patience", "checkpoint_every"):
-            require(getattr(self, name) >= 1, name, getattr(self, name), "at least 1")
+        stages = ("head_epochs", "top_epochs", "all_epochs")
+        for least, names in ((0, stages), (1, ("top", "batch_size", "patience", "checkpoint_every"))):
+            for name in names:
+                value = getattr(self, name)
+                require(value is None or value >= least, name, value, f"at least {least}")
+        require(any(getattr(self, name) != 0 for name in stages), "head_epochs", self.head_epochs, "at least 1, if no other stage has epochs")
         for name in ("head_rate", "learning_rate", "clip_norm"):
-            require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
+            value = getattr(self, name)
+            require(value is None or value > 0, name, value, "above 0")
         require(0 < self.layer_decay <= 1, "layer_decay", self.layer_decay, "above 0 and at most 1")
         require(0 <= self.warm_up <= 1, "warm_up", self.warm_up, "from 0 to 1")
         require(self.weight_decay >= 0, "weight_decay", self.weight_decay, "at least 0")

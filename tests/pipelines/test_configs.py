@@ -4,6 +4,7 @@ import pytest
 
 from pipelines.configs import base
 from pipelines.configs.sentiment import DEFAULT_MODELS, PRESETS, SentimentConfig
+from pipelines.configs.transfer import TransferConfig
 from pipelines.errors import UserError
 
 
@@ -60,3 +61,18 @@ def test_a_useless_setting_is_named(flag):
 def test_the_hash_changes_with_any_setting():
     hashes = {base.short_hash(dataclasses.asdict(SentimentConfig(**flag))) for flag in ({}, {"seed": 2}, {"epochs": 3})}
     assert len(hashes) == 3
+
+
+def test_transfer_reads_few_texts_more_often_and_takes_small_steps_with_a_deep_encoder():
+    shallow, deep = ["embeddings", "layer_1"], ["embeddings", *(f"layer_{i}" for i in range(12)), "pooler"]
+    few, many = TransferConfig().settled(500, shallow), TransferConfig().settled(20_000, deep)
+    assert few.batch_size < many.batch_size and few.head_epochs > many.head_epochs and few.top_epochs > many.top_epochs
+    assert few.learning_rate > 10 * many.learning_rate
+    assert None not in (few.top, few.epochs, many.top, many.epochs)
+    asked = TransferConfig(batch_size=5, head_epochs=0, top_epochs=9, top=3, learning_rate=0.5)
+    assert asked.settled(500, deep) == asked
+
+
+def test_transfer_unfreezes_what_there_is():
+    assert TransferConfig().settled(500, ["embeddings"]).top == 1
+    assert TransferConfig().settled(500, []).top_epochs == 0
