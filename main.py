@@ -11,7 +11,7 @@ from typing import Annotated
 import tyro
 
 from pipelines.commands import char_lm, encoder, nmt, sentiment, serving, transfer
-from pipelines.commands.common import tell
+from pipelines.commands.common import Training, tell
 from pipelines.errors import UserError, is_disk_full
 
 
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command_trains(command) -> bool:
-    return isinstance(command, (sentiment.Train, char_lm.Train, nmt.Train))
+    return isinstance(command, Training)
 
 
 if __name__ == "__main__":

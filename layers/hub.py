@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the ops that text modules need)
 
@@ -54,8 +55,7 @@ class HubEncoder(keras.layers.Layer):
         self.output_key = output_key
         self.group_patterns = [tuple(pair) for pair in groups] if groups else None
         self._outputs = None if spec is None else spec["outputs"]
-        self._top = None
-        self._module = self._loaded = None
+        self._folder = self._module = self._loaded = None
         if spec is None:
             self._folder = resolved(self.handle)
             self._hold(Module(self._folder, signature, self.handle))
@@ -100,14 +100,11 @@ class HubEncoder(keras.layers.Layer):
         for i, variables in enumerate(groups.values()):
             for variable in variables:
                 variable.trainable = i >= len(groups) - top
-        self._top = top
 
     def call(self, inputs, training=False):
-        if self._module is None:
-            with tf.init_scope():  # a copy made from the config alone has the module's own weights
-                self._adopt(resolved(self.handle), keep=False)
+        self._have_module()
         outputs = _plain(self._module(inputs, bool(training) and self.trainable))
-        if self.trainable:
+        if self.trainable and not self.losses:  # once, however often a model calls it
             for loss in self._module.losses:
                 self.add_loss(loss())
         if self.output_key is None:
@@ -118,6 +115,8 @@ class HubEncoder(keras.layers.Layer):
         return outputs[self.output_key]
 
     def compute_output_spec(self, inputs, training=False):
+        if self._outputs is None:
+            self._have_module()
         if self._module is not None:
             outputs = super().compute_output_spec(inputs, training=training)
             self._outputs = keras.tree.map_structure(_written, outputs)
@@ -130,18 +129,22 @@ class HubEncoder(keras.layers.Layer):
             "outputs": self._outputs,
             "variables": [[name, list(v.shape), v.dtype, learnable] for name, v, learnable in variables],
         }
+        learning = [v.trainable for v in self._module_variables]
         config = super().get_config() | {"handle": self.handle, "signature": self.signature, "output_key": self.output_key}
-        return config | {"groups": self.group_patterns, "spec": spec, "top": self._top}
+        return config | {"groups": self.group_patterns, "spec": spec, "learning": learning}
 
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        top = config.pop("top")
+        learning, trainable = config.pop("learning"), config["trainable"]
         layer = cls(**{**config, "trainable": False})
-        layer.unfreeze(top)
+        layer.trainable = trainable
+        for variable, learns in zip(layer._module_variables, learning, strict=True):
+            variable.trainable = learns
         return layer
 
     def save_assets(self, inner_path):
+        self._have_module()
         shutil.copytree(self._folder, Path(inner_path) / "module", dirs_exist_ok=True)
 
     def load_assets(self, inner_path):
@@ -150,6 +153,12 @@ class HubEncoder(keras.layers.Layer):
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         shutil.copytree(Path(inner_path) / "module", folder, dirs_exist_ok=True)
         self._adopt(folder, keep=True)
+
+    def _have_module(self):
+        """Loads the module into a copy that was made from the config alone. Weights that were given to it stay; else it has the module's own."""
+        if self._module is None:
+            with tf.init_scope():
+                self._adopt(resolved(self.handle), keep=any(np.any(weight) for weight in self.get_weights()))
 
     def _hold(self, module):
         self._module = module

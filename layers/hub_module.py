@@ -4,13 +4,21 @@ The forms: TensorFlow 2 SavedModels that are called (BERT with dicts in and out,
 `training` argument; modules of TensorFlow 1, and any other SavedModel, which have signatures alone.
 """
 
+import atexit
+import functools
 import inspect
 import re
+import shutil
 import tarfile
 import tempfile
 from pathlib import Path
 
 import tensorflow as tf
+
+
+class InputError(ValueError):
+    """A module was called with what it does not take."""
+
 
 _URL = re.compile(r"^[a-z]+://")
 _GRAPHS = ("saved_model.pb", "saved_model.pbtxt")
@@ -35,7 +43,9 @@ def resolved(handle: str) -> Path:
                 f"{handle} cannot be reached ({_first_line(error)}): download it elsewhere, and give the folder or the .tar.gz file"
             ) from error
     elif handle.endswith((".tar.gz", ".tgz")):
-        folder = _extracted(Path(handle))
+        if not Path(handle).is_file():
+            raise ValueError(f"{handle}: there is no such file")
+        folder = _extracted(Path(handle).resolve(), Path(handle).stat().st_mtime_ns)
     else:
         folder = Path(handle)
         if not folder.is_dir():
@@ -45,10 +55,11 @@ def resolved(handle: str) -> Path:
     return folder
 
 
-def _extracted(path: Path) -> Path:
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file")
+@functools.cache
+def _extracted(path: Path, modified: int) -> Path:
+    """Where the archive is unpacked until the process ends: a model that holds the module may be exported at any time."""
     folder = Path(tempfile.mkdtemp(prefix="hub-module-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
         with tarfile.open(path) as archive:
             archive.extractall(folder, filter="data")
@@ -94,6 +105,8 @@ class Module:
         self._function, self._by_name = _function(self.loaded, signature, source)
         self.takes_training = not self._by_name and "training" in inspect.signature(self.loaded.__call__).parameters
         traces = [self._function] if self._by_name else self.loaded.__call__.concrete_functions
+        taken = [trace.structured_input_signature[0][:1] for trace in traces]
+        self._keys = sorted(taken[0][0]) if taken and all(inputs and isinstance(inputs[0], dict) for inputs in taken) else []
         named = getattr(self.loaded, "variables", None)
         found = list(named) if named is not None else [v for trace in traces for v in trace.variables]
         self.variables = list({id(v): v for v in found}.values())
@@ -104,13 +117,24 @@ class Module:
         _refuse_images(traces, source)
 
     def __call__(self, inputs, training: bool):
-        """The module's outputs; the gradient flows through."""
+        """The module's outputs; the gradient flows through.
+
+        Raises:
+            InputError: it takes other inputs.
+        """
         if not self._by_name:
-            return self._function(inputs, training=training) if self.takes_training else self._function(inputs)
+            if self._keys and not isinstance(inputs, dict):
+                raise InputError(f"{self.source} takes a dict of {', '.join(self._keys)}: a preprocessing module makes it of strings")
+            try:
+                return self._function(inputs, training=training) if self.takes_training else self._function(inputs)
+            except (TypeError, ValueError) as error:
+                if not re.search("Could not find matching concrete function|Binding inputs to tf.function failed", str(error)):
+                    raise
+                raise InputError(f"{self.source} does not take {_described(inputs)}") from error
         if not isinstance(inputs, dict):
             names = list(self._function.structured_input_signature[1])
             if len(names) != 1:
-                raise ValueError(f"{self.source} takes a dict of {', '.join(sorted(names))}")
+                raise InputError(f"{self.source} takes a dict of {', '.join(sorted(names))}")
             inputs = {names[0]: inputs}
         return self._function(**inputs)
 
@@ -134,6 +158,12 @@ def _refuse_images(traces, source) -> None:
     specs = [spec for trace in traces for spec in tf.nest.flatten(trace.structured_input_signature) if isinstance(spec, tf.TensorSpec)]
     if any(spec.shape.rank == 4 and spec.dtype.is_floating for spec in specs):
         raise ValueError(f"{source} takes images (float, of four axes), not text")
+
+
+def _described(inputs) -> str:
+    if isinstance(inputs, dict):
+        return "a dict of " + ", ".join(f"{name} ({_described(value)})" for name, value in sorted(inputs.items()))
+    return f"{inputs.dtype if isinstance(inputs.dtype, str) else inputs.dtype.name} of {len(inputs.shape)} axes"
 
 
 def _names(signatures) -> str:

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from pipelines import char_lm, encoder_report, language_models, masked_models, streams, text
 from pipelines.configs.encoder import EncoderConfig
-from pipelines.data import corpora, reviews, tables
+from pipelines.data import corpora, folders, reviews, tables
 from pipelines.data.splits import validation_rows
 from pipelines.errors import UserError
 from pipelines.text_encoder import TextEncoder, network
@@ -26,11 +26,12 @@ _TOKENIZER = "subword"
 
 @dataclasses.dataclass(frozen=True)
 class Splits:
-    """Functions that give the texts of each part, as often as they are called, and how many there are."""
+    """Functions that give the texts of each part, as often as they are called, and how many there are of what (texts or characters)."""
 
     train: Callable[[], Iterator[str]]
     valid: Callable[[], Iterator[str]]
     rows: dict[str, int]
+    unit: str = "texts"
 
 
 def load(config: EncoderConfig) -> Splits:
@@ -39,9 +40,12 @@ def load(config: EncoderConfig) -> Splits:
     Raises:
         UserError: not readable, or too short to split.
     """
-    if config.data is None or corpora.named(config.data, "reviews") or (path := corpora.existing(config.data, "text")).is_dir():
+    path = None if config.data is None or corpora.named(config.data, "reviews") else corpora.existing(config.data, "text")
+    if path is None or (path / "train").is_dir():
         found = reviews.read(config.data)["train"]
         everything, groups = found.texts, found.groups
+    elif path.is_dir():
+        everything, groups = folders.texts(path), None
     elif tables.is_table(path):
         everything, groups = tables.read_texts(path, config.text_column)
     else:
@@ -54,14 +58,14 @@ def load(config: EncoderConfig) -> Splits:
 def _one_text(config) -> Splits:
     parts = char_lm.load(dataclasses.replace(_LANGUAGE_MODEL, data=config.data, valid_fraction=config.valid_fraction))
     rows = {"train": parts.train.characters, "valid": parts.valid.characters}
-    return Splits(lambda: streams.chunks(parts.train.pieces()), lambda: streams.chunks(parts.valid.pieces()), rows)
+    return Splits(lambda: streams.chunks(parts.train.pieces()), lambda: streams.chunks(parts.valid.pieces()), rows, "characters")
 
 
 _LANGUAGE_MODEL = char_lm.CharLmConfig()
 
 
 def told(splits: Splits) -> str:
-    return f"{splits.rows['train']:,} texts or characters to train on, {splits.rows['valid']:,} to validate; reading them ..."
+    return f"{splits.rows['train']:,} {splits.unit} to train on, {splits.rows['valid']:,} to validate; reading them ..."
 
 
 load_tokenizer = text.load

@@ -12,14 +12,16 @@ class GroupedAdamW(keras.optimizers.AdamW):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self._factors: dict[int, float] = {}
+        self._factors: dict[str, float] = {}
 
     def slow(self, variables: list[keras.Variable], factor: float) -> None:
         """Multiplies the step size of these variables. To be called before training."""
-        self._factors |= {id(variable): factor for variable in variables}
+        self._factors |= {self._var_key(variable): factor for variable in variables}
 
     def update_step(self, gradient, variable, learning_rate):
-        super().update_step(gradient, variable, ops.multiply(learning_rate, self._factors.get(id(variable), 1.0)))
+        # `variable` is TensorFlow's own, not Keras's around it: their key is the same.
+        factor = self._factors.get(self._var_key(variable), 1.0)
+        super().update_step(gradient, variable, ops.multiply(learning_rate, factor))
 
 
 class Stages(keras.optimizers.schedules.LearningRateSchedule):

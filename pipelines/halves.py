@@ -26,7 +26,7 @@ def learn_by_halves(model: keras.Model) -> None:
         inputs, y, weights = keras.utils.unpack_x_y_sample_weight(data)
         rows = ops.shape(y)[0]
 
-        def part(half: slice):
+        def computed(half: slice):
             x, true = keras.tree.map_structure(lambda tensor: tensor[half], (inputs, y))
             counted = None if weights is None else weights[half]
             y_pred = model(x, training=True)
@@ -37,13 +37,13 @@ def learn_by_halves(model: keras.Model) -> None:
         with tf.GradientTape() as tape:
             # A single row is in both: oneDNN ends the process at products of no rows.
             halves = slice(None, ops.maximum(rows // 2, 1)), slice(rows // 2, None)
-            sums, sizes, seen = zip(*map(part, halves))
+            sums, sizes, seen = zip(*map(computed, halves))
             loss = ops.add(*sums) / ops.add(*sizes)
         variables = model.trainable_variables
         model.optimizer.apply(tape.gradient(loss, [variable.value for variable in variables]), variables)
         next(metric for metric in model.metrics if metric.name == "loss").update_state(loss, sample_weight=rows)
-        for half in seen:
-            model.compute_metrics(*half)
+        for half, new in zip(seen, (slice(None, rows // 2), slice(None))):  # a single row counts once
+            model.compute_metrics(*(None if part is None else keras.tree.map_structure(lambda tensor: tensor[new], part) for part in half))
         return model.get_metrics_result()
 
     model.train_step = train_step

@@ -153,6 +153,7 @@ def _record(pipeline: str, config) -> dict:
         "pipeline": pipeline,
         "config": dataclasses.asdict(config),
         "data": data,
+        "modules": sources.modules({name: getattr(config, name, None) for name in ("encoder", "preprocessor")}),
         "versions": {"python": platform.python_version(), **versions},
         "machine": f"{platform.system()} {platform.machine()}",
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -176,11 +177,14 @@ def _keep_record(folder: Path, record: dict) -> None:
             raise UserError(f"{folder} was begun with {flag} {kept['config'].get(key)}, not {value}: give another --run")
     if kept["data"] != record["data"]:
         raise UserError(f"{folder} was begun with other data: the file has changed since. Give another --run")
+    for name, found in record["modules"].items():  # what cannot be reached any more is in the run's folder
+        if kept.get("modules", {}).get(name, found) != found:
+            raise UserError(f"{folder} was begun with another --{name}: it has changed since. Give another --run")
     changed = [name for name, version in record["versions"].items() if kept["versions"].get(name) != version]
     if changed and not (folder / "result.json").exists():
         was = ", ".join(f"{name} {kept['versions'].get(name)}" for name in changed)
         console.say(f"note: this run was begun with {was}; the rest of it may differ in the last bits")
-    record |= {"versions": kept["versions"], "started": kept["started"]}
+    record |= {"modules": kept.get("modules", {}), "versions": kept["versions"], "started": kept["started"]}
 
 
 def _finished_result(folder: Path) -> dict | None:

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from pipelines import checkpoints, console
 from pipelines.checkpoints import Position
+from pipelines.errors import UserError
 from pipelines.files import write_text
 
 
@@ -89,6 +90,7 @@ def fit(
 
     Raises:
         KeyboardInterrupt: SIGINT or SIGTERM came; all is saved.
+        UserError: what is watched was not a number in any epoch.
     """
     last, best = folder / "checkpoints" / "last.npz", folder / "checkpoints" / "best.npz"
     last.parent.mkdir(parents=True, exist_ok=True)
@@ -142,6 +144,8 @@ def fit(
             checkpoints.save(last, variables, position)
             if stop_requested():
                 raise KeyboardInterrupt
+    if position.best_epoch < 0:
+        raise UserError(f"{folder}: the loss is not a number in any epoch: begin another --run with a lower --learning-rate")
     return position
 
 

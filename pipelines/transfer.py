@@ -16,14 +16,16 @@ from keras import layers
 
 from layers import MaskedMeanPooling
 from layers.hub import HubEncoder
-from layers.hub_module import resolved
+from layers.hub_module import InputError, resolved
 from pipelines import batching, module_seeds, report, sentiment, transfer_report
 from pipelines.checkpoints import Position
+from pipelines.configs.base import require
 from pipelines.configs.transfer import TransferConfig
 from pipelines.data.splits import Labelled, Splits
 from pipelines.errors import UserError
 from pipelines.fine_tuning import GroupedAdamW, Stages
 from pipelines.halves import learn_by_halves
+from pipelines.normalization import valid_utf8
 from pipelines.text_classifier import TextClassifier
 
 UNIT = "texts"
@@ -37,6 +39,7 @@ def load(config: TransferConfig) -> Splits:
     """
     splits = sentiment.read(config)
     if config.labels:
+        require(config.labels >= len(splits.classes), "labels", config.labels, f"0, for all, or at least {len(splits.classes)}, one of each class")
         rows = some_of_each(splits.train.labels, config.labels, config.seed)
         splits.train = Labelled(splits.train.texts[rows], splits.train.labels[rows])
     return splits
@@ -76,12 +79,15 @@ class Modules:
 def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
     """
     Raises:
-        UserError: a handle that cannot be reached.
+        UserError: a handle that cannot be reached, or an encoder that has not what is asked of it: no copy of it is kept.
     """
     try:
-        return Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None, config.seed)
+        modules = Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None, config.seed)
     except ValueError as error:
         raise UserError(str(error)) from error
+    with _told_of_the_handle(config, modules):
+        network(config, modules, len(splits.classes))
+    return modules
 
 
 def load_tokenizer(folder: Path) -> Modules:
@@ -105,7 +111,11 @@ def _told_of_the_handle(config: TransferConfig, modules: Modules):
     try:
         yield
     except ValueError as error:
-        raise UserError(str(error).replace(str(modules.encoder), str(config.encoder))) from error
+        inner, told = error, str(error)
+        while inner := inner.__context__:  # Keras says much around what a layer said
+            told = str(inner) if isinstance(inner, InputError) else told
+        told = told.replace(str(modules.encoder), str(config.encoder))
+        raise UserError(told + (": give --preprocessor" if "takes a dict" in told and not modules.preprocessor else "")) from error
 
 
 @dataclasses.dataclass
@@ -139,7 +149,8 @@ def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> 
 def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.data.Dataset:
     texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in data.texts[order]], tf.string)
     labels = tf.constant(data.labels[order], tf.int32)
-    return batching.prefetched(tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size))
+    dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size)
+    return batching.prefetched(dataset.map(lambda text, label: (valid_utf8(text, config.max_bytes), label)))  # as the export does
 
 
 def build(config: TransferConfig, tokenizer: Modules, splits: Splits, training: bool) -> keras.Model:
@@ -149,7 +160,10 @@ def build(config: TransferConfig, tokenizer: Modules, splits: Splits, training: 
         UserError: an encoder that does not load, or has not what is asked of it.
     """
     with _told_of_the_handle(config, tokenizer):
-        return network(config, tokenizer, len(splits.classes))
+        model = network(config, tokenizer, len(splits.classes))
+        tops = [stage.top for stage in config.stages]
+        model.get_layer("encoder").unfreeze(None if None in tops else max(tops))
+    return model
 
 
 def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras.Model:
@@ -161,8 +175,6 @@ def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras
         raise ValueError(f"{config.encoder}: its output is of shape {features.shape}, not [batch, features]: choose one with --output-key")
     features = layers.Dropout(config.dropout, seed=config.seed, name="dropout")(features)
     logits = layers.Dense(num_classes, name="logits")(features)
-    tops = [stage.top for stage in config.stages]
-    encoder.unfreeze(None if None in tops else max(tops))
     return keras.Model(text, logits, name="transfer")
 
 
@@ -181,10 +193,19 @@ def _features(config, encoder, inputs):
             most = len(all_layers) - 1 if isinstance(all_layers, list) else 0
             raise ValueError(f"{config.encoder}: --drop-top {config.drop_top}: it has {most} layers to leave out")
         return _mean(all_layers[-1 - config.drop_top], mask)
-    key = config.output_key or next((key for key in ("pooled_output", "sequence_output", "default") if key in outputs), None)
-    if key not in outputs:
-        raise ValueError(f"{config.encoder} has no output {key!r}: there are {', '.join(sorted(outputs))}; choose with --output-key")
+    usable = [name for name, output in sorted(outputs.items()) if _has_features(output)]
+    key = config.output_key or next((key for key in ("pooled_output", "sequence_output", "default") if key in usable), None)
+    if not usable:
+        raise ValueError(f"{config.encoder} is no encoder: what it gives ({', '.join(sorted(outputs))}) are no features")
+    if key not in usable:
+        what = f"no output {key!r} of features" if key else "no output of a usual name"
+        raise ValueError(f"{config.encoder} has {what}: there are {', '.join(usable)}; choose with --output-key")
     return _mean(outputs[key], mask) if len(outputs[key].shape) == 3 else outputs[key]
+
+
+def _has_features(output) -> bool:
+    """Whether it is numbers [batch, features] or [batch, tokens, features]."""
+    return hasattr(output, "shape") and len(output.shape) in (2, 3) and output.shape[-1] is not None and "float" in str(output.dtype)
 
 
 def _mean(sequence, mask):

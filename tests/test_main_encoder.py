@@ -25,6 +25,13 @@ def place(tmp_path_factory):
     (folder / "texts.txt").write_text("\n".join(lines))
     (folder / "glove.txt").write_text("the 1 2 3\ncat 0 1 0\nThe 9 9 9\n")
     (folder / "word2vec.txt").write_text("2 3\nthe 1 2 3\ncat 0 1 0\n")
+    (folder / "bad.txt").write_text("the 1 2 3\ncat 0 x 0\n")
+    (folder / "nan.txt").write_text("the 1 nan 3\n")
+    (folder / "short.txt").write_text("3 3\nthe 1 2 3\n")
+    (folder / "empty").mkdir()
+    (folder / "files" / "more").mkdir(parents=True)
+    for i, line in enumerate(lines):
+        (folder / "files" / ("more" if i % 2 else ".") / f"{i}.txt").write_text(line)
     return folder
 
 
@@ -34,7 +41,7 @@ def place(tmp_path_factory):
         ("lstm", "--data texts.csv --samples 20", 16),
         ("masked-lstm", "--data texts.txt --direction bidirectional --layers 2", 16),
         ("transformer", "--data texts.csv --model transformer --layers 2 --direction bidirectional", 16),
-        ("causal-transformer", "--data texts.txt --model transformer", 16),
+        ("causal-transformer", "--data files --model transformer", 16),
     ],
 )
 def test_an_encoder_is_a_module_of_tf_hub_and_learns_on(place, here, unverified, name, flags, width):
@@ -101,7 +108,13 @@ def test_word_vectors_become_one(place, here, unverified):
         ("--data texts.txt --heads 3 --model transformer", "--heads 3"),
         ("--data texts.txt --hidden-rate 1", "--hidden-rate 1"),
         ("--vectors nowhere.txt", "no such file"),
-        ("--vectors texts.txt", "no word vectors"),
+        ("--vectors texts.txt", "line 1: no word vector"),
+        ("--vectors bad.txt", "line 2: no word vector"),
+        ("--vectors nan.txt", "not finite"),
+        ("--vectors short.txt", "its first line says 3"),
+        ("--vectors glove.txt --max-tokens 0", "--max-tokens 0"),
+        ("--vectors glove.txt --data texts.csv", "--data texts.csv"),
+        ("--data empty", "no .txt files"),
         ("--vectors texts.csv", "line 1"),
     ],
 )

@@ -20,6 +20,8 @@ def place(tmp_path_factory):
     hub_modules.save_preprocessor(folder / "preprocess")
     hub_modules.save_sentences(folder / "sentences")
     hub_modules.save_images(folder / "images")
+    (folder / "cut").mkdir()
+    (folder / "cut" / "saved_model.pb").write_bytes((folder / "sentences" / "saved_model.pb").read_bytes()[:1000])
     rng = np.random.default_rng(1)
     rows = [(word, label) for word, label in (("gripping", "good"), ("dull", "bad")) for _ in range(300)]
     words = "a the film story was".split()
@@ -75,6 +77,29 @@ def test_top_layers_are_left_out(place, here, unverified):
     assert json.loads(process.stdout)["scores"]["validation"]["accuracy"] > 0.7
 
 
+def test_a_changed_encoder_is_noticed_and_a_bad_one_leaves_no_copy(place, here, unverified):
+    command = ["train", "transfer", "--encoder", place / "changing", "--data", "texts.csv", "--name", "c", "--json", *where(place)]
+    flags = "--labels 20 --head-epochs 1 --top-epochs 0".split()
+    shutil.copytree(place / "images", place / "changing")
+    assert_one_line(here(place, *command, *flags), "takes images")
+    shutil.rmtree(place / "changing")
+    shutil.copytree(place / "sentences", place / "changing")
+    assert_one_line(here(place, *command, *flags), "another --encoder")
+    assert here(place, *command, *flags, "--run", "second").returncode == 0
+    shutil.rmtree(place / "changing")
+    assert here(place, *command, *flags, "--run", "second").returncode == 0  # gone, but the run has its copy
+
+
+def test_texts_are_cut_in_training_as_in_the_export(place, here, unverified):
+    """What tells the labels apart stands behind the bytes that are read."""
+    rows = "".join(f"{'the film was a story ' * 6} {word} {i},{word}\n" for i in range(100) for word in ("gripping", "dull"))
+    (place / "long.csv").write_text("text,label\n" + rows)
+    flags = "--max-bytes 100 --head-epochs 2 --top-epochs 0 --head-rate 0.1 --name long --json".split()
+    process = here(place, "train", "transfer", "--encoder", place / "sentences", "--data", "long.csv", *flags, *where(place))
+    result = json.loads(process.stdout)
+    assert result["epochs"][-1]["val_accuracy"] < 0.7 and result["epochs"][-1]["accuracy"] < 0.7
+
+
 def test_the_defaults_suit_few_texts_and_an_encoder_of_one_group(place, here, unverified):
     command = ["train", "transfer", "--encoder", place / "sentences", "--data", "texts.csv", "--name", "few", "--json", *where(place)]
     process = here(place, *command)
@@ -91,12 +116,17 @@ def test_the_defaults_suit_few_texts_and_an_encoder_of_one_group(place, here, un
         ("--encoder nowhere", "no such folder"),
         ("--encoder https://localhost:1/encoder", "download it elsewhere"),
         ("--encoder images", "takes images"),
-        ("--encoder preprocess", "there are input_mask, input_type_ids, input_word_ids"),
+        ("--encoder preprocess", "what it gives (input_mask, input_type_ids, input_word_ids) are no features"),
         ("--encoder sentences --signature x", "there are embed"),
+        ("--encoder bert", "takes a dict of input_mask, input_type_ids, input_word_ids"),
+        ("--encoder bert", "give --preprocessor"),
+        ("--encoder cut", "cannot be loaded"),
+        ("--encoder bert --preprocessor preprocess --output-key encoder_outputs", "there are pooled_output, sequence_output"),
+        ("--encoder sentences --labels 1", "--labels 1"),
         ("--encoder sentences --output-key x", "one output alone"),
         ("--encoder sentences --top 5", "groups of weights"),
         ("--encoder sentences --drop-top 1", "--drop-top"),
-        ("--encoder bert --preprocessor preprocess --output-key x", "there are encoder_outputs, pooled_output, sequence_output"),
+        ("--encoder bert --preprocessor preprocess --output-key x", "there are pooled_output, sequence_output"),
         ("--encoder bert --preprocessor preprocess --drop-top 3", "2 layers to leave out"),
         ("--encoder sentences --head-epochs 0 --top-epochs 0", "--head-epochs 0"),
     ],

@@ -14,10 +14,12 @@ class Train(Training):
     config: EncoderConfig
 
     def __call__(self) -> None:
-        if self.config.vectors:
+        config = sized(base.resolved(self.config, PRESETS, DEFAULT_MODELS))
+        if config.vectors:
+            base.require(config.data is None, "data", config.data, "left out, where --vectors makes the encoder")
+            config.check()
             self._of_vectors()
             return
-        config = sized(base.resolved(self.config, PRESETS, DEFAULT_MODELS))
         self.train("encoder", config, "encoder_report")
 
     def _of_vectors(self) -> None:

@@ -1,5 +1,6 @@
 """Folders with one sub-folder of .txt files per class, as in the Large Movie Review Dataset (`aclImdb`)."""
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -28,6 +29,21 @@ def read(folder: Path) -> dict[str, tuple]:
     else:
         splits = {"train": folder}
     return {name: _read_classes(path) for name, path in splits.items()}
+
+
+def texts(folder: Path) -> np.ndarray:
+    """The .txt files anywhere in `folder`, each a text: object array of str.
+
+    Raises:
+        UserError: there is none in UTF-8.
+    """
+    found = []
+    for file in sorted(folder.rglob("*.txt")):
+        with contextlib.suppress(UnicodeDecodeError):
+            found.append(file.read_text(encoding="utf-8-sig"))
+    if not found:
+        raise UserError(f"{folder} holds no .txt files in UTF-8")
+    return _objects(found)
 
 
 def _read_classes(folder: Path) -> tuple:

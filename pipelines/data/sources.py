@@ -38,3 +38,8 @@ def fingerprint(pipeline: str, data: str | None) -> str:
     if data in corpora.CORPORA:
         return corpora.CORPORA[data].sha256 or corpora.CORPORA[data].url
     return fingerprint_of_files(corpora.existing(data, _HOLD[pipeline]))
+
+
+def modules(handles: dict[str, str | None]) -> dict[str, str]:
+    """name -> a sum that changes when the module does, of those that are on this machine."""
+    return {name: fingerprint_of_files(Path(handle)) for name, handle in handles.items() if handle and Path(handle).exists()}

@@ -272,6 +272,47 @@ def test_a_signature(modules):
     np.testing.assert_array_equal(got, HubEncoder(modules["sentences"])(tf.constant(TEXTS)))
 
 
+def test_weights_given_to_a_copy_stay(modules, tmp_path):
+    model, encoder = classifier(modules)
+    encoder._module_variables[0].assign(encoder._module_variables[0] + 1.0)
+    copy = keras.models.clone_model(model)
+    copy.set_weights(model.get_weights())
+    np.testing.assert_allclose(copy(batch()[0]), model(batch()[0]), rtol=1e-6)
+    untouched = keras.models.clone_model(model)
+    untouched.save(tmp_path / "copy.keras")  # before it was called
+    np.testing.assert_allclose(keras.models.load_model(tmp_path / "copy.keras")(batch()[0]).shape, (3, 1))
+
+
+def test_a_layer_that_was_never_called_can_be_copied(modules):
+    copy = HubEncoder.from_config(HubEncoder(modules["sentences"]).get_config())
+    text = keras.Input((), dtype="string")
+    assert keras.Model(text, copy(text))(batch()[0]).shape == (3, hub_modules.SIZE)
+
+
+def test_a_file_keeps_which_weights_learn(modules, tmp_path):
+    model, encoder = classifier(modules, trainable=False)
+    for change in (lambda: setattr(encoder, "trainable", True), lambda: encoder.unfreeze(2)):
+        change()
+        model.save(tmp_path / "model.keras")
+        copy = keras.models.load_model(tmp_path / "model.keras").get_layer("encoder")
+        assert [v.trainable for v in copy.weights] == [v.trainable for v in encoder.weights]
+        assert len(copy.trainable_weights) == len(encoder.trainable_weights) > 0
+
+
+def test_two_towers_count_the_regularisation_once(modules):
+    inputs = {name: keras.Input((None,), dtype="int32", name=name) for name in ("input_word_ids", "input_mask", "input_type_ids")}
+    encoder = HubEncoder(modules["bert"], trainable=True, output_key="pooled_output")
+    one = keras.Model(inputs, encoder(inputs))
+    two = keras.Model(inputs, [encoder(inputs), encoder(inputs)])
+    ids = HubEncoder(modules["preprocess"])(batch()[0])
+    one(ids)
+    (once,) = one.losses
+    for _ in range(2):
+        two(ids)
+        (again,) = two.losses
+        assert float(again) == float(once)
+
+
 def test_a_copy_made_from_the_config_has_the_module_s_weights(modules):
     encoder = HubEncoder(modules["sentences"], trainable=True)
     expected = np.array(encoder(tf.constant(TEXTS)))
@@ -295,6 +336,13 @@ def test_a_copy_made_from_the_config_has_the_module_s_weights(modules):
 def test_what_cannot_be(modules, tmp_path, arguments, said):
     with pytest.raises(ValueError, match=said):
         HubEncoder(**arguments(modules, tmp_path))
+
+
+def test_strings_where_a_dict_belongs(modules):
+    with pytest.raises(ValueError, match="takes a dict of input_mask, input_type_ids, input_word_ids: a preprocessing module"):
+        HubEncoder(modules["bert"])(batch()[0])
+    with pytest.raises(ValueError, match="does not take int32 of 2 axes"):
+        HubEncoder(modules["sentences"])(tf.constant([[1]]))
 
 
 def test_an_output_that_is_not_there(modules):
