@@ -64,7 +64,7 @@ def settings(way: str, labels: int) -> list[str]:
     """The flags of a way. Fewer labels are read more often, in smaller batches; both ways read them equally often."""
     batch, head, whole = next(row[1:] for row in ((1000, 8, 3, 5), (5000, 16, 2, 4), (float("inf"), 32, 1, 2)) if (labels or 1e9) < row[0])
     if way == "pretrained":
-        stages = ["--head-epochs", head, "--head-rate", 0.005, "--all-epochs", whole, "--learning-rate", 0.001, "--layer-decay", 0.7]
+        stages = ["--head-epochs", head, "--head-rate", 0.005, "--all-epochs", whole, "--learning-rate", 0.001, "--layer-decay", 1]
     else:
         stages = ["--head-epochs", 0, "--all-epochs", head + whole, "--learning-rate", 0.002, "--layer-decay", 1]
     return [*stages, "--top-epochs", 0, "--batch-size", batch, "--no-halves"]  # on one core each, two runs at a time take less time

@@ -78,7 +78,8 @@ class TransferConfig:
     head_rate: float = 0.005
     """First stage: step size at its highest."""
     top: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {TOP}, or all where there are fewer)")] = None
-    """Second stage: groups of the encoder's weights (pooler, layers, embeddings) to unfreeze, from the top."""
+    """Second stage: groups of the encoder's weights (pooler, layers, embeddings) to unfreeze, from the top, those included that --drop-top leaves
+    out."""
     top_epochs: Annotated[int | None, by_texts("top_epochs")] = None
     """Second stage: epochs; none for an encoder without weights that can learn."""
     all_epochs: int = 0

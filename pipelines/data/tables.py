@@ -93,7 +93,7 @@ def find_column(path: Path, names: list[str], wanted: str | None, candidates: tu
     for candidate in candidates:
         if candidate in by_lower:
             return by_lower[candidate]
-    raise UserError(f"{path}: which column is it? name one of {', '.join(names)} with {flag}")
+    raise UserError(f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {', '.join(names)} with {flag}")
 
 
 def column_names(path: Path) -> list[str]:

@@ -49,6 +49,11 @@ def test_the_best_epoch_is_kept_and_patience_ends_it(tmp_path):
         np.testing.assert_array_equal(got, expected)
 
 
+def test_a_loss_that_never_is_a_number_is_said(tmp_path):
+    with pytest.raises(UserError, match="not a number in any epoch.*--learning-rate"):
+        training.fit(make_model(), batches, losses(*[float("nan")] * 4), plan(), tmp_path)
+
+
 def test_metrics_csv_has_a_line_per_epoch(tmp_path):
     training.fit(make_model(), batches, losses(2, 1), plan(epochs=2), tmp_path)
     lines = (tmp_path / "metrics.csv").read_text().splitlines()
