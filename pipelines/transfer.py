@@ -98,11 +98,13 @@ def settled(config: TransferConfig, splits: Splits, tokenizer: Modules) -> Trans
     """The config with what was left to the number of texts and to the encoder's layers.
 
     Raises:
-        UserError: an encoder that does not load.
+        UserError: an encoder that does not load, or that has nothing to learn where the head shall not.
     """
     with _told_of_the_handle(config, tokenizer):
         encoder = HubEncoder(tokenizer.encoder, signature=config.signature)
-    return config.settled(len(splits.train), list(encoder.groups()))
+    settled = config.settled(len(splits.train), list(encoder.groups()))
+    settled.check()
+    return settled
 
 
 @contextlib.contextmanager

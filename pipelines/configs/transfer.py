@@ -18,7 +18,9 @@ BY_TEXTS = (
     (5000, dict(batch_size=16, head_epochs=2, top_epochs=4)),
     (float("inf"), dict(batch_size=32, head_epochs=1, top_epochs=2)),
 )  # fmt: skip
-DEEP = 6  # layers from which on an encoder bears small steps alone
+# The deeper an encoder, the smaller the steps that it bears: (up to so many layers, rate). Turc et al. 2019 take 0.00003 to 0.0003 for small BERTs,
+# Devlin et al. 2019 0.00002 to 0.00005 for large ones.
+BY_DEPTH = ((1, 0.001), (5, 0.0002), (float("inf"), 0.00003))
 TOP = 2
 
 
@@ -27,6 +29,13 @@ def by_texts(field: str):
     *fewer, (_, usual) = [(below, settings[field]) for below, settings in BY_TEXTS]
     shown = [f"{value} below {below:,}" for below, value in reversed(fewer)]
     return tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {usual}; {', '.join(shown)} texts)")
+
+
+def by_depth():
+    """The same for the rate, whose default depends on how many layers the encoder has."""
+    (shallow, usual), (middle, smaller), (_, smallest) = BY_DEPTH
+    hint = f"(default: {usual}; {smaller} where the encoder has {shallow + 1} to {middle} layers, {smallest:.5f} where it has more)"
+    return tyro.conf.arg(metavar="RATE", help_behavior_hint=hint)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +93,7 @@ class TransferConfig:
     """Second stage: epochs; none for an encoder without weights that can learn."""
     all_epochs: int = 0
     """Third stage: epochs in which all of the encoder learns."""
-    learning_rate: Annotated[
-        float | None, tyro.conf.arg(metavar="RATE", help_behavior_hint=f"(default: 0.001; of {DEEP} layers or more, such as BERT, 0.00003)")
-    ] = None
+    learning_rate: Annotated[float | None, by_depth()] = None
     """Second and third stage: step size at its highest, of the encoder's top group and of the head."""
     layer_decay: float = 0.8
     """Each group of the encoder's weights learns this much slower than the one above it."""
@@ -149,8 +156,9 @@ class TransferConfig:
         defaults = dict(next(settings for below, settings in BY_TEXTS if texts < below))
         if not groups:
             defaults["top_epochs"] = 0
-        deep = sum(name.startswith("layer_") for name in groups) >= DEEP
-        defaults |= {"top": min(TOP, len(groups)) or 1, "learning_rate": 0.00003 if deep else 0.001}
+        depth = sum(name.startswith("layer_") for name in groups)
+        rate = next(rate for most, rate in BY_DEPTH if depth <= most)
+        defaults |= {"top": min(TOP, len(groups)) or 1, "learning_rate": rate}
         return dataclasses.replace(self, **{name: value for name, value in defaults.items() if getattr(self, name) is None})
 
     def check(self) -> None:
