@@ -93,6 +93,7 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     steps = task.steps_per_epoch(config, encoded)
     precision = training.training_precision(config.precision)
     keras.config.set_dtype_policy(precision)
+    training.make_deterministic(config.seed)  # a run that goes on has drawn less so far: it finds its tokenizer
     trained = task.build(config, tokenizer, splits, training=True)
     keras.config.set_dtype_policy("float32")
     # Scores and exports are float32 and remember nothing: where training is not, a twin of the model takes its weights for them.

@@ -133,8 +133,9 @@ def assert_equal_outcomes(first, second):
         assert array.tobytes() == second[0][name].tobytes(), name
 
 
-# The first checkpoint is at step 4; of transfer, whose module draws by itself, at the end of the first epoch, step 17 of 51.
-@pytest.mark.parametrize(("model", "kind", "when"), [("char-lm", "step", (5, 25)), ("nmt", "write", (1, 4)), ("transfer", "step", (18, 50))])
+# The first checkpoint is at step 4; of transfer, whose module draws by itself, at the end of the first epoch, step 17 of 51. Killed before it,
+# a run begins anew.
+@pytest.mark.parametrize(("model", "kind", "when"), [("char-lm", "step", (5, 25)), ("nmt", "write", (1, 4)), ("transfer", "step", (1, 50))])
 def test_killed_at_random_steps_it_ends_with_the_same_bits(data, tmp_path, model, kind, when):
     expected = undisturbed(data, tmp_path / "undisturbed", model)
     count = random.randint(*when)
@@ -143,7 +144,7 @@ def test_killed_at_random_steps_it_ends_with_the_same_bits(data, tmp_path, model
     assert code == -signal.SIGKILL, errors
     code, errors = finish(start(data, tmp_path, model))
     assert code == 0, errors
-    assert "going on at epoch" in errors
+    assert "going on at epoch" in errors or (model == "transfer" and count <= 17)
     assert_equal_outcomes(outcome(tmp_path), expected)
     assert not list((tmp_path / "runs").rglob("*.part"))
 
