@@ -10,12 +10,12 @@ from pipelines.configs.base import by_preset, require
 PATH = tyro.conf.arg(metavar="PATH")
 
 _RECURRENT = dict(
-    layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=2000, epochs=12, learning_rate=0.003,
+    layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=600, epochs=12, learning_rate=0.003,
     dropout=0.2, warm_up=300, feed_forward=2, sampling=0.0,
     precision="float32",  # so small a model gains nothing by bfloat16, even where the hardware has it
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
-    layers=4, hidden_size=128, embedding_size=128, epochs=40, learning_rate=0.004, warm_up=800
+    layers=4, hidden_size=128, embedding_size=128, batch_tokens=2000, epochs=40, learning_rate=0.004, warm_up=800
 )
 _QUICK_RECURRENT = dict(batch_tokens=400, epochs=10, learning_rate=0.005, warm_up=50)  # a small corpus: larger batches would be too few steps
 MODELS = ("single-rnn", "rnn", "attention", "transformer")
