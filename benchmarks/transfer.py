@@ -2,11 +2,13 @@
 
     python benchmarks/transfer.py curve --data PATH/TO/imdb/train.csv.xz --folder PATH [--labels 100 500 2500 0] [--seeds 1 2 3]
     python benchmarks/transfer.py cost --data PATH/TO/imdb/train.csv.xz --folder PATH --encoder PATH/saved/pretrained/1
+    python benchmarks/transfer.py vectors --data PATH/TO/imdb/train.csv.xz --folder PATH --vectors PATH/TO/glove.txt
 
 `curve` pretrains an encoder on the reviews without their labels, then teaches it sentiment with so many of the labels (0: all), and the same
 architecture from scratch with the same ones. It prints a table in Markdown and draws --plot. Accuracy is on the tenth of the films that the runs
 hold out. Each finished run is kept in --folder, so that the same command goes on where it was stopped. `cost` compares a training step of an
-encoder that is a module with one of the Keras layers it was made of (--folder that of `curve`), side by side. Both want an otherwise idle machine.
+encoder that is a module with one of the Keras layers it was made of (--folder that of `curve`), side by side. `vectors` fine-tunes word vectors.
+All want an otherwise idle machine.
 """
 
 import argparse
@@ -19,6 +21,8 @@ from pathlib import Path
 from training import ROOT, kept, trained
 
 sys.path.insert(0, str(ROOT))
+from pipelines.configs.transfer import TransferConfig  # noqa: E402
+
 WAYS = ("pretrained", "from scratch")
 _RUN = "pretraining"
 
@@ -61,13 +65,12 @@ def untrained(folder: Path, seed: int) -> Path:
 
 
 def settings(way: str, labels: int) -> list[str]:
-    """The flags of a way. Fewer labels are read more often, in smaller batches; both ways read them equally often."""
-    batch, head, whole = next(row[1:] for row in ((1000, 8, 3, 5), (5000, 16, 2, 4), (float("inf"), 32, 1, 2)) if (labels or 1e9) < row[0])
+    """The flags of a way, besides the pipeline's defaults; both ways read the labels equally often."""
+    flags = ["--layer-decay", 1, "--no-halves"]  # on one core each, two runs at a time take less time
     if way == "pretrained":
-        stages = ["--head-epochs", head, "--head-rate", 0.005, "--all-epochs", whole, "--learning-rate", 0.001, "--layer-decay", 1]
-    else:
-        stages = ["--head-epochs", 0, "--all-epochs", head + whole, "--learning-rate", 0.002, "--layer-decay", 1]
-    return [*stages, "--top-epochs", 0, "--batch-size", batch, "--no-halves"]  # on one core each, two runs at a time take less time
+        return flags
+    epochs = TransferConfig().settled(labels or sys.maxsize, ["embeddings", "layer_1"]).epochs
+    return [*flags, "--head-epochs", 0, "--top-epochs", 0, "--all-epochs", epochs, "--learning-rate", 0.002]
 
 
 def curve(arguments) -> None:
@@ -93,6 +96,16 @@ def curve(arguments) -> None:
         print(f"| {count:,} | {' | '.join(shown)} | {100 * gain:+.1f} points |", flush=True)
     if arguments.plot:
         draw(found, arguments.plot)
+
+
+def vectors(arguments) -> None:
+    """Accuracy behind each stage of an encoder of word vectors, with all labels."""
+    where = ["--runs", arguments.folder / "runs", "--saved-models", arguments.folder / "saved"]
+    encoder = trained("encoder", "--vectors", arguments.vectors, "--name", "vectors", *where)
+    flags = "--head-epochs 2 --head-rate 0.01 --top-epochs 0 --all-epochs 6 --learning-rate 0.005 --layer-decay 1".split()
+    result = trained("transfer", "--encoder", encoder["export"], "--data", arguments.data, "--name", "of-vectors", *where, *flags)
+    frozen = min(result["epochs"][:2], key=lambda row: row["val_loss"])
+    print(f"{encoder['words']:,} words: frozen {frozen['val_accuracy']:.3f}, learning {result['scores']['validation']['accuracy']:.3f}")
 
 
 def draw(found: dict, path: Path) -> None:
@@ -158,7 +171,7 @@ def cost(arguments) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
-    for name in ("curve", "cost"):
+    for name in ("curve", "cost", "vectors"):
         command = commands.add_parser(name)
         command.add_argument("--data", required=True, help="the IMDB training reviews as CSV")
         command.add_argument("--folder", type=Path, required=True, help="what is measured is kept there")
@@ -167,9 +180,10 @@ def main() -> None:
     commands.choices["curve"].add_argument("--plot", type=Path, help="a PNG file to draw the curve to")
     commands.choices["curve"].add_argument("--pretraining", nargs=argparse.REMAINDER, default=[], help="last: flags for `train encoder`")
     commands.choices["cost"].add_argument("--encoder", required=True, help="a folder that `train encoder` exported")
+    commands.choices["vectors"].add_argument("--vectors", required=True, help="a file in the format of GloVe or word2vec")
     commands.choices["cost"].add_argument("--pairs", type=int, default=11)
     arguments = parser.parse_args()
-    {"curve": curve, "cost": cost}[arguments.what](arguments)
+    {"curve": curve, "cost": cost, "vectors": vectors}[arguments.what](arguments)
 
 
 if __name__ == "__main__":

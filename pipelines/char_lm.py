@@ -73,14 +73,14 @@ def told(splits: Splits) -> str:
 load_tokenizer = text.load
 
 
-def settled(config: CharLmConfig, splits: Splits, tokenizer: text.Tokenizer) -> CharLmConfig:
-    """The config with what was left to the data: nothing."""
-    return config
-
-
 def tokenizer(config: CharLmConfig, splits: Splits) -> text.Tokenizer:
     size = _ALL if config.unit == "character" else config.vocabulary_size
     return text.train(_TOKENIZERS[config.unit], streams.chunks(splits.train.pieces()), size, _MAX_BYTES)
+
+
+def settled(config: CharLmConfig, splits: Splits, tokenizer: text.Tokenizer) -> CharLmConfig:
+    """The config with what was left to the data: nothing."""
+    return config
 
 
 @dataclasses.dataclass(frozen=True)

@@ -71,13 +71,13 @@ def told(splits: Splits) -> str:
 load_tokenizer = text.load
 
 
+def tokenizer(config: EncoderConfig, splits: Splits) -> text.Tokenizer:
+    return text.train(_TOKENIZER, splits.train(), config.vocabulary_size, config.max_bytes)
+
+
 def settled(config: EncoderConfig, splits: Splits, tokenizer: text.Tokenizer) -> EncoderConfig:
     """The config with what was left to the data: nothing."""
     return config
-
-
-def tokenizer(config: EncoderConfig, splits: Splits) -> text.Tokenizer:
-    return text.train(_TOKENIZER, splits.train(), config.vocabulary_size, config.max_bytes)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -92,13 +92,13 @@ def told(splits: Splits) -> str:
 load_tokenizer = text.load
 
 
+def tokenizer(config: SentimentConfig, splits: Splits) -> text.Tokenizer:
+    return text.train(config.tokens, splits.train.texts, config.vocabulary_size, config.max_bytes)
+
+
 def settled(config: SentimentConfig, splits: Splits, tokenizer: text.Tokenizer) -> SentimentConfig:
     """The config with what was left to the data: nothing."""
     return config
-
-
-def tokenizer(config: SentimentConfig, splits: Splits) -> text.Tokenizer:
-    return text.train(config.tokens, splits.train.texts, config.vocabulary_size, config.max_bytes)
 
 
 @dataclasses.dataclass
