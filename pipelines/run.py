@@ -79,13 +79,14 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
 
     started = time.monotonic()
     task = importlib.import_module(f"pipelines.{pipeline.replace('-', '_')}")
-    training.make_deterministic(config.seed)
-
     splits = task.load(config)
     console.say(task.told(splits))
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:
             task.tokenizer(config, splits).save(part)
+    # A run that goes on finds its tokenizer, and has drawn less so far; and SentencePiece's model, once loaded, would not outlive the
+    # new seed (tensorflow/text#570): here is the one place between the two.
+    training.make_deterministic(config.seed)
     tokenizer = task.load_tokenizer(folder / "tokenizer")
     config = task.settled(config, splits, tokenizer)
     encoded = task.encode(config, tokenizer, splits, folder)
@@ -93,7 +94,6 @@ def _train(pipeline: str, config, folder: Path, saved_models: Path, export_name:
     steps = task.steps_per_epoch(config, encoded)
     precision = training.training_precision(config.precision)
     keras.config.set_dtype_policy(precision)
-    training.make_deterministic(config.seed)  # a run that goes on has drawn less so far: it finds its tokenizer
     trained = task.build(config, tokenizer, splits, training=True)
     keras.config.set_dtype_policy("float32")
     # Scores and exports are float32 and remember nothing: where training is not, a twin of the model takes its weights for them.
