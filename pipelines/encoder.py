@@ -26,11 +26,13 @@ _TOKENIZER = "subword"
 
 @dataclasses.dataclass(frozen=True)
 class Splits:
-    """Functions that give the texts of each part, as often as they are called, and how many there are of what (texts or characters)."""
+    """Functions that give the texts of each part, as often as they are called, how many there are of what (texts or characters), and
+    what was left out: reason -> texts."""
 
     train: Callable[[], Iterator[str]]
     valid: Callable[[], Iterator[str]]
     rows: dict[str, int]
+    notes: dict[str, int]
     unit: str = "texts"
 
 
@@ -43,22 +45,23 @@ def load(config: EncoderConfig) -> Splits:
     path = None if config.data is None or corpora.named(config.data, "reviews") else corpora.existing(config.data, "text")
     if path is None or (path / "train").is_dir():
         found = reviews.read(config.data)["train"]
-        everything, groups = found.texts, found.groups
+        everything, groups, dropped = found.texts, found.groups, found.dropped
     elif path.is_dir():
-        everything, groups = folders.texts(path), None
+        (everything, dropped), groups = folders.texts(path), None
     elif tables.is_table(path):
-        everything, groups = tables.read_texts(path, config.text_column)
+        everything, groups, dropped = tables.read_texts(path, config.text_column)
     else:
         return _one_text(config)
     held_out = validation_rows(everything if groups is None else groups, config.valid_fraction)
     train, valid = everything[~held_out], everything[held_out]
-    return Splits(lambda: iter(train), lambda: iter(valid), {"train": len(train), "valid": len(valid)})
+    notes = {f"left out, {reason}": rows for reason, rows in dropped.items()}
+    return Splits(lambda: iter(train), lambda: iter(valid), {"train": len(train), "valid": len(valid)}, notes)
 
 
 def _one_text(config) -> Splits:
     parts = char_lm.load(dataclasses.replace(_LANGUAGE_MODEL, data=config.data, valid_fraction=config.valid_fraction))
     rows = {"train": parts.train.characters, "valid": parts.valid.characters}
-    return Splits(lambda: streams.chunks(parts.train.pieces()), lambda: streams.chunks(parts.valid.pieces()), rows, "characters")
+    return Splits(lambda: streams.chunks(parts.train.pieces()), lambda: streams.chunks(parts.valid.pieces()), rows, {}, "characters")
 
 
 _LANGUAGE_MODEL = char_lm.CharLmConfig()
@@ -167,7 +170,7 @@ def measure(servable: TextEncoder, splits: Splits, encoded: Encoded) -> tuple[di
 
 
 def facts(config: EncoderConfig, splits: Splits, encoded: Encoded) -> dict:
-    return {"rows": splits.rows, "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}}
+    return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}}
 
 
 def example_requests(servable: TextEncoder) -> dict[str, dict]:

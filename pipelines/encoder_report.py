@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pipelines.files import shown, write_text
-from pipelines.reporting import SAMPLE_WARNING, curves, data_name, duration, record_lines, save
+from pipelines.reporting import SAMPLE_WARNING, curves, data_name, duration, note_lines, record_lines, save
 
 
 def summary(result: dict) -> str:
@@ -41,6 +41,7 @@ def _lines(result: dict) -> list[str]:
     lines += [
         "## Learning", "", f"{len(result['epochs'])} epochs in {duration(result['training_seconds'])}. The weights of epoch {result['best_epoch']}, "
         "the one with the lowest validation loss, were kept.", "", "![Loss by epoch](curves.png)", "",
+        "## Data", "", f"- Training: {result['rows']['train']:,} {result['unit']}; validation: {result['rows']['valid']:,}.", *note_lines(result), "",
     ]  # fmt: skip
     lines += [
         "## Use",

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from pipelines.configs.nmt import WITH_ATTENTION
 from pipelines.files import shown, write_text
 from pipelines.reporting import (
-    BLUE, GREY, SAMPLE_WARNING, curves, data_name, duration, model_flags, record_lines, save,
+    BLUE, GREY, SAMPLE_WARNING, curves, data_name, duration, model_flags, note_lines, record_lines, save,
 )  # fmt: skip
 
 _EXAMPLES = 8
@@ -135,7 +135,7 @@ def _lines(result: dict, valid, translations, looks: bool) -> list[str]:
         "## Data",
         "",
         f"- {', '.join(f'{name} {rows:,} pairs' for name, rows in result['rows'].items())}.",
-        *(f"- {reason[0].upper() + reason[1:]}: {rows:,}." for reason, rows in result["notes"].items()),
+        *note_lines(result),
         "",
         "## Use",
         "",

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from pipelines.classification import reliability
 from pipelines.files import shown, write_text
 from pipelines.reporting import (
-    BLUE, GREY, ORANGE, SAMPLE_WARNING, curves, data_name, duration, model_flags, number, percent, record_lines, save,
+    BLUE, GREY, ORANGE, SAMPLE_WARNING, curves, data_name, duration, model_flags, note_lines, number, percent, record_lines, save,
 )  # fmt: skip
 
 MISTAKES = 5
@@ -142,7 +142,7 @@ def _data_lines(result: dict) -> list[str]:
             "- The classes are out of balance. "
             + ("Each weighed the same in training." if weighted else "`--class-weights` would weigh each the same.")
         )
-    lines += [f"- {note[0].upper()}{note[1:]}: {rows:,}." for note, rows in result["notes"].items()]
+    lines += note_lines(result)
     window = result["window"]
     if window.get("reviews_cut"):
         lines.append(

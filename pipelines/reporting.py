@@ -24,6 +24,11 @@ def record_lines(result: dict) -> list[str]:
     ]
 
 
+def note_lines(result: dict) -> list[str]:
+    """What was left out of the data, and why."""
+    return [f"- {note[0].upper()}{note[1:]}: {rows:,}." for note, rows in result["notes"].items()]
+
+
 def save(figure: Figure, path: Path) -> None:
     with written_beside(path, "wb") as file:
         figure.savefig(file, format="png", dpi=120)

@@ -23,6 +23,7 @@ from pipelines.configs.base import require
 from pipelines.configs.transfer import TransferConfig
 from pipelines.data.splits import Labelled, Splits
 from pipelines.errors import UserError
+from pipelines.files import read_json, write_json
 from pipelines.fine_tuning import GroupedAdamW, Stages
 from pipelines.halves import learn_by_halves
 from pipelines.normalization import valid_utf8
@@ -61,10 +62,11 @@ def told(splits: Splits) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Modules:
-    """The folders of the encoder and, where there is one, of what stands before it."""
+    """The folders of the encoder and, where there is one, of what stands before it; the names of the encoder's groups of weights."""
 
     encoder: Path
     preprocessor: Path | None
+    groups: tuple[str, ...] = ()
     seed: int = 0
     vocabulary_size: None = None  # nobody knows
 
@@ -74,6 +76,7 @@ class Modules:
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
                 module_seeds.seed(folder / name, self.seed)
+        write_json(folder / "groups.json", self.groups)
 
 
 def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
@@ -82,27 +85,26 @@ def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
         UserError: a handle that cannot be reached, or an encoder that has not what is asked of it: no copy of it is kept.
     """
     try:
-        modules = Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None, config.seed)
+        modules = Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None, seed=config.seed)
     except ValueError as error:
         raise UserError(str(error)) from error
     with _told_of_the_handle(config, modules):
-        network(config, modules, len(splits.classes))
-    return modules
+        encoder = network(config, modules, len(splits.classes)).get_layer("encoder")
+    return dataclasses.replace(modules, groups=tuple(encoder.groups()))
 
 
 def load_tokenizer(folder: Path) -> Modules:
-    return Modules(folder / "encoder", folder / "preprocessor" if (folder / "preprocessor").is_dir() else None)
+    preprocessor = folder / "preprocessor"
+    return Modules(folder / "encoder", preprocessor if preprocessor.is_dir() else None, tuple(read_json(folder / "groups.json")))
 
 
 def settled(config: TransferConfig, splits: Splits, tokenizer: Modules) -> TransferConfig:
     """The config with what was left to the number of texts and to the encoder's layers.
 
     Raises:
-        UserError: an encoder that does not load, or that has nothing to learn where the head shall not.
+        UserError: an encoder that has nothing to learn where the head shall not.
     """
-    with _told_of_the_handle(config, tokenizer):
-        encoder = HubEncoder(tokenizer.encoder, signature=config.signature)
-    settled = config.settled(len(splits.train), list(encoder.groups()))
+    settled = config.settled(len(splits.train), tokenizer.groups)
     settled.check()
     return settled
 

@@ -12,6 +12,7 @@ from tests.command_line import assert_one_line, where
 from tests.serving.comparing import assert_served_as_in_process
 
 SMALL = "--epochs 2 --vocabulary-size 60 --hidden-size 16 --embedding-size 8 --window 8 --batch-size 4 --learning-rate 0.02 --dropout 0.1"
+LEFT_OUT_OF_TABLE = {"too many cells in the row": 1, "empty text": 1}
 TEXTS = ["the cat sat on the mat", "a dog", ""]
 
 
@@ -21,7 +22,7 @@ def place(tmp_path_factory):
     rng = np.random.default_rng(1)
     words = "the a cat dog mat rug sat lay on under".split()
     lines = [" ".join(rng.choice(words, 8)) for _ in range(300)]
-    (folder / "texts.csv").write_text("text,url\n" + "\n".join(f"{line},{i // 10}" for i, line in enumerate(lines)) + "\n")
+    (folder / "texts.csv").write_text("text,url\n" + "\n".join(f"{line},{i // 10}" for i, line in enumerate(lines)) + "\n ,30\na,b,c\n")
     (folder / "texts.txt").write_text("\n".join(lines))
     (folder / "glove.txt").write_text("the 1 2 3\ncat 0 1 0\nThe 9 9 9\n")
     (folder / "word2vec.txt").write_text("2 3\nthe 1 2 3\ncat 0 1 0\n")
@@ -32,22 +33,24 @@ def place(tmp_path_factory):
     (folder / "files" / "more").mkdir(parents=True)
     for i, line in enumerate(lines):
         (folder / "files" / ("more" if i % 2 else ".") / f"{i}.txt").write_text(line)
+    (folder / "files" / "latin1.txt").write_bytes(b"caf\xe9")
     return folder
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "width"),
+    ("name", "flags", "width", "notes"),
     [
-        ("lstm", "--data texts.csv --samples 20", 16),
-        ("masked-lstm", "--data texts.txt --direction bidirectional --layers 2", 16),
-        ("transformer", "--data texts.csv --model transformer --layers 2 --direction bidirectional", 16),
-        ("causal-transformer", "--data files --model transformer", 16),
+        ("lstm", "--data texts.csv --samples 20", 16, LEFT_OUT_OF_TABLE),
+        ("masked-lstm", "--data texts.txt --direction bidirectional --layers 2", 16, {}),
+        ("transformer", "--data texts.csv --model transformer --layers 2 --direction bidirectional", 16, LEFT_OUT_OF_TABLE),
+        ("causal-transformer", "--data files --model transformer", 16, {"not UTF-8": 1}),
     ],
 )
-def test_an_encoder_is_a_module_of_tf_hub_and_learns_on(place, here, unverified, name, flags, width):
+def test_an_encoder_is_a_module_of_tf_hub_and_learns_on(place, here, unverified, name, flags, width, notes):
     process = here(place, "train", "encoder", *flags.split(), *SMALL.split(), "--name", name, "--json", *where(place))
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)
+    assert result["notes"] == {f"left out, {reason}": rows for reason, rows in notes.items()}
     losses = [row["val_loss"] for row in result["epochs"]]
     assert losses[-1] < np.log(60) and "Traceback" not in process.stderr
     module = hub.load(result["export"])

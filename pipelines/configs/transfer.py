@@ -1,6 +1,7 @@
 """Every knob of the transfer pipeline."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import tyro
@@ -146,7 +147,7 @@ class TransferConfig:
             epoch -= stage.epochs
         return self.stages[-1]
 
-    def settled(self, texts: int, groups: list[str]) -> "TransferConfig":
+    def settled(self, texts: int, groups: Sequence[str]) -> "TransferConfig":
         """The config with all that was left to the data and the encoder.
 
         Args:

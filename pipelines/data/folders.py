@@ -31,19 +31,20 @@ def read(folder: Path) -> dict[str, tuple]:
     return {name: _read_classes(path) for name, path in splits.items()}
 
 
-def texts(folder: Path) -> np.ndarray:
-    """The .txt files anywhere in `folder`, each a text: object array of str.
+def texts(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
+    """The .txt files anywhere in `folder`, each a text: object array of str, and counts of those left out.
 
     Raises:
         UserError: there is none in UTF-8.
     """
+    files = sorted(folder.rglob("*.txt"))
     found = []
-    for file in sorted(folder.rglob("*.txt")):
+    for file in files:
         with contextlib.suppress(UnicodeDecodeError):
             found.append(file.read_text(encoding="utf-8-sig"))
     if not found:
         raise UserError(f"{folder} holds no .txt files in UTF-8")
-    return _objects(found)
+    return _objects(found), _counted("not UTF-8", len(files) - len(found))
 
 
 def _read_classes(folder: Path) -> tuple:
@@ -63,9 +64,8 @@ def _read_classes(folder: Path) -> tuple:
             groups.append(_group(file, films[path.name]))
     if not texts:
         raise UserError(f"{folder}: none of the {unreadable} files is UTF-8; convert them, for example with iconv")
-    dropped = {"not UTF-8": unreadable} if unreadable else {}
     by_film = all(films.values())
-    return _objects(texts), _objects(labels), _objects(groups) if by_film else None, dropped
+    return _objects(texts), _objects(labels), _objects(groups) if by_film else None, _counted("not UTF-8", unreadable)
 
 
 def _films(path: Path) -> list[str]:
@@ -76,6 +76,10 @@ def _group(file: Path, films: list[str]) -> str:
     number = re.match(r"(\d+)_", file.name)  # aclImdb: ID_RATING.txt
     line = int(number.group(1)) if number else -1
     return films[line] if 0 <= line < len(films) else file.name
+
+
+def _counted(reason: str, rows: int) -> dict[str, int]:
+    return {reason: rows} if rows else {}
 
 
 def _objects(values: list[str]) -> np.ndarray:

@@ -109,21 +109,28 @@ def read(path: Path, text_column: str | None, label_column: str | None) -> tuple
     text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
     label = find_column(path, names, label_column, LABEL_NAMES, "--label-column")
     group = GROUP_NAME if GROUP_NAME in names else None
-    frames, skipped = [], 0
-    for frame, bad in chunks(path, rows=10_000):
-        frames.append(frame[[name for name in (text, label, group) if name]])
-        skipped += bad
-    table = pd.concat(frames, ignore_index=True)
-    dropped = {"too many cells in the row": skipped} if skipped else {}
+    table, dropped = _columns(path, [name for name in (text, label, group) if name])
     groups = table[group].to_numpy(object) if group else None
     return table[text].to_numpy(object), table[label].to_numpy(object), groups, dropped
 
 
-def read_texts(path: Path, text_column: str | None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Texts without their labels, and groups (None without a `url` column): object [n]; empty texts are left out."""
+def _columns(path: Path, names: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
+    """These columns of all rows, and counts of dropped rows."""
+    frames, skipped = [], 0
+    for frame, bad in chunks(path, rows=10_000):
+        frames.append(frame[names])
+        skipped += bad
+    return pd.concat(frames, ignore_index=True), {"too many cells in the row": skipped} if skipped else {}
+
+
+def read_texts(path: Path, text_column: str | None) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
+    """Texts without their labels, groups (None without a `url` column): object [n]; counts of dropped rows, the empty ones among them."""
     names = column_names(path)
     text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
     columns = [text, GROUP_NAME] if GROUP_NAME in names else [text]
-    table = pd.concat([frame[columns] for frame, _ in chunks(path, rows=10_000)], ignore_index=True)
-    table = table[table[text].str.strip() != ""]
-    return table[text].to_numpy(object), table[GROUP_NAME].to_numpy(object) if len(columns) == 2 else None
+    table, dropped = _columns(path, columns)
+    empty = table[text].str.strip() == ""
+    if empty.any():
+        dropped["empty text"] = int(empty.sum())
+    table = table[~empty]
+    return table[text].to_numpy(object), table[GROUP_NAME].to_numpy(object) if len(columns) == 2 else None, dropped
