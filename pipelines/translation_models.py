@@ -44,7 +44,7 @@ def encode(config: NmtConfig, parts: dict, source) -> dict:
         single-rnn: "states" of each layer behind the source. The others: "mask", bool [batch, Ts], and "memory", the states of the
         encoder, float [batch, Ts, hidden_size]; rnn and attention also "last", the one behind the whole source, float [batch, hidden_size].
     """
-    if config.reverse_source and config.model in ("single-rnn", "rnn"):
+    if config.reverse_source:
         source = parts["reversed"](source)
     mask = ops.not_equal(source, PAD)
     x = parts["source_tokens"](source)
@@ -81,6 +81,7 @@ def decode(config: NmtConfig, parts: dict, encoded: dict, target, return_weights
     elif config.model == "attention":
         states = first_states(config, parts, encoded["last"])
         x, weights = parts["decoder"](parts["dropout"](embedded), encoded["memory"], mask=encoded["mask"], initial_state=states)
+        x = with_context(config, x, weights, encoded["memory"])
         weights = ops.expand_dims(weights, 1)
     else:
         x = placed(config, parts, embedded)
@@ -108,6 +109,12 @@ def read_on(config: NmtConfig, parts: dict, x, mask=None, states=None):
 def first_states(config: NmtConfig, parts: dict, last) -> list:
     """The decoder's states before its first step, from what the encoder read last (Bahdanau et al. 2015, appendix A.2.2)."""
     return [parts[f"first_{i + 1}"](last) for i in range(2 if config.cell == "lstm" else 1)]
+
+
+def with_context(config: NmtConfig, x, weights, memory):
+    """A decoder's outputs [batch, Tq, units] with what each of them saw: in Bahdanau's style the read-out is shown it as well (et al. 2015,
+    appendix A.2.2); in Luong's it is part of the output already."""
+    return x if config.style == "luong" else ops.concatenate([x, ops.matmul(weights, memory)], axis=-1)
 
 
 def read_out(config: NmtConfig, parts: dict, x, embedded):

@@ -63,7 +63,9 @@ def step(config: NmtConfig, parts: dict, ids, state: dict):
         x, states = parts["decoder"].cell(ops.concatenate([x, state["memory"]], axis=-1), state["states"][0])
         x, state["states"] = ops.concatenate([x, state["memory"]], axis=-1), [list(states)]
     else:
-        x, states = parts["decoder"].cell(x, [*state["states"], *state["memory"]])
+        memory = state["memory"]
+        x, states, weights = parts["decoder"].cell(x, [*state["states"], *memory], return_weights=True)
+        x = translation_models.with_context(config, x[:, None], weights[:, None], memory[0])[:, 0]
         state["states"] = states[:-3]
     return translation_models.read_out(config, parts, x, embedded[:, 0]), state
 
