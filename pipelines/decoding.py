@@ -77,7 +77,7 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
     Args:
         logits, state: as for `sample`.
         lengths: int32 [rows], tokens at most.
-        width: int32 [rows], hypotheses kept, from 1 to `most_width`.
+        width: int32 [rows], hypotheses kept, from 1, which is greedy, to `most_width`.
         length_penalty: float [rows], at least 0; 0 compares log-probabilities.
         end: the token that finishes; None if there is none.
         never: ids that are not taken.
@@ -94,7 +94,9 @@ def beam(step: Callable, logits, state, lengths, width, length_penalty, end: int
     most = tf.reduce_max(tf.concat([lengths, [0]], axis=0))
     nexts = tf.minimum(2 * k + len(never), vocabulary)  # of one hypothesis no more can be among its row's 2 k best that are allowed
     in_width = tf.range(k)[None] < width[:, None]
-    in_candidates = tf.range(2 * k)[None] < 2 * width[:, None]
+    # Of 2 width candidates at most `width` end, one of each hypothesis. A width of 1 has one, and so is greedy: with two, the
+    # second best would be searched on where the best ends.
+    in_candidates = tf.range(2 * k)[None] < tf.where(width == 1, 1, 2 * width)[:, None]
 
     def score(log_probability, count):
         return log_probability / length_divisor(count, length_penalty[:, None])

@@ -174,6 +174,19 @@ def test_a_beam_of_one_is_greedy():
     np.testing.assert_allclose(log_probabilities[:, 0], expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 3.0])
+def test_a_beam_of_one_ends_where_greedy_ends(length_penalty):
+    firsts, ends = [1, 2, 3, 4, 1, 2, 3, 4], set()
+    for end in range(1, VOCABULARY):
+        tokens, counts, log_probabilities, _ = beam(firsts, [8] * 8, 1, length_penalty, end=end)
+        greedy, expected_counts, expected = sample(firsts, [8] * 8, temperature=0.0, stop=tf.fill([8, 1], end))
+        np.testing.assert_array_equal(tokens[:, 0, : greedy.shape[1]], greedy)
+        assert counts[:, 0].tolist() == expected_counts.tolist()
+        np.testing.assert_allclose(log_probabilities[:, 0], expected, atol=1e-4)
+        ends |= set(expected_counts.tolist())
+    assert min(ends) < 8 and len(ends) > 2  # some end early, and not all at the same length
+
+
 def test_finished_hypotheses_are_not_extended():
     tokens, counts, _, scores = beam([2, 3], [7, 7], 4, end=4)
     for row in tokens.reshape(-1, 7):
