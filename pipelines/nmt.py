@@ -44,11 +44,15 @@ def load(config: NmtConfig) -> Splits:
     Raises:
         UserError: not readable, or too little to split.
     """
+    pair = pairs.language_pair(config.data, config.target, config.pair)
     found = pairs.read(config.data, config.target, config.pair)
+    if "train" not in found:
+        raise UserError(f"{config.data} has no {' and '.join(f'train.{language}' for language in pair.split('-'))}")
     train, valid = found["train"], found.get("valid")
     notes = {f"left out, {reason}": rows for reason, rows in train.dropped.items()}
     if config.valid:
-        valid = pairs.read(config.valid, config.valid_target, pairs.language_pair(config.data, config.target, config.pair))["train"]
+        given = pairs.read(config.valid, config.valid_target, pair)
+        valid = given.get("valid") or given.get("train") or given["test"]
     if valid is None:
         held_out = validation_rows(train.source, config.valid_fraction)
         train, valid = train.take(~held_out), train.take(held_out)
@@ -58,7 +62,7 @@ def load(config: NmtConfig) -> Splits:
         train = train.take(~repeated)
     if not len(train) or not len(valid):
         raise UserError(f"{config.data}: nothing is left to {'train on' if not len(train) else 'validate'}: give more pairs")
-    return Splits(train, valid, found.get("test"), pairs.language_pair(config.data, config.target, config.pair), notes)
+    return Splits(train, valid, found.get("test"), pair, notes)
 
 
 def told(splits: Splits) -> str:
@@ -213,7 +217,12 @@ def learning_rate(config: NmtConfig, steps: int):
 def fit_arguments(config: NmtConfig, model: keras.Model, encoded: Encoded) -> dict:
     if config.halves:
         learn_by_halves(model)
-    return {"watched": (lambda row: -row["val_bleu"]) if config.select == "bleu" else (lambda row: row["val_loss"])}
+
+    def watched(row: dict) -> float:
+        # A model without a finite loss writes nothing: its BLEU is a number all the same.
+        return -row["val_bleu"] if config.select == "bleu" and np.isfinite(row["val_loss"]) else row["val_loss"]
+
+    return {"watched": watched}
 
 
 def validator(config: NmtConfig, model: keras.Model, tokenizer: Tokenizers, encoded: Encoded) -> Callable:

@@ -20,7 +20,7 @@ _LINES = 2000  # of a file that are translated at a time
 def evaluate(
     exported: Exported, data: str | None, target: str | None, pair: str | None, split: str | None, output: Path | None
 ) -> dict:
-    """Measures an exported model on `data`; where that brings a test set and no split is named, on the test set.
+    """Measures an exported model on `data`; where that has parts and no split is named, on its test set, or else on its validation set.
 
     Args:
         data, target, pair, split: see data/pairs.py; without data it is a fresh embedded sample, for a model that was trained on
@@ -28,7 +28,8 @@ def evaluate(
         output: a file for the translations, which must not exist.
 
     Returns:
-        `translation_scores.measures` with "model", "data" and "left_out" (reason -> pairs).
+        `translation_scores.measures` with "model", "data", "split", "trained_on" (whether these are the pairs that it learned from) and
+        "left_out" (reason -> pairs).
 
     Raises:
         UserError: not readable.
@@ -40,10 +41,13 @@ def evaluate(
             raise UserError(f"{exported.title} was trained on real pairs: give some to measure it on with --data")
         if split:
             raise UserError(f"--split {split}: the sample has no parts")
-        part = pairs.Pairs(*sample_pairs.generate(_FRESH, seed=2))
+        part, trained_on = pairs.Pairs(*sample_pairs.generate(_FRESH, seed=2)), False
     else:
         found = pairs.read(data, target, pair or card["pair"], split)
-        part = found.get("test", found["train"])
+        name = next(name for name in ("test", "valid", "train") if name in found)
+        part = found[name]
+        trained_on = not split and name == "train" and sources.fingerprint("nmt", data) == card["data"]["fingerprint"]
+        split = split or (name if len(found) > 1 else None)
     loaded = predicting.load(exported)
     from pipelines import translation_scores
 
@@ -51,7 +55,7 @@ def evaluate(
     if output is not None:
         with written_beside(output) as file:
             file.writelines(f"{line}\n" for line in translations)
-    about = {"model": exported.title, "data": sources.name(data), "split": split, "left_out": part.dropped}
+    about = {"model": exported.title, "data": sources.name(data), "split": split, "trained_on": trained_on, "left_out": part.dropped}
     return about | translation_scores.measures(part.source, translations, part.target)
 
 
@@ -65,6 +69,8 @@ def table(measures: dict) -> str:
     for part in measures["bleu_by_length"]:
         lines.append(f"  {part['words']:<22}{part['rows']:>8,}{part['bleu']:>9.2f}")
     lines += [f"  left out, {reason}: {rows:,}" for reason, rows in measures["left_out"].items()]
+    if measures["trained_on"]:
+        lines += ["", "  The model learned from these pairs: this says nothing about others."]
     return "\n".join(lines)
 
 
@@ -80,14 +86,12 @@ def translate_texts(exported: Exported, texts: list[str], knobs: dict, best: int
     """
     knobs = knobs_of(exported.card()["config"], knobs, best)
     loaded = predicting.load(exported)
-    outputs = _translator(loaded, knobs)(texts)
-    notes = _notes(exported, loaded, texts)
-    results = told(texts, outputs, best)
-    return [result | ({"note": note} if note else {}) for result, note in zip(results, notes, strict=True)]
+    return told(texts, _translator(loaded, knobs)(texts), best)
 
 
 def told(texts: list[str], outputs: dict, best: int) -> list[dict]:
-    """The outputs of `translate` as one dict per text; see `translate_texts`."""
+    """The outputs of `translate`, or with best 1 of `serving_default`, as one dict per text; see `translate_texts`."""
+    notes = _notes(texts, outputs)
     results = []
     for i, text in enumerate(texts):
         result = {"text": text, "translation": outputs["translation"][i], "score": round(float(outputs["score"][i]), 4)}
@@ -95,6 +99,8 @@ def told(texts: list[str], outputs: dict, best: int) -> list[dict]:
             both = zip(outputs["translations"][i], outputs["scores"][i], strict=True)
             kept = [{"translation": t, "score": round(float(s), 4)} for t, s in both if s > -1e8]
             result["translations"] = kept[:best]
+        if notes[i]:
+            result["note"] = notes[i]
         results.append(result)
     return results
 
@@ -133,22 +139,27 @@ def translate_file(exported: Exported, source: str, target: Path | None, knobs: 
                 texts = [line.decode("utf-8-sig").rstrip("\r\n") for line in lines]
             except UnicodeDecodeError as error:
                 raise UserError(f"{source} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8") from error
-            written.writelines(f"{translation}\n" for translation in translate(texts)["translation"])
+            outputs = translate(texts)
+            written.writelines(f"{translation}\n" for translation in outputs["translation"])
             counts["lines"] += len(texts)
-            for note in filter(None, _notes(exported, loaded, texts)):
+            for note in filter(None, _notes(texts, outputs)):
                 counts[note] = counts.get(note, 0) + 1
             bar.update(len(texts))
     return counts
 
 
-def check_picture(exported: Exported, path: Path) -> None:
+def check_picture(exported: Exported, path: Path, knobs: dict, best: int) -> None:
     """
     Raises:
-        UserError: the model has no attention, or the picture cannot be written so.
+        UserError: the model has no attention, the picture cannot be written so, or would be of another translation than is shown.
     """
-    model = exported.card()["config"]["model"]
-    if model not in WITH_ATTENTION:
-        raise UserError(f"{exported.title} has no attention: it is of --model {model}")
+    config = exported.card()["config"]
+    if config["model"] not in WITH_ATTENTION:
+        raise UserError(f"{exported.title} has no attention: it is of --model {config['model']}")
+    searched = knobs | {"best": best if best > config["beam_width"] else None}
+    for name, value in searched.items():
+        if value is not None:
+            raise UserError(f"--attention draws the translation that the model finds as it was trained: leave out --{name.replace('_', '-')}")
     if path.suffix != ".png":
         raise UserError(f"--attention {path}: the name must end in .png")
     _check_output(path, "--attention")
@@ -204,13 +215,7 @@ def _translator(loaded, knobs: dict):
     return Answers(translate)
 
 
-def _notes(exported: Exported, loaded, texts: list[str]) -> list[str | None]:
+def _notes(texts: list[str], outputs: dict) -> list[str | None]:
     """What is odd about each text: its answer is defined, and means little."""
-    window = exported.card()["window"]
-    notes: list[str | None] = [None] * len(texts)
-    for i, text in enumerate(texts):
-        if not text.strip():
-            notes[i] = "empty"
-        elif len(text.encode("utf-8", "replace")) > window["max_bytes"]:
-            notes[i] = f"longer than {window['max_bytes']:,} bytes, cut"
-    return notes
+    cut = outputs.get("cut", [False] * len(texts))  # `serving_default` does not say
+    return ["empty" if not text.strip() else "longer than the model reads, cut" if c else None for text, c in zip(texts, cut, strict=True)]

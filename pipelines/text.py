@@ -15,6 +15,7 @@ and special ids that are the same everywhere. An empty text is START and END: no
 import collections
 import io
 import itertools
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from pipelines import batching
+from pipelines.errors import UserError
 from pipelines.files import read_json, write_json
 from pipelines.normalization import Normalizer, valid_utf8
 from pipelines.quiet import descriptor_2_caught
@@ -282,15 +284,24 @@ def _train_sentencepiece(kind: str, texts: Iterable[str], vocabulary_size: int, 
                 yield text.decode()
 
     model = io.BytesIO()
-    with descriptor_2_caught():  # its C++ writes a log line there
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=sentences(), model_writer=model, vocab_size=vocabulary_size, hard_vocab_limit=False,
-            model_type="unigram", character_coverage=0.9995, max_sentence_length=max_bytes * 4,
-            pad_id=PAD, unk_id=UNKNOWN, bos_id=START, eos_id=END,
-            pad_piece=SPECIAL_TOKENS[PAD], unk_piece=SPECIAL_TOKENS[UNKNOWN],
-            bos_piece=SPECIAL_TOKENS[START], eos_piece=SPECIAL_TOKENS[END],
-            num_threads=1,  # the same texts give the same pieces
-            minloglevel=2,
-            **(as_it_is if kind == "pieces" else dict(normalization_rule_name="nfkc")),
-        )  # fmt: skip
+    options = dict(
+        vocab_size=vocabulary_size, hard_vocab_limit=False,
+        model_type="unigram", character_coverage=0.9995, max_sentence_length=max_bytes * 4,
+        pad_id=PAD, unk_id=UNKNOWN, bos_id=START, eos_id=END,
+        pad_piece=SPECIAL_TOKENS[PAD], unk_piece=SPECIAL_TOKENS[UNKNOWN],
+        bos_piece=SPECIAL_TOKENS[START], eos_piece=SPECIAL_TOKENS[END],
+        num_threads=1,  # the same texts give the same pieces
+        minloglevel=2,
+        **(as_it_is if kind == "pieces" else dict(normalization_rule_name="nfkc")),
+    )  # fmt: skip
+    try:
+        with descriptor_2_caught():  # its C++ writes a log line there
+            sentencepiece.SentencePieceTrainer.train(sentence_iterator=sentences(), model_writer=model, **options)
+    except RuntimeError as error:
+        characters = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+        if characters:
+            raise UserError(
+                f"--vocabulary-size {vocabulary_size}: these texts have so many different characters that it must be {characters[1]} or more"
+            ) from error
+        raise
     return model.getvalue()

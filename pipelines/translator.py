@@ -56,8 +56,9 @@ class Translator(tf.Module):
 
         Returns:
             translation: string [batch] and score: float32 [batch], the best; translations: string [batch, n], scores and
-            log_probabilities: float32 [batch, n], all that were kept, the best first; n is the largest width. Behind a row's own width
-            there are empty ones with score -1e9. A log-probability is that of the text, as `score` gives it.
+            log_probabilities: float32 [batch, n], the different ones that were kept, the best first; n is the largest width. Behind as
+            many as a row has there are empty ones with score -1e9. A log-probability is that of the text, as `score` gives it. cut: bool
+            [batch], whether the text has more pieces than were read.
 
         Raises:
             InvalidArgumentError: a beam_width below 1, or a negative length_penalty or max_length.
@@ -70,7 +71,7 @@ class Translator(tf.Module):
             ]
         ):  # all else needs the text or the lengths, so that nothing runs before the knobs are known to be good
             text, max_length = tf.identity(text), tf.clip_by_value(max_length, 0, MOST_TOKENS)
-        source = self._source_ids(text)
+        all_pieces, source = self._source_ids(text)
         pieces = tf.cast(source.row_lengths(), tf.int32) - 1
         lengths = tf.where(pieces > 0, tf.minimum(max_length, 2 * pieces + 10), 0)
         source = source.to_tensor()
@@ -81,30 +82,36 @@ class Translator(tf.Module):
             self._step, logits, state, lengths, width, length_penalty, END, NEVER, MOST_BEAMS, fixed=("memory",)
         )
         n = tf.shape(tokens)[1]
-        translations = self._target.decode(tf.reshape(tokens, [-1, tf.shape(tokens)[2]]))
-        # The same text can be written in several ways of cutting it into pieces: its score is that of the usual one.
-        log_probability, counts = self._score(tf.repeat(source, n, axis=0), translations)
-        log_probability = tf.where(kept > -1e8, tf.reshape(log_probability, [-1, n]), -1e9)
-        scores = _normalised(log_probability, tf.reshape(counts, [-1, n]), length_penalty[:, None])
-        scores, order = tf.math.top_k(tf.where(kept > -1e8, scores, -1e9), n)
-        translations = tf.gather(tf.reshape(translations, [-1, n]), order, batch_dims=1)
+        translations = tf.reshape(self._target.decode(tf.reshape(tokens, [-1, tf.shape(tokens)[2]])), [-1, n])
+        # The same text can be written in several ways of cutting it into pieces: it counts once, and its score is that of the usual one.
+        earlier = tf.linalg.band_part(tf.ones([n, n]), -1, 0) - tf.eye(n) > 0
+        repeated = tf.reduce_any((translations[:, :, None] == translations[:, None, :]) & earlier, axis=2)
+        real = (kept > -1e8) & ~repeated
+        translations = tf.where(real, translations, "")
+        log_probability, counts = self._score_each(source, translations)
+        log_probability = tf.where(real, log_probability, -1e9)
+        scores = tf.where(real, _normalised(log_probability, counts, length_penalty[:, None]), -1e9)
+        scores, order = tf.math.top_k(scores, n)
+        translations = tf.gather(translations, order, batch_dims=1)
         return {
             "translation": translations[:, 0],
             "score": scores[:, 0],
             "translations": translations,
             "scores": scores,
             "log_probabilities": tf.gather(log_probability, order, batch_dims=1),
+            "cut": all_pieces > pieces,
         }
 
     @tf.function(input_signature=_inputs(text=tf.string, translation=tf.string))
     def score(self, text, translation):
-        """How likely a translation is; both inputs [batch].
+        """How likely a translation is; both inputs [batch]. Of one of more than MOST_TOKENS pieces the first are read.
 
         Returns:
             log_probability: float32 [batch], in nats, its end included; score: float32 [batch], with the config's length penalty;
             tokens: int32 [batch], its pieces and the end.
         """
-        log_probability, counts = self._score(self._source_ids(text).to_tensor(), translation)
+        log_probability, counts = self._score_each(self._source_ids(text)[1].to_tensor(), translation[:, None])
+        log_probability, counts = log_probability[:, 0], counts[:, 0]
         score = _normalised(log_probability, counts, self._config.length_penalty)
         return {"log_probability": log_probability, "score": score, "tokens": counts}
 
@@ -117,7 +124,7 @@ class Translator(tf.Module):
             are those of its last block).
         """
         outputs = self.translate_text(text)
-        source = self._source_ids(text)
+        _, source = self._source_ids(text)
         target = self._target.encode(outputs["translation"])
         encoded = translation_models.encode(self._config, self._parts, source.to_tensor())
         _, weights = translation_models.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor(), return_weights=True)
@@ -140,18 +147,28 @@ class Translator(tf.Module):
         return [tf.fill(tf.shape(text), value) for value in values]
 
     def _source_ids(self, text):
-        """The pieces that are read, and END behind them."""
-        pieces = self._source.encode(text)[:, 1:-1][:, : self._config.max_tokens]
-        return tf.concat([pieces, tf.fill([pieces.nrows(), 1], END)], axis=1)
+        """How many pieces a text has, int32 [rows]; those that are read, and END behind them, ragged int32 [rows, (pieces)]."""
+        everything = self._source.encode(text)[:, 1:-1]
+        pieces = everything[:, : self._config.max_tokens]
+        return tf.cast(everything.row_lengths(), tf.int32), tf.concat([pieces, tf.fill([pieces.nrows(), 1], END)], axis=1)
 
-    def _score(self, source, translation):
-        """(log-probability float32 [rows], pieces and the end int32 [rows]) of translations, given source ids int32 [rows, Ts]."""
-        target = self._target.encode(translation)
-        counts = tf.cast(target.row_lengths(), tf.int32) - 1
+    def _score_each(self, source, translations):
+        """(log-probability float32 [rows, n], pieces and the end int32 [rows, n]) of translations, string [rows, n], of each source, int32
+        ids [rows, Ts]."""
         encoded = translation_models.encode(self._config, self._parts, source)
-        logits = translation_models.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor())
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 1:].to_tensor(), logits)
-        return -tf.reduce_sum(tf.where(tf.sequence_mask(counts, tf.shape(losses)[1]), losses, 0.0), axis=1), counts
+
+        def score(translation):
+            target = self._target.encode(translation)
+            target = tf.concat([target[:, :-1][:, : MOST_TOKENS + 1], tf.fill([target.nrows(), 1], END)], axis=1)
+            counts = tf.cast(target.row_lengths(), tf.int32) - 1
+            logits = translation_models.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor())
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 1:].to_tensor(), logits)
+            return -tf.reduce_sum(tf.where(tf.sequence_mask(counts, tf.shape(losses)[1]), losses, 0.0), axis=1), counts
+
+        # One after the other: the logits of all at once, [rows, n, Tt, vocabulary], can be gigabytes.
+        shapes = (tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32))
+        scored = tf.map_fn(score, tf.transpose(translations), fn_output_signature=shapes, parallel_iterations=1)
+        return tuple(tf.transpose(each) for each in scored)
 
     def _step(self, ids, state):
         return translation_steps.step(self._config, self._parts, ids, state)

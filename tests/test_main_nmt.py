@@ -89,7 +89,17 @@ def test_evaluate(trained, place, tmp_path, here):
     measures = json.loads(process.stdout)
     assert measures["rows"] == 60 and 0 < measures["bleu"] < 100 and len((tmp_path / "out.txt").read_text().splitlines()) == 60
     table = nmt_answers.table(measures)
-    assert f"{measures['bleu']:.2f}" in table and "tok:13a" in table
+    assert f"{measures['bleu']:.2f}" in table and "tok:13a" in table and "learned from" not in table
+    known = here(place, "evaluate", "nmt", "--data", "train.en", "--target", "train.es", *saved(place))
+    assert "The model learned from these pairs" in known.stdout
+
+
+def test_a_sentence_that_is_not_read_whole_is_said(trained, place, tmp_path, here):
+    long = "The dog sees a house. " * 100
+    (tmp_path / "in.txt").write_text(f"The dog.\n{long}\n")
+    process = here(place, "predict", "nmt", "--input", tmp_path / "in.txt", "--output", tmp_path / "out.txt", "--json", *saved(place))
+    assert json.loads(process.stdout)["longer than the model reads, cut"] == 1
+    assert "note: longer than the model reads, cut" in here(place, "predict", "nmt", long, *saved(place)).stderr
 
 
 def test_a_server_answers_as_the_model_itself(trained, place, here):
@@ -101,6 +111,9 @@ def test_a_server_answers_as_the_model_itself(trained, place, here):
             asked = here(place, *command, "--server", server)
             assert asked.returncode == 0, asked.stderr
             assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
+        plain = [*command[:4], "--pair", "en-es", "--json"]
+        asked = here(place, *plain, "--server", f"127.0.0.1:{client.server.grpc_port}")
+        assert json.loads(asked.stdout)["predictions"] == json.loads(here(place, *plain, *saved(place)).stdout)["predictions"]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +124,10 @@ def test_a_server_answers_as_the_model_itself(trained, place, here):
         ("train nmt --pair english", "--pair english"),
         ("train nmt --pair en-de", "the sample has en-es"),
         ("train nmt --data train.en --target train.es --max-tokens 3", "--max-tokens 3"),
+        ("train nmt --target train.es", "--target train.es: give what it translates with --data"),
+        ("train nmt --data train.en --target train.es --valid-target train.es", "with --valid"),
+        ("train nmt --data han.tsv --vocabulary-size 100", "--vocabulary-size 100: these texts have so many different characters"),
+        ("train nmt --data train.en --target train.es --pair es-en", "--data train.en is of en"),
         ("evaluate nmt", "was trained on real pairs"),
         ("evaluate nmt --data . --split dev", "has no dev.en and dev.es"),
         ("predict nmt", "in quotes"),
@@ -119,6 +136,10 @@ def test_a_server_answers_as_the_model_itself(trained, place, here):
         ("predict nmt x --beam-width 1000", "--beam-width 1000"),
         ("predict nmt x --best 6 --beam-width 2", "--best 6"),
         ("predict nmt x --attention a.jpg", ".png"),
+        ("predict nmt x --attention a.png --beam-width 1", "leave out --beam-width"),
+        ("predict nmt x --attention a.png --best 9", "leave out --best"),
+        ("predict nmt x --output out.txt", "--output is for --input"),
+        ("predict nmt x --pair en-es --server localhost:1 --version 1", "--version 1: a server answers"),
         ("predict nmt x --pair en-fr", "no model 'nmt-en-fr'"),
         ("predict nmt --input nowhere.txt", "no such file"),
         ("predict nmt --input train.en --output train.es", "exists already"),
@@ -127,5 +148,7 @@ def test_a_server_answers_as_the_model_itself(trained, place, here):
 )
 def test_what_cannot_be_is_one_line(trained, place, here, arguments, said):
     (place / "short.es").write_text("El perro.\n")
+    han = ["".join(map(chr, range(0x4E00 + 9 * i, 0x4E00 + 9 * i + 9))) for i in range(40)]
+    (place / "han.tsv").write_text("".join(f"{text}\t{text}\n" for text in han))
     folders = where(place) if arguments.startswith("train") else saved(place)
     assert_one_line(here(place, *arguments.split(), *folders), said)

@@ -96,6 +96,6 @@ class Predict:
 
     def _asked(self, name: str, knobs: dict) -> list[dict]:
         inputs = {"text": list(self.texts)} | {knob: [value] * len(self.texts) for knob, value in knobs.items()}
-        outputs = ask(self.server, name, inputs, "generate")
+        outputs = ask(self.server, name, self.version, inputs, "generate")
         columns = zip(self.texts, outputs["text"], outputs["log_probability"], outputs["tokens"], strict=True)
         return [{"prompt": prompt, "text": text, "log_probability": round(p, 4), "tokens": n} for prompt, text, p, n in columns]

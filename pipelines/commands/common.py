@@ -54,15 +54,18 @@ def print_json(value) -> None:
     print(json.dumps(value, ensure_ascii=False))
 
 
-def ask(server: str, model: str, inputs: dict[str, list], signature: str = "") -> dict[str, list]:
+def ask(server: str, model: str, version: int | None, inputs: dict[str, list], signature: str = "") -> dict[str, list]:
     """The answer of a server: output -> values.
 
     Args:
         server: host:port for gRPC, http://host:port for REST.
+        version: what the user asked for.
 
     Raises:
-        UserError: there is none.
+        UserError: there is none, or a version was asked for.
     """
+    if version is not None:
+        raise UserError(f"--version {version}: a server answers with the newest that it has: leave it out")
     from pipelines.quiet import import_tensorflow
 
     if not server.startswith(("http://", "https://")):

@@ -12,6 +12,7 @@ from pipelines.configs import base
 from pipelines.configs.nmt import DEFAULT_MODELS, PRESETS, NmtConfig
 from pipelines.errors import UserError
 
+_AS_TRAINED = f"(default: as trained; with --server, if any of these is given, {NmtConfig.beam_width} and {NmtConfig.length_penalty})"
 Pair = Annotated[str | None, tyro.conf.arg(metavar="FROM-TO")]
 
 
@@ -37,14 +38,14 @@ class Evaluate:
     """Measure an exported translator with BLEU, chrF and TER."""
 
     data: Annotated[str | None, PathFlag] = None
-    """Sentences and their translations, as for train (of a source with a test set, the test set). A model of the embedded
-    sample needs none: it is measured on fresh ones."""
+    """Sentences and their translations, as for train (of a source with parts, the test set, or else the validation set). A model of
+    the embedded sample needs none: it is measured on fresh ones."""
     target: Annotated[str | None, PathFlag] = None
     """The translations of --data, line for line."""
     split: Annotated[str | None, NameFlag] = None
     """The files of a folder or corpus to take, such as test_2016_flickr or val."""
     output: Annotated[Path | None, PathFlag] = None
-    """Write the translations to this file, a line for each."""
+    """Write the translations to this file, a line for each pair that is measured."""
     pair: Pair = None
     """The two languages, such as en-de. By default the model's."""
     name: Annotated[str | None, NameFlag] = None
@@ -75,9 +76,9 @@ class Predict:
     """Translate the lines of a file instead; - for stdin."""
     output: Annotated[Path | None, PathFlag] = None
     """With --input: the file to write, line for line. By default stdout."""
-    beam_width: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: as trained)")] = None
+    beam_width: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint=_AS_TRAINED)] = None
     """Hypotheses kept, from 1 (greedy) to 16."""
-    length_penalty: Annotated[float | None, tyro.conf.arg(metavar="X", help_behavior_hint="(default: as trained)")] = None
+    length_penalty: Annotated[float | None, tyro.conf.arg(metavar="X", help_behavior_hint=_AS_TRAINED)] = None
     """The higher, the longer the translations."""
     max_length: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: by the source's length)")] = None
     """Pieces of a translation at most."""
@@ -109,13 +110,15 @@ class Predict:
             raise UserError(f'--{"attention" if self.attention else "best"} is for sentences "in quotes": leave out --input')
         if self.json and self.input and not self.output:
             raise UserError("--json with --input needs --output: the JSON object on stdout holds the counts alone")
+        if self.output and not self.input:
+            raise UserError("--output is for --input: the translations of sentences in quotes are printed")
         knobs = {"beam_width": self.beam_width, "length_penalty": self.length_penalty, "max_length": self.max_length}
         if self.server:
             self._ask(knobs)
             return
         exported = models.find(self.saved_models, models.translator(self.saved_models, self.pair, self.name), self.name, self.version)
         if self.attention:
-            nmt_answers.check_picture(exported, self.attention)
+            nmt_answers.check_picture(exported, self.attention, knobs, self.best)
         tell(f"model {exported.title}")
         if self.input:
             counts = nmt_answers.translate_file(exported, self.input, self.output, knobs)
@@ -139,9 +142,14 @@ class Predict:
         if not self.name and not self.pair:
             raise UserError("--server needs --pair, such as en-de, or the model's --name")
         name = self.name or f"nmt-{self.pair}"
-        knobs = nmt_answers.knobs_of(vars(NmtConfig()), knobs, self.best)
-        inputs = {"text": list(self.texts)} | {knob: [value] * len(self.texts) for knob, value in knobs.items()}
-        self._print(name, nmt_answers.told(list(self.texts), ask(self.server, name, inputs, "translate"), self.best))
+        inputs, signature = {"text": list(self.texts)}, ""
+        if self.best > 1 or any(value is not None for value in knobs.values()):
+            # This signature knows no defaults, and the server does not tell those of the model.
+            knobs = nmt_answers.knobs_of(vars(NmtConfig()), knobs, self.best)
+            tell(f"beam width {knobs['beam_width']}, length penalty {knobs['length_penalty']}")
+            inputs |= {knob: [value] * len(self.texts) for knob, value in knobs.items()}
+            signature = "translate"
+        self._print(name, nmt_answers.told(list(self.texts), ask(self.server, name, self.version, inputs, signature), self.best))
 
     def _print(self, title: str, results: list[dict]) -> None:
         if self.json:

@@ -89,6 +89,8 @@ class Predict:
             raise UserError('--explain is for reviews "in quotes": leave out --input')
         if bool(self.texts) == bool(self.input):
             raise UserError('give reviews to label: either "in quotes" or in a file with --input')
+        if self.output and not self.input:
+            raise UserError("--output is for --input: the labels of reviews in quotes are printed")
         if self.json and self.input and not self.output:
             raise UserError("--json with --input needs --output: the JSON object on stdout holds the counts alone")
         if self.server:
@@ -117,7 +119,7 @@ class Predict:
         if self.input or self.explain:
             raise UserError(f'--server is for reviews "in quotes": leave out {"--input" if self.input else "--explain"}')
         name = self.name or self.pipeline
-        outputs = ask(self.server, name, {"text": list(self.texts)})
+        outputs = ask(self.server, name, self.version, {"text": list(self.texts)})
         results = [
             {"text": text, "label": label, "score": score} for text, label, score in zip(self.texts, outputs["label"], outputs["score"], strict=True)
         ]

@@ -6,12 +6,13 @@ from typing import Annotated, Literal
 import tyro
 
 from pipelines.configs.base import by_preset, require
+from pipelines.errors import UserError
 
 PATH = tyro.conf.arg(metavar="PATH")
 
 _RECURRENT = dict(
     layers=1, hidden_size=256, embedding_size=128, vocabulary_size=4000, batch_tokens=600, epochs=12, learning_rate=0.003,
-    dropout=0.2, warm_up=300, feed_forward=2, sampling=0.0,
+    dropout=0.2, warm_up=300, heads=4, feed_forward=2, sampling=0.0,
     precision="float32",  # so small a model gains nothing by bfloat16, even where the hardware has it
 )  # fmt: skip
 _TRANSFORMER = _RECURRENT | dict(
@@ -25,10 +26,11 @@ PRESETS = {
     ("transformer", "full"): _TRANSFORMER,
     **{(model, "quick"): _RECURRENT | dict(hidden_size=128, embedding_size=64, vocabulary_size=400, **_QUICK_RECURRENT) for model in MODELS[:-1]},
     ("transformer", "quick"): _TRANSFORMER | dict(layers=2, hidden_size=64, embedding_size=64, vocabulary_size=400, batch_tokens=500, epochs=8, warm_up=100),
-    # Vaswani et al. 2017, table 3: 65 million parameters want a corpus of millions, and a GPU.
+    # Vaswani et al. 2017, table 3: 65 million parameters want a corpus of millions, and a GPU. The paper trains with --norm post and
+    # --schedule inverse-sqrt.
     ("transformer", "base"): _TRANSFORMER
     | dict(
-        layers=6, hidden_size=512, embedding_size=512, feed_forward=4, vocabulary_size=37_000, batch_tokens=25_000, dropout=0.1, warm_up=4000,
+        layers=6, hidden_size=512, embedding_size=512, heads=8, feed_forward=4, vocabulary_size=37_000, batch_tokens=25_000, dropout=0.1, warm_up=4000,
         learning_rate=0.0007, precision="auto",
     ),
 }  # fmt: skip
@@ -67,7 +69,7 @@ class NmtConfig:
     """Cut the training sentences into other pieces in every epoch (Kudo 2018): the smaller above 0, the more freely; 0 always takes the
     likeliest pieces."""
     max_tokens: int = 100
-    """Pieces of a sentence that are read or written at most."""
+    """Pieces of a sentence that are read at most; pairs with a longer side are left out of training."""
     layers: Annotated[int | None, by_preset(PRESETS, "layers")] = None
     """Of the encoder and of the transformer's decoder."""
     hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
@@ -79,14 +81,14 @@ class NmtConfig:
     one_way: bool = False
     """rnn, attention: an encoder that reads from the start alone rather than from both sides."""
     reverse_source: bool = False
-    """single-rnn, rnn: read the source backwards, so that its start is near to the target's (Sutskever et al. 2014)."""
+    """single-rnn, and rnn with --one-way: read the source backwards, so that its start is near to the target's (Sutskever et al. 2014)."""
     score: Literal["additive", "dot", "scaled_dot", "general", "concat"] = "additive"
     """attention: how a query is compared with a state."""
     style: Literal["bahdanau", "luong"] = "bahdanau"
     """attention: look before the step and feed what was seen into it, or look behind the step."""
     input_feeding: bool = False
     """attention of style luong: the last output is part of the next input."""
-    heads: int = 4
+    heads: Annotated[int | None, by_preset(PRESETS, "heads")] = None
     """transformer: attention heads; they divide the hidden size."""
     feed_forward: Annotated[int | None, by_preset(PRESETS, "feed_forward")] = None
     """transformer: how many times as wide as the hidden size the network at each place is."""
@@ -97,7 +99,8 @@ class NmtConfig:
     label_smoothing: float = 0.1
     """The part of the probability that training spreads over all pieces."""
     batch_tokens: Annotated[int | None, by_preset(PRESETS, "batch_tokens")] = None
-    """Places in a batch, on the side that has more: sentences of about the same length, so many that they fit."""
+    """Places in a batch, on the side that has more: sentences of about the same length, so many that they fit (with their likeliest
+    pieces: --sampling takes somewhat more)."""
     epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
     """Passes over the pairs, at most."""
     learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate")] = None
@@ -134,6 +137,9 @@ class NmtConfig:
         if self.pair is not None:
             parts = self.pair.split("-")
             require(len(parts) == 2 and all(parts) and parts[0] != parts[1], "pair", self.pair, "two languages, such as en-de")
+        for source, target in (("data", "target"), ("valid", "valid_target")):
+            if getattr(self, target) and not getattr(self, source):
+                raise UserError(f"--{target.replace('_', '-')} {getattr(self, target)}: give what it translates with --{source}")
         require(0 < self.valid_fraction < 1, "valid_fraction", self.valid_fraction, "between 0 and 1")
         require(self.vocabulary_size >= 40, "vocabulary_size", self.vocabulary_size, "at least 40")
         require(self.sampling >= 0, "sampling", self.sampling, "at least 0")
@@ -145,6 +151,10 @@ class NmtConfig:
             require(self.hidden_size % self.heads == 0, "heads", self.heads, f"a divisor of {self.hidden_size}")
         if self.model in ("rnn", "attention") and not self.one_way:
             require(self.hidden_size % 2 == 0, "hidden_size", self.hidden_size, "even, half of it for each direction of the encoder")
+        if self.reverse_source:
+            # An encoder that reads both ways reads backwards as it is, and attention finds each word wherever it stands.
+            reads_forwards = self.model == "single-rnn" or (self.model == "rnn" and self.one_way)
+            require(reads_forwards, "reverse_source", "", "with --model single-rnn, or --model rnn --one-way")
         if self.model == "attention":
             require(self.style == "luong" or not self.input_feeding, "input_feeding", "", "with --style luong")
         require(0 <= self.dropout < 1, "dropout", self.dropout, "at least 0 and below 1")

@@ -43,14 +43,15 @@ def language_pair(data: str | None, target: str | None, pair: str | None) -> str
 
 
 def read(data: str | None, target: str | None, pair: str | None, split: str | None = None) -> dict[str, Pairs]:
-    """"train" and, where the source brings them, "valid" and "test"; the pairs of which one side is empty are left out.
+    """"train", "valid" and "test", those that a folder or corpus has; what has no parts, and a named `split`, is given as "train". Pairs
+    of which one side is empty are left out.
 
     Args:
         data, target, pair: as in the config.
-        split: the files of a folder to read, such as test_2016_flickr; they are given as "train".
+        split: the files of a folder to read, such as test_2016_flickr.
 
     Raises:
-        UserError: nothing to read, files of unequal length, or a language that is not there.
+        UserError: nothing to read, files of unequal length, a language that is not there, or files that say they are of another.
     """
     pair = language_pair(data, target, pair)
     if data is None:
@@ -58,6 +59,9 @@ def read(data: str | None, target: str | None, pair: str | None, split: str | No
             raise UserError(f"--pair {pair}: the sample has {sample_pairs.PAIR}; give pairs of your own with --data")
         return {"train": Pairs(*sample_pairs.generate(SAMPLE_SIZE))}
     if target:
+        if split:
+            raise UserError(f"--split {split}: {data} and {target} are two files, and have no parts")
+        _check_endings(data, target, pair)
         return {"train": _kept(_lines(_file(data)), _lines(_file(target)), f"{data} and {target}")}
     path = corpora.fetch(data) if corpora.named(data, "pairs") else corpora.existing(data, "pairs")
     columns = _COLUMNS.get(data)
@@ -82,21 +86,32 @@ def _folder(path: Path, pair: str | None, split: str | None) -> dict[str, Pairs]
             if all(sides):
                 found[part] = _kept(*map(_lines, sides), f"{sides[0]} and {sides[1]}")
                 break
-    if "train" not in found:
+    if not found:
         name = split or "train"
         raise UserError(f"{path} has no {' and '.join(f'{name}.{language}' for language in pair.split('-'))}")
     return found
 
 
+def _check_endings(data: str, target: str, pair: str | None) -> None:
+    """Two files are read in the order in which they are given: a `pair` that says another is a mistake."""
+    languages = pair.split("-") if pair else ()
+    for file, language, flag in zip((data, target), languages, ("--data", "--target"), strict=False):
+        ending = _ending(file)
+        if ending != language and (ending in languages or len(ending) == 2):
+            raise UserError(f"--pair {pair}: {flag} {file} is of {ending} by its name, where {language} is expected")
+
+
 def _table(path: Path, pair: str | None, columns: tuple[str, str] | None) -> Pairs:
-    """A TSV file. Its columns are named by `columns`, else by its first line if both languages stand there, else they are the first two."""
+    """A TSV file. Its columns are named by `columns`, else by its first line if the languages stand there, else they are the first two."""
     lines = _lines(path)
     languages = tuple(pair.split("-")) if pair else None
     head = columns
-    if languages and head is None and set(languages) <= set(lines[0].split("\t")):
-        head, lines = tuple(lines[0].split("\t")), lines[1:]
+    if languages and head is None:
+        names = tuple(cell.strip().lower() for cell in lines[0].split("\t"))
+        if set(languages) & set(names):
+            head, lines = names, lines[1:]
     if head and not set(languages) <= set(head):
-        raise UserError(f"--pair {pair}: {path} has {' and '.join(head)}")
+        raise UserError(f"--pair {pair}: {path} has the columns {', '.join(head)}")
     first, second = (head.index(language) for language in languages) if head else (0, 1)
     cells = [line.split("\t") for line in lines]
     whole = [row for row in cells if len(row) > max(first, second)]

@@ -24,7 +24,9 @@ def validation_rows(groups: np.ndarray, fraction: float) -> np.ndarray:
     Raises:
         UserError: there is only one group.
     """
-    names, index, sizes = np.unique(groups.astype(str), return_inverse=True, return_counts=True)
+    names: dict[str, int] = {}  # not np.unique: an array of str has room for the longest one in every row
+    index = np.array([names.setdefault(group, len(names)) for group in groups])
+    sizes = np.bincount(index)
     if len(names) < 2:
         raise UserError("all rows belong together, so none can be split off for validation: give some with --valid")
     order = np.argsort([hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in names])

@@ -33,13 +33,24 @@ def test_every_preset_fills_every_open_field():
     "flag",
     [
         {"pair": "en"}, {"pair": "en-en"}, {"vocabulary_size": 5}, {"sampling": -1.0}, {"max_tokens": 2}, {"layers": 0}, {"heads": 5},
-        {"model": "attention", "input_feeding": True}, {"model": "rnn", "hidden_size": 33}, {"dropout": 1.0}, {"label_smoothing": 1.0},
+        {"model": "attention", "input_feeding": True}, {"model": "rnn", "reverse_source": True}, {"reverse_source": True}, {"model": "rnn", "hidden_size": 33}, {"dropout": 1.0}, {"label_smoothing": 1.0},
         {"batch_tokens": 50}, {"average": 1.0}, {"beam_width": 17}, {"beam_width": 0}, {"length_penalty": -0.1}, {"warm_up": 0}, {"seed": -1},
     ],
 )  # fmt: skip
 def test_a_useless_setting_is_named(flag):
     with pytest.raises(UserError, match=f"^--{list(flag)[-1].replace('_', '-')} .*must be"):
         config_of(**flag).check()
+
+
+def test_a_loss_that_is_no_number_is_watched_whatever_the_bleu():
+    watched = nmt.fit_arguments(config_of(halves=False), None, None)["watched"]
+    assert watched({"val_loss": 2.0, "val_bleu": 20.0}) < watched({"val_loss": 1.0, "val_bleu": 10.0}) < watched({"val_loss": 1.0, "val_bleu": 0.0})
+    assert np.isnan(watched({"val_loss": float("nan"), "val_bleu": 0.0}))
+
+
+def test_the_paper_s_base_has_its_sizes():
+    config = resolved(NmtConfig(preset="base"), PRESETS, DEFAULT_MODELS)
+    assert (config.layers, config.hidden_size, config.feed_forward * config.hidden_size, config.heads) == (6, 512, 2048, 8)
 
 
 def test_a_preset_that_a_model_does_not_have_is_named():

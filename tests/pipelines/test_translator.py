@@ -11,13 +11,13 @@ from pipelines.configs.nmt import DEFAULT_MODELS, PRESETS, NmtConfig
 from pipelines.data import sample_pairs
 from pipelines.data.pairs import Pairs
 from pipelines.text import END, START
-from pipelines.translator import NEVER, Translator
+from pipelines.translator import MOST_TOKENS, NEVER, Translator
 
 PAIRS = Pairs(*sample_pairs.generate(300))
 SMALL = dict(vocabulary_size=150, layers=2, hidden_size=16, embedding_size=8, heads=2, dropout=0.2, preset="quick")
 KINDS = {
     "single-rnn": dict(model="single-rnn"),
-    "rnn": dict(model="rnn", reverse_source=True, cell="lstm"),
+    "rnn": dict(model="rnn", one_way=True, reverse_source=True, cell="lstm"),
     "attention": dict(model="attention"),
     "attention, luong": dict(model="attention", style="luong", input_feeding=True, score="dot", cell="lstm", one_way=True),
     "transformer": dict(model="transformer"),
@@ -121,7 +121,48 @@ def test_a_translation_does_not_depend_on_what_else_is_in_the_batch(writes):
         np.testing.assert_allclose(alone["scores"][0], together["scores"][i], rtol=1e-4)
 
 
-def test_the_beam_s_scores_are_those_of_the_pairs(writes):
+def test_the_beam_s_log_probabilities_are_the_model_s(writes):
+    """So its rows moved with all that belongs to them."""
+    config, tokenizers, model, _ = writes
+    parts = translation_models.parts_of(model)
+    source, _ = ids_of(tokenizers, PAIRS.source[:3].tolist(), PAIRS.target[:3].tolist())
+
+    def step(ids, state):
+        return translation_steps.step(config, parts, ids, state)
+
+    @tf.function
+    def search():
+        logits, state = step(tf.fill([3], START), translation_steps.start(config, parts, source))
+        return decoding.beam(step, logits, state, tf.fill([3], 12), tf.fill([3], 4), tf.fill([3], 1.0), END, NEVER, fixed=("memory",))
+
+    tokens, counts, found, _ = (value.numpy() for value in search())
+    for k in range(4):
+        target = np.concatenate([np.full((3, 1), START), tokens[:, k]], axis=1)
+        logs = tf.nn.log_softmax(model({"source": source, "target": tf.constant(target[:, :-1])})).numpy()
+        each = np.take_along_axis(logs, target[:, 1:, None], axis=2)[..., 0]
+        np.testing.assert_allclose(np.where(np.arange(12) < counts[:, k, None], each, 0).sum(1), found[:, k], rtol=1e-3)
+
+
+def test_a_text_counts_once_however_it_is_cut():
+    config, tokenizers, model, _ = make(**KINDS["attention"])
+
+    class Shortened:
+        """What it writes begins alike, however it goes on."""
+
+        encode = tokenizers.target.encode
+
+        def decode(self, ids):
+            return tf.strings.substr(tokenizers.target.decode(ids), 0, 1)
+
+    outputs = translate(Translator(config, model, tokenizers.source, Shortened()), PAIRS.source[:3].tolist(), beam_width=8)
+    for row in range(3):
+        real = outputs["scores"][row] > -1e8
+        texts = outputs["translations"][row]
+        assert 1 <= real.sum() < 8 and len(set(texts[real])) == real.sum()
+        assert (np.diff(outputs["scores"][row]) <= 0).all() and (texts[~real] == b"").all()
+
+
+def test_the_scores_of_translations_are_those_of_the_pairs(writes):
     config, _, _, translator = writes
     texts = PAIRS.source[:3].tolist()
     outputs = translate(translator, texts, beam_width=4)
@@ -147,6 +188,9 @@ def test_odd_sentences_have_an_answer(writes):
     outputs = translate(translator, ["", "   ", "\U0001f600", "\x00", "word " * 5000, "\u4f60\u597d"], beam_width=2, max_length=1000)
     assert outputs["translation"][:2].tolist() == [b"", b""]
     assert np.isfinite(outputs["score"]).all()
+    assert outputs["cut"].tolist() == [False, False, False, False, True, False]
+    scored = translator.score(tf.constant(["a"]), tf.constant(["word " * 5000]))
+    assert np.isfinite(scored["score"]).all() and scored["tokens"].numpy().tolist() == [MOST_TOKENS + 1]
     assert translate(translator, ["a"], max_length=0)["translation"].tolist() == [b""]
 
 

@@ -224,7 +224,7 @@ def test_a_zip_whose_checksum_nobody_knows(tatoeba, tmp_path, capsys):
     assert capsys.readouterr().err.count("has sha256") == 1
     names = {path.name for path in (tmp_path / "cache" / "tatoeba-spa-eng-pinned").iterdir()}
     assert names == {"spa.txt", "_about.txt", "SHA256"}
-    with pytest.raises(UserError, match="--pair en-de: .* has en and es"):
+    with pytest.raises(UserError, match="--pair en-de: .* has the columns en, es"):
         pairs.read("tatoeba-spa-eng", None, "en-de")
 
 

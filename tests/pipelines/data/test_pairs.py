@@ -39,12 +39,20 @@ def test_a_folder_in_either_direction(tmp_path, pair, flip):
     assert both(pairs.read(str(tmp_path), None, pair, "val")["train"]) == [("Na.", "Hi.") if flip else ("Hi.", "Na.")]
 
 
+def test_endings_that_are_no_languages_and_a_folder_without_training_pairs(tmp_path):
+    write(tmp_path, a__src=EN, a__tgt=DE, test__en="Ho.\n", test__de="Ha.\n")
+    assert both(pairs.read(str(tmp_path / "a.src"), str(tmp_path / "a.tgt"), "en-de")["train"]) == KEPT
+    assert {name: both(part) for name, part in pairs.read(str(tmp_path), None, "en-de").items()} == {"test": [("Ho.", "Ha.")]}
+
+
 def test_a_table_with_and_without_a_header(tmp_path):
     write(tmp_path, plain__tsv="A man.\tEin Mann.\tCC\nno tab\n", head__tsv="id\tde\ten\n1\tEin Mann.\tA man.\n")
     plain = pairs.read(str(tmp_path / "plain.tsv"), None, None)["train"]
     assert both(plain) == KEPT[:1] and plain.dropped == {"no tab": 1}
     assert both(pairs.read(str(tmp_path / "head.tsv"), None, "en-de")["train"]) == KEPT[:1]
     assert both(pairs.read(str(tmp_path / "plain.tsv"), None, "en-de")["train"]) == KEPT[:1]
+    write(tmp_path, upper__tsv="DE \tEN\nEin Mann.\tA man.\n")
+    assert both(pairs.read(str(tmp_path / "upper.tsv"), None, "en-de")["train"]) == KEPT[:1]
 
 
 @pytest.mark.parametrize(
@@ -58,12 +66,16 @@ def test_a_table_with_and_without_a_header(tmp_path):
         ((".", None, None), "--pair, such as en-de .*there is de, en"),
         ((".", None, "en-fr"), "has no train.en and train.fr"),
         ((".", "a.en", None), "is a folder"),
+        (("a.en", "a.de", "de-en"), "--pair de-en: --data a.en is of en by its name, where de"),
+        (("a.en", "a.de", "en-fr"), "--target a.de is of de by its name, where fr"),
+        (("a.en", "a.de", "en-de", "val"), "--split val: a.en and a.de are two files"),
+        (("head.tsv", None, "en-fr"), "--pair en-fr: head.tsv has the columns id, en, de"),
         (("binary", "b.de", None), "not text"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path, monkeypatch, arguments, said):
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, a__en=EN, b__de="Ein Mann.\n", empty="", spaces="  \n\t\n \n\n", binary="a\0b")
+    write(tmp_path, a__en=EN, a__de=DE, head__tsv="id\ten\tde\n1\tA man.\tEin Mann.\n", b__de="Ein Mann.\n", empty="", spaces="  \n\t\n \n\n", binary="a\0b")
     with pytest.raises(UserError, match=said):
         pairs.read(*arguments)
 
