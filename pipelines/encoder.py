@@ -170,7 +170,8 @@ def measure(servable: TextEncoder, splits: Splits, encoded: Encoded) -> tuple[di
 
 
 def facts(config: EncoderConfig, splits: Splits, encoded: Encoded) -> dict:
-    return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}}
+    window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}
+    return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": window}
 
 
 def example_requests(servable: TextEncoder) -> dict[str, dict]:

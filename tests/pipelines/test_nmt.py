@@ -33,7 +33,8 @@ def test_every_preset_fills_every_open_field():
     "flag",
     [
         {"pair": "en"}, {"pair": "en-en"}, {"vocabulary_size": 5}, {"sampling": -1.0}, {"max_tokens": 2}, {"layers": 0}, {"heads": 5},
-        {"model": "attention", "input_feeding": True}, {"model": "rnn", "reverse_source": True}, {"reverse_source": True}, {"model": "rnn", "hidden_size": 33}, {"dropout": 1.0}, {"label_smoothing": 1.0},
+        {"model": "attention", "input_feeding": True}, {"model": "rnn", "reverse_source": True}, {"reverse_source": True},
+        {"model": "rnn", "hidden_size": 33}, {"dropout": 1.0}, {"label_smoothing": 1.0},
         {"batch_tokens": 50}, {"average": 1.0}, {"beam_width": 17}, {"beam_width": 0}, {"length_penalty": -0.1}, {"warm_up": 0}, {"seed": -1},
     ],
 )  # fmt: skip
