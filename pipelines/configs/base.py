@@ -68,6 +68,6 @@ def short_hash(values: dict) -> str:
 
 
 def require(condition: bool, flag: str, value, wanted: str) -> None:
-    """Raises UserError with `flag`, its `value` and what is `wanted`, unless `condition` holds."""
+    """Raises UserError with `flag`, its `value` ("" for a switch) and what is `wanted`, unless `condition` holds."""
     if not condition:
-        raise UserError(f"--{flag.replace('_', '-')} {value}: it must be {wanted}")
+        raise UserError(f"--{flag.replace('_', '-')}{'' if value == '' else f' {value}'}: it must be {wanted}")

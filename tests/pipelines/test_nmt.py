@@ -39,7 +39,7 @@ def test_every_preset_fills_every_open_field():
     ],
 )  # fmt: skip
 def test_a_useless_setting_is_named(flag):
-    with pytest.raises(UserError, match=f"^--{list(flag)[-1].replace('_', '-')} .*must be"):
+    with pytest.raises(UserError, match=f"^--{list(flag)[-1].replace('_', '-')}[ :].*must be"):
         config_of(**flag).check()
 
 
