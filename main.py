@@ -10,7 +10,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands import char_lm, encoder, nmt, sentiment, serving, transfer
+from pipelines.commands import char_lm, check, encoder, nmt, sentiment, serve, transfer
 from pipelines.commands.common import Training, tell
 from pipelines.errors import UserError, is_disk_full
 
@@ -56,8 +56,8 @@ Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
-    | Annotated[serving.Serve, tyro.conf.subcommand("serve")]
-    | Annotated[serving.Check, tyro.conf.subcommand("check")]
+    | Annotated[serve.Serve, tyro.conf.subcommand("serve")]
+    | Annotated[check.Check, tyro.conf.subcommand("check")]
 )
 
 

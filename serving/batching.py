@@ -1,14 +1,17 @@
-"""Requests of many clients in one run of a signature.
+"""Runs the requests of many clients in batches.
 
-A signature runs one batch at a time. What arrives meanwhile waits, and goes with the next batch, all of it that fits: nobody waits for
-a timer, and a single client is answered at once. The runs are done by the threads that ask, each leading one batch and then handing
-on: a thread of the signature's own would add two changes of threads to every request.
+A signature runs one batch at a time. Requests that arrive during a run wait in a queue, and the next batch takes all
+of them that fit. So no request waits for a timer, and a single client is answered at once.
+
+No thread belongs to the signature. The thread of one waiting request, the leader, runs the batch and then wakes the
+next leader. A thread of the signature's own would add two thread switches to every request.
 """
 
 import collections
 import dataclasses
 import threading
 import time
+from collections.abc import Callable
 
 import numpy as np
 
@@ -17,122 +20,144 @@ from serving.servable import Signature
 
 
 @dataclasses.dataclass(eq=False)
-class _Waiting:
+class _Request:
+    """A request in the queue or in a batch.
+
+    Attributes:
+        woken: set when the request has its answer, or when its thread has to lead the next batch.
+        row_shapes: input -> shape without the batch axis; requests in one batch have the same.
+        can_join: whether all inputs have the same number of rows.
+    """
+
     inputs: dict[str, np.ndarray]
     woken: threading.Event = dataclasses.field(default_factory=threading.Event)
-    leads: bool = False
+    is_leader: bool = False
     outputs: dict[str, np.ndarray] | None = None
     error: Exception | None = None
 
     def __post_init__(self):
-        sizes = {array.shape[0] if array.ndim else None for array in self.inputs.values()}
-        self.shape = {name: array.shape[1:] for name, array in self.inputs.items()}
-        self.joins = len(sizes) == 1 and None not in sizes
-        self.rows = sizes.pop() if self.joins else 0
+        row_counts = {array.shape[0] if array.ndim else None for array in self.inputs.values()}
+        self.row_shapes = {name: array.shape[1:] for name, array in self.inputs.items()}
+        self.can_join = len(row_counts) == 1 and None not in row_counts
+        self.num_rows = row_counts.pop() if self.can_join else 0
 
 
 class Batcher:
-    """Runs a signature for all who ask, from their own threads.
+    """Runs a signature for all clients, in their own threads.
 
     Args:
-        signature: what is run.
-        most_rows: in a batch of several requests.
+        signature: the signature to run.
+        max_rows: maximum rows in a batch of several requests.
+        clock: returns the time in seconds, on the same scale as the deadlines.
     """
 
-    def __init__(self, signature: Signature, most_rows: int):
-        self._signature, self._most_rows = signature, most_rows
-        self._queue: collections.deque[_Waiting] = collections.deque()
-        self._lock = threading.Lock()
+    def __init__(self, signature: Signature, max_rows: int, clock: Callable[[], float] = time.monotonic):
+        self._signature, self._max_rows, self._clock = signature, max_rows, clock
+        self._queue: collections.deque[_Request] = collections.deque()
+        self._lock = threading.Lock()  # for the queue, `_busy` and `is_leader`
         self._busy = False
 
     def run(self, inputs: dict[str, np.ndarray], deadline: float) -> dict[str, np.ndarray]:
-        """
+        """Waits for a batch, and returns the outputs of these inputs.
+
         Args:
             inputs: input -> array.
-            deadline: of time.monotonic(), behind which nobody wants the answer. A run that has begun is not broken off.
+            deadline: time of `clock` after which nobody wants the answer. A run that has started is not interrupted.
 
         Returns:
             output -> array.
 
         Raises:
-            ServingError: the signature's, or the deadline came first.
+            ServingError: the signature failed, or the deadline passed first.
         """
-        waiting = _Waiting(inputs)
+        request = _Request(inputs)
         with self._lock:
-            waiting.leads, self._busy = not self._busy, True
-            if not waiting.leads:
-                self._queue.append(waiting)
-        if not waiting.leads and not waiting.woken.wait(max(0.0, deadline - time.monotonic())):
+            request.is_leader, self._busy = not self._busy, True
+            if not request.is_leader:
+                self._queue.append(request)
+        if not request.is_leader and not self._wait(request, deadline):
             with self._lock:
-                if waiting in self._queue:
-                    self._queue.remove(waiting)
-            if not waiting.leads:
-                raise _too_late()
-        if waiting.leads:
-            self._lead(waiting, deadline)
-        if waiting.error:
-            raise waiting.error
-        return waiting.outputs
+                if request in self._queue:
+                    self._queue.remove(request)
+                # It may have become the leader just when its deadline passed. Then it must lead, or the queue stops.
+                must_lead = request.is_leader
+            if not must_lead:
+                raise _deadline_exceeded()
+        if request.is_leader:
+            self._lead(request, deadline)
+        if request.error:
+            raise request.error
+        return request.outputs
 
-    def _lead(self, leader: _Waiting, deadline: float) -> None:
-        """Runs a batch that begins with this request, and hands on to the next that waits."""
+    def _wait(self, request: _Request, deadline: float) -> bool:
+        """Returns False if the deadline passed before the request was woken."""
+        seconds = max(0.0, deadline - self._clock())
+        return request.woken.wait(min(seconds, threading.TIMEOUT_MAX))
+
+    def _lead(self, leader: _Request, deadline: float) -> None:
+        """Runs a batch that starts with this request, then wakes the leader of the next batch."""
         batch = []
         try:
-            if time.monotonic() > deadline:
-                leader.error = _too_late()
+            if self._clock() > deadline:
+                leader.error = _deadline_exceeded()
             else:
-                batch = self._batch(leader)
-                self._run(batch)
-                if time.monotonic() > deadline:
-                    leader.error = _too_late()
+                batch = self._take_batch(leader)
+                self._run_batch(batch)
+                if self._clock() > deadline:
+                    leader.error = _deadline_exceeded()
         finally:
             with self._lock:
-                following = self._queue.popleft() if self._queue else None
-                if following:
-                    following.leads = True
+                next_leader = self._queue.popleft() if self._queue else None
+                if next_leader:
+                    next_leader.is_leader = True
                 else:
                     self._busy = False
-            for waiting in [following, *batch] if following else batch:
-                waiting.woken.set()
+            for request in [next_leader, *batch] if next_leader else batch:
+                request.woken.set()
 
-    def _batch(self, first: _Waiting) -> list[_Waiting]:
-        batch, rows = [first], first.rows
-        if self._signature.batches and first.joins:
+    def _take_batch(self, first: _Request) -> list[_Request]:
+        """Takes from the queue the requests that fit into one batch with the first."""
+        batch, num_rows = [first], first.num_rows
+        if self._signature.can_batch and first.can_join:
             with self._lock:
                 while self._queue:
-                    other = self._queue[0]
-                    if not other.joins or other.shape != first.shape or rows + other.rows > self._most_rows:
+                    request = self._queue[0]
+                    same_shapes = request.can_join and request.row_shapes == first.row_shapes
+                    if not same_shapes or num_rows + request.num_rows > self._max_rows:
                         break
                     batch.append(self._queue.popleft())
-                    rows += other.rows
+                    num_rows += request.num_rows
         return batch
 
-    def _run(self, batch: list[_Waiting]) -> None:
+    def _run_batch(self, batch: list[_Request]) -> None:
         if len(batch) == 1:
             self._run_alone(batch[0])
             return
+        names = batch[0].inputs
         try:
-            outputs = self._signature({name: np.concatenate([waiting.inputs[name] for waiting in batch]) for name in batch[0].inputs})
+            outputs = self._signature(
+                {name: np.concatenate([request.inputs[name] for request in batch]) for name in names}
+            )
         except ServingError:
-            for waiting in batch:  # one of them is at fault: the others shall have their answers
-                self._run_alone(waiting)
+            for request in batch:  # One request caused the error. The others get their answers.
+                self._run_alone(request)
             return
         except Exception as error:
-            for waiting in batch:
-                waiting.error = error
+            for request in batch:
+                request.error = error
             return
-        first = 0
-        for waiting in batch:
-            rows = slice(first, first + waiting.rows)
-            waiting.outputs = {name: array[rows] for name, array in outputs.items()}
-            first += waiting.rows
+        first_row = 0
+        for request in batch:
+            rows = slice(first_row, first_row + request.num_rows)
+            request.outputs = {name: array[rows] for name, array in outputs.items()}
+            first_row += request.num_rows
 
-    def _run_alone(self, waiting: _Waiting) -> None:
+    def _run_alone(self, request: _Request) -> None:
         try:
-            waiting.outputs = self._signature(waiting.inputs)
+            request.outputs = self._signature(request.inputs)
         except Exception as error:
-            waiting.error = error
+            request.error = error
 
 
-def _too_late() -> ServingError:
+def _deadline_exceeded() -> ServingError:
     return ServingError(Code.DEADLINE_EXCEEDED, "Deadline Exceeded")

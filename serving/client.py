@@ -1,5 +1,6 @@
-"""Asks a server, TF Serving or the embedded one: over gRPC (host:port) or REST (http://host:port)."""
+"""A client for TF Serving and for the embedded server, over gRPC (host:port) or REST (http://host:port)."""
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
@@ -7,51 +8,73 @@ import urllib.request
 
 
 class Unanswered(Exception):
-    """The server gave an error, or cannot be reached."""
+    """The server answered with an error, or cannot be reached."""
 
 
-def predict(server: str, model: str, inputs: dict[str, list], signature: str = "", seconds: float = 60.0) -> dict[str, list]:
-    """
+def predict(
+    server: str, model: str, inputs: dict[str, list], signature: str = "", timeout: float = 60.0
+) -> dict[str, list]:
+    """Runs a signature of a model on the server.
+
     Args:
         server: host:port for gRPC, http://host:port or https://host:port for REST.
-        inputs: input -> values, a row each.
+        model: name of the model; its newest version answers.
+        inputs: input -> values, one per row.
+        signature: name of the signature, "" for the default.
+        timeout: maximum seconds until the answer.
 
     Returns:
-        output -> values, nested lists with strings as str.
+        output -> values as nested lists, with strings as str.
 
     Raises:
-        Unanswered: there is no answer.
+        Unanswered: the server answered with an error, or not at all.
     """
-    ask = _over_rest if server.startswith(("http://", "https://")) else _over_grpc
-    return ask(server, model, inputs, signature, seconds)
+    send = _predict_over_rest if server.startswith(("http://", "https://")) else _predict_over_grpc
+    return send(server, model, inputs, signature, timeout)
 
 
-def _over_rest(server, model, inputs, signature, seconds):
+def _predict_over_rest(server, model, inputs, signature, timeout):
     document = {"inputs": inputs} | ({"signature_name": signature} if signature else {})
     url = f"{server.rstrip('/')}/v1/models/{urllib.parse.quote(model, safe='')}"
-    outputs = _json(server, f"{url}:predict", json.dumps(document).encode(), seconds)["outputs"]
-    if isinstance(outputs, dict):
-        return outputs
-    # Where there is one output alone, its name is not in the answer.
-    definitions = _json(server, f"{url}/metadata", None, seconds)["metadata"]["signature_def"]["signature_def"]
-    (name,) = definitions[signature or "serving_default"]["outputs"]
+    try:
+        outputs = _get_json(server, f"{url}:predict", json.dumps(document).encode(), timeout)["outputs"]
+        if isinstance(outputs, dict):
+            return outputs
+        # The answer omits the name of an output that is the only one.
+        metadata = _get_json(server, f"{url}/metadata", None, timeout)["metadata"]
+        (name,) = metadata["signature_def"]["signature_def"][signature or "serving_default"]["outputs"]
+    except (KeyError, TypeError) as error:
+        raise _not_tf_serving(server) from error
     return {name: outputs}
 
 
-def _json(server, url, body, seconds):
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+def _get_json(server, url, body, timeout):
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as response:
+        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=timeout) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        raise Unanswered(_message(error.read()) or f"{url}: {error.code} {error.reason}") from error
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
-        raise Unanswered(f"no answer from {server}: {getattr(error, 'reason', error)}") from error
-    except ValueError as error:
-        raise Unanswered(f"{server} does not speak TF Serving's REST API") from error
+        raise Unanswered(_error_message(error.read()) or f"{url}: {error.code} {error.reason}") from error
+    except urllib.error.URLError as error:
+        raise Unanswered(f"no answer from {server}: {error.reason}") from error
+    except OSError as error:  # TimeoutError among them
+        raise Unanswered(f"no answer from {server}: {error}") from error
+    except (ValueError, http.client.HTTPException) as error:  # No JSON, or no HTTP: the port of gRPC, for example.
+        raise _not_tf_serving(server) from error
 
 
-def _over_grpc(server, model, inputs, signature, seconds):
+def _not_tf_serving(server) -> Unanswered:
+    return Unanswered(f"{server} does not answer as TF Serving's REST API does: check the address and the port")
+
+
+def _error_message(body: bytes) -> str:
+    try:
+        return json.loads(body)["error"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _predict_over_grpc(server, model, inputs, signature, timeout):
     import grpc
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
@@ -60,26 +83,17 @@ def _over_grpc(server, model, inputs, signature, seconds):
     request.model_spec.name, request.model_spec.signature_name = model, signature
     for name, values in inputs.items():
         request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
-    with grpc.insecure_channel(server) as channel:
+    # Without this option, gRPC refuses answers of more than 4 MiB.
+    with grpc.insecure_channel(server, [("grpc.max_receive_message_length", -1)]) as channel:
         try:
-            response = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=seconds)
+            response = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=timeout)
         except grpc.RpcError as error:
             raise Unanswered(f"no answer from {server}: {error.details()}") from error
-    return {name: _listed(tf.make_ndarray(proto)) for name, proto in response.outputs.items()}
+    return {name: _decode(tf.make_ndarray(proto).tolist()) for name, proto in response.outputs.items()}
 
 
-def _listed(array):
-    if array.dtype != object:
-        return array.tolist()
-    return _decoded(array.tolist())
-
-
-def _decoded(value):
-    return [_decoded(each) for each in value] if isinstance(value, list) else value.decode("utf-8", "replace")
-
-
-def _message(body: bytes) -> str:
-    try:
-        return json.loads(body)["error"]
-    except (ValueError, KeyError, TypeError):
-        return ""
+def _decode(value):
+    """Nested lists with every bytes object as str."""
+    if isinstance(value, list):
+        return [_decode(element) for element in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

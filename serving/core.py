@@ -1,8 +1,7 @@
-"""What REST and gRPC have in common: a request for a model becomes arrays, waits for its turn, and gets its answer."""
+"""What REST and gRPC share: a request for a model becomes arrays, waits for its batch, and gets its answer."""
 
 import contextlib
 import dataclasses
-import json
 import logging
 import threading
 import time
@@ -10,19 +9,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from serving import errors
-from serving.errors import Code, ServingError
+from serving.errors import Code, ServingError, invalid
+from serving.logs import log_event, logger
 from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.servable import Signature
 from serving.settings import Limits
 
-_log = logging.getLogger("unroll.serving")
-
 
 @dataclasses.dataclass(frozen=True)
-class Spec:
-    """Which model a request is for: the newest version, or one by number or label; and the signature, "" for the default."""
+class ModelSpec:
+    """The model, version and signature that a request names.
+
+    Attributes:
+        name: name of the model.
+        number: number of the version; the newest version if there is neither number nor label.
+        label: label of the version.
+        signature: name of the signature, "" for the default.
+    """
 
     name: str
     number: int | None = None
@@ -31,71 +35,79 @@ class Spec:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
-    """The outputs, and which model gave them."""
+class Prediction:
+    """The outputs, and the model, version and signature that produced them."""
 
     outputs: dict[str, np.ndarray]
-    name: str
+    model: str
     version: int
     signature: str
 
 
 class Core:
-    """
+    """Answers the requests of all APIs.
+
     Args:
-        manager: of the versions.
-        limits: for each request and all.
-        metrics: where requests are counted.
+        manager: loads and unloads the versions.
+        limits: limits for each request and for all requests together.
+        metrics: counts the requests.
     """
 
     def __init__(self, manager: Manager, limits: Limits, metrics: Metrics):
         self.manager, self.limits, self.metrics = manager, limits, metrics
-        self._places = threading.BoundedSemaphore(limits.requests)
+        self._slots = threading.BoundedSemaphore(limits.max_requests)
 
     def predict(
-        self, spec: Spec, inputs_for: Callable[[Signature], dict[str, np.ndarray]], outputs: tuple[str, ...] = (), seconds: float | None = None
-    ) -> Answer:
-        """
+        self,
+        spec: ModelSpec,
+        make_inputs: Callable[[Signature], dict[str, np.ndarray]],
+        output_names: tuple[str, ...] = (),
+        timeout: float | None = None,
+    ) -> Prediction:
+        """Runs a signature.
+
         Args:
-            inputs_for: the signature -> input -> array.
-            outputs: those that are wanted; all, if none is named.
-            seconds: that the client waits.
+            spec: the model, version and signature.
+            make_inputs: called with the signature; returns input -> array.
+            output_names: the outputs to return; all if empty.
+            timeout: seconds that the client waits; None for the server's own limit, which always applies.
 
         Raises:
-            ServingError: whatever the client did wrong, or the server cannot do.
+            ServingError: the request is invalid, or the server cannot answer it.
         """
-        deadline = time.monotonic() + min(self.limits.seconds, self.limits.seconds if seconds is None else seconds)
-        version = self.manager.version(spec.name, spec.number, spec.label)
-        with contextlib.ExitStack() as held:
-            held.push(version.servable.__exit__)
+        longest = self.limits.timeout
+        deadline = time.monotonic() + (longest if timeout is None else min(longest, timeout))
+        with self.manager.hold(spec.name, spec.number, spec.label) as version:
             signature = version.servable.signature(spec.signature)
-            inputs = inputs_for(signature)
+            inputs = make_inputs(signature)
             signature.check(inputs)
             signature.check_shapes(inputs)
             self._check_size(inputs)
-            for name in outputs:
-                if name not in signature.definition.outputs:
-                    there = ",".join(sorted(signature.definition.outputs))
-                    raise errors.invalid(
-                        f"output tensor alias not found in signature: {name} Outputs expected to be in the set {{{there}}}."
-                    )
-            if len(set(outputs)) < len(outputs):
-                raise errors.invalid(f"duplicate output tensor alias: {next(n for n in outputs if outputs.count(n) > 1)}")
-            found = self.manager.batcher(version, signature.name).run(inputs, deadline)
-            chosen = {name: found[name] for name in outputs} if outputs else found
-            return Answer(chosen, version.model, version.number, signature.name)
+            _check_output_names(signature, output_names)
+            outputs = self.manager.batcher(version, signature.name).run(inputs, deadline)
+            if output_names:
+                outputs = {name: outputs[name] for name in output_names}
+            return Prediction(outputs, version.model, version.number, signature.name)
 
     @contextlib.contextmanager
-    def request(self, spec: Spec, api: str, entrypoint: str):
-        """One of the places there are, with its time and status counted and logged; the texts never are.
+    def admit(self, spec: ModelSpec, api: str, entrypoint: str):
+        """Occupies one of the server's `max_requests` slots while the block runs.
+
+        Counts and logs the request with its time and status. The log never contains its texts.
+
+        Args:
+            spec: the model.
+            api: the method, such as Predict; named as in TF Serving's metrics, like the next one.
+            entrypoint: GRPC or REST.
 
         Raises:
-            ServingError: all places are taken.
+            ServingError: all slots are occupied, or the block raised an unexpected exception.
         """
-        started, status = time.monotonic(), Code.OK
-        if not self._places.acquire(blocking=False):
-            self._count(spec, api, entrypoint, Code.RESOURCE_EXHAUSTED, started)
-            raise ServingError(Code.RESOURCE_EXHAUSTED, f"{self.limits.requests} requests are waiting already: come again")
+        start, status = time.monotonic(), Code.OK
+        if not self._slots.acquire(blocking=False):
+            self._count(spec, api, entrypoint, Code.RESOURCE_EXHAUSTED, start)
+            message = f"{self.limits.max_requests} requests are in progress already: try again later"
+            raise ServingError(Code.RESOURCE_EXHAUSTED, message)
         self.metrics.in_flight.inc()
         try:
             yield
@@ -104,31 +116,44 @@ class Core:
             raise
         except Exception:
             status = Code.INTERNAL
-            _log.exception("a bug")
-            raise ServingError(Code.INTERNAL, "internal error: the server's log says more") from None
+            logger.exception("unexpected exception")
+            raise ServingError(Code.INTERNAL, "internal error: see the server's log") from None
         finally:
             self.metrics.in_flight.dec()
-            self._places.release()
-            self._count(spec, api, entrypoint, status, started)
+            self._slots.release()
+            self._count(spec, api, entrypoint, status, start)
 
-    def _count(self, spec: Spec, api: str, entrypoint: str, status: Code, started: float) -> None:
-        seconds = time.monotonic() - started
-        known = spec.name if spec.name in self.manager.ready() else "unknown"  # names that clients make up are no new series
-        self.metrics.count(known, api, entrypoint, status.name, seconds)
-        if _log.isEnabledFor(logging.INFO):
-            tell(
-                "request", model=known, api=api, entrypoint=entrypoint, signature=spec.signature or "default", status=status.name,
+    def _count(self, spec: ModelSpec, api: str, entrypoint: str, status: Code, start: float) -> None:
+        seconds = time.monotonic() - start
+        # A name that a client makes up must not create a new time series.
+        model = spec.name if spec.name in self.manager.readiness() else "unknown"
+        self.metrics.count(model, api, entrypoint, status.name, seconds)
+        if logger.isEnabledFor(logging.INFO):
+            log_event(
+                "request",
+                model=model,
+                api=api,
+                entrypoint=entrypoint,
+                signature=spec.signature or "default",
+                status=status.name,
                 milliseconds=round(1000 * seconds, 2),
-            )  # fmt: skip
+            )
 
     def _check_size(self, inputs: dict[str, np.ndarray]) -> None:
+        limits = self.limits
         for name, array in inputs.items():
-            if array.ndim and len(array) > self.limits.rows:
-                raise errors.invalid(f"{name} has {len(array)} rows: at most {self.limits.rows} are answered at a time")
-            if array.dtype == object and max(map(len, array.reshape(-1)), default=0) > self.limits.text_bytes:
-                raise errors.invalid(f"{name} has a text of more than {self.limits.text_bytes} bytes")
+            if array.ndim and len(array) > limits.max_rows:
+                raise invalid(f"{name} has {len(array)} rows: a request may have at most {limits.max_rows}")
+            if array.dtype == object and max(map(len, array.reshape(-1)), default=0) > limits.max_text_bytes:
+                raise invalid(f"{name} has a text of more than {limits.max_text_bytes} bytes")
 
 
-def tell(event: str, **facts) -> None:
-    """Logs one line of JSON."""
-    _log.info(json.dumps({"event": event, **facts}, default=str))
+def _check_output_names(signature: Signature, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in signature.definition.outputs:
+            expected = ",".join(sorted(signature.definition.outputs))
+            raise invalid(
+                f"output tensor alias not found in signature: {name} Outputs expected to be in the set {{{expected}}}."
+            )
+    if len(set(names)) < len(names):
+        raise invalid(f"duplicate output tensor alias: {next(name for name in names if names.count(name) > 1)}")

@@ -1,4 +1,4 @@
-"""TF Serving itself: its config files, and starting it where it is installed."""
+"""TF Serving itself: its config files, and the command that starts it."""
 
 import shutil
 from pathlib import Path
@@ -20,15 +20,16 @@ _MONITORING = """prometheus_config {
   path: "/monitoring/prometheus/metrics"
 }
 """
+_DOCKER_FOLDER = "/models"
 
 
 def write_configs(models: Path, folder: Path, served_from: str) -> list[Path]:
     """Writes the three config files of TF Serving for the models in `models`.
 
     Args:
-        models: <name>/<version>/...
-        folder: where to write.
-        served_from: what the server will call the folder of the models.
+        models: folder of the models, <name>/<version>/...
+        folder: folder to write into.
+        served_from: path of the folder of the models as the server sees it.
 
     Returns:
         The files.
@@ -36,9 +37,13 @@ def write_configs(models: Path, folder: Path, served_from: str) -> list[Path]:
     Raises:
         ValueError: there are no models.
     """
-    if not models_config.found(models):
+    if not models_config.find_models(models):
         raise ValueError(f"there is no model in {models}: train one first")
-    texts = {MODELS: models_config.written(models, served_from), BATCHING: _BATCHING, MONITORING: _MONITORING}
+    texts = {
+        MODELS: models_config.format_config(models, served_from),
+        BATCHING: _BATCHING,
+        MONITORING: _MONITORING,
+    }
     for name, text in texts.items():
         part = folder / f"{name}.part"
         part.write_text(text, encoding="utf-8")
@@ -46,26 +51,41 @@ def write_configs(models: Path, folder: Path, served_from: str) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def command(models: Path, configs: Path, rest_port: int, grpc_port: int, host: str) -> list[str] | None:
-    """What starts TF Serving: `tensorflow_model_server` if it is on the PATH, else Docker; None where neither is.
+def start_command(models: Path, configs: Path, rest_port: int, grpc_port: int, host: str) -> list[str] | None:
+    """The command that starts TF Serving: `tensorflow_model_server` if it is on the PATH, else Docker.
 
     Args:
+        models: folder of the models.
         configs: folder of the config files; for Docker they must be in `models`, written for /models.
+        rest_port: port of the REST API.
+        grpc_port: port of the gRPC API.
+        host: address to listen at. Only Docker has this option: `tensorflow_model_server` listens at all addresses.
+
+    Returns:
+        The command and its arguments; None if neither program is on the PATH.
     """
-    flags = [f"--{kind}={{}}/{name}" for kind, name in (
-        ("model_config_file", MODELS), ("batching_parameters_file", BATCHING), ("monitoring_config_file", MONITORING),
-    )]  # fmt: skip
-    flags += ["--enable_batching=true", "--allow_version_labels_for_unavailable_models=true"]
     server = shutil.which("tensorflow_model_server")
     if server:
-        return [server, f"--port={grpc_port}", f"--rest_api_port={rest_port}", *(flag.format(configs) for flag in flags)]
+        return [server, f"--port={grpc_port}", f"--rest_api_port={rest_port}", *_flags(str(configs))]
     docker = shutil.which("docker")
     if docker:
-        ports = ["-p", f"{host}:{rest_port}:8501", "-p", f"{host}:{grpc_port}:8500"]
-        volume = ["-v", f"{models.resolve()}:/models:ro"]
-        return [docker, "run", "--rm", *ports, *volume, IMAGE, *(flag.format("/models") for flag in flags)]
+        address = f"[{host}]" if ":" in host else host
+        ports = ["-p", f"{address}:{rest_port}:8501", "-p", f"{address}:{grpc_port}:8500"]
+        volume = ["-v", f"{models.resolve()}:{_DOCKER_FOLDER}:ro"]
+        return [docker, "run", "--rm", *ports, *volume, IMAGE, *_flags(_DOCKER_FOLDER)]
     return None
 
 
-def in_docker(started: list[str]) -> bool:
-    return Path(started[0]).name == "docker"
+def uses_docker(command: list[str]) -> bool:
+    """Whether this command of `start_command` starts Docker."""
+    return Path(command[0]).name == "docker"
+
+
+def _flags(configs: str) -> list[str]:
+    return [
+        f"--model_config_file={configs}/{MODELS}",
+        f"--batching_parameters_file={configs}/{BATCHING}",
+        f"--monitoring_config_file={configs}/{MONITORING}",
+        "--enable_batching=true",
+        "--allow_version_labels_for_unavailable_models=true",
+    ]

@@ -1,4 +1,4 @@
-"""Which models are served, and which of their versions: from the folders there are, or from TF Serving's models.config."""
+"""The models and versions to serve: all that a folder contains, or those of TF Serving's models.config."""
 
 import dataclasses
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-KEPT = 2  # versions of a model, the newest ones: `stable` and `canary`
+NUM_VERSIONS = 2  # the newest two versions of a model are served: `canary` and `stable`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,76 +14,80 @@ class Model:
     """A model to serve.
 
     Attributes:
-        name: in requests.
+        name: name of the model in requests.
         path: the folder of its versions.
-        latest: serve so many of the newest versions; None for all.
+        num_latest: serve the newest N versions; None for all.
         specific: serve these versions and no others.
-        labels: label -> version; None gives `canary` to the newest one and `stable` to the one before it (to both the same where there
-            is one alone).
+        labels: label -> version. None assigns `canary` to the newest version and `stable` to the previous one; if there
+            is only one version, it has both labels.
     """
 
     name: str
     path: Path
-    latest: int | None = KEPT
+    num_latest: int | None = NUM_VERSIONS
     specific: frozenset[int] = frozenset()
     labels: tuple[tuple[str, int], ...] | None = None
 
-    def wanted(self, versions: list[int]) -> list[int]:
-        """Those of the versions that are to be served, the newest first."""
+    def select(self, versions: list[int]) -> list[int]:
+        """The versions to serve, the newest first."""
         if self.specific:
             return sorted(self.specific.intersection(versions), reverse=True)
-        return sorted(versions, reverse=True)[: self.latest]
+        return sorted(versions, reverse=True)[: self.num_latest]
 
-    def labelled(self, served: list[int]) -> dict[str, int]:
-        """Label -> version, for versions that are served."""
+    def assign_labels(self, served: list[int]) -> dict[str, int]:
+        """Label -> version, for the versions that are served."""
         if self.labels is not None:
             return {label: version for label, version in self.labels if version in served}
         newest = sorted(served, reverse=True)[:2]
         return {"canary": newest[0], "stable": newest[-1]} if newest else {}
 
 
-def found(root: Path) -> dict[str, Model]:
-    """Every folder of `root` that holds a version."""
-    folders = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")) if root.is_dir() else []
-    return {path.name: Model(path.name, path) for path in folders if versions(path)}
+def find_models(root: Path) -> dict[str, Model]:
+    """Name -> model, for every folder of `root` that contains a version."""
+    paths = sorted(root.iterdir()) if root.is_dir() else []
+    folders = [path for path in paths if path.is_dir() and not path.name.startswith(".")]
+    return {path.name: Model(path.name, path) for path in folders if find_versions(path)}
 
 
-def versions(path: Path) -> list[int]:
-    """The versions in a model's folder: those whose name is a number and that hold a SavedModel."""
+def find_versions(path: Path) -> list[int]:
+    """The versions in a model's folder: the folders that have a number for a name and contain a SavedModel."""
     if not path.is_dir():
         return []
-    return sorted(int(each.name) for each in path.iterdir() if each.name.isdecimal() and (each / "saved_model.pb").is_file())
+    folders = (folder for folder in path.iterdir() if folder.name.isdecimal() and int(folder.name) < 2**63)  # int64
+    return sorted(int(folder.name) for folder in folders if (folder / "saved_model.pb").is_file())
 
 
-def written(root: Path, served_from: str) -> str:
-    """The text of a models.config for the models in `root`, which the server will see in the folder `served_from`."""
+def format_config(root: Path, served_from: str) -> str:
+    """The text of a models.config for the models in `root`, a folder that the server sees as `served_from`."""
     config = model_server_config_pb2.ModelServerConfig()
-    for name, model in found(root).items():
-        entry = config.model_config_list.config.add(name=name, base_path=f"{served_from.rstrip('/')}/{name}", model_platform="tensorflow")
-        entry.model_version_policy.latest.num_versions = KEPT
-        for label, version in sorted(model.labelled(versions(model.path)).items()):
+    for name, model in find_models(root).items():
+        base_path = f"{served_from.rstrip('/')}/{name}"
+        entry = config.model_config_list.config.add(name=name, base_path=base_path, model_platform="tensorflow")
+        entry.model_version_policy.latest.num_versions = NUM_VERSIONS
+        for label, version in sorted(model.assign_labels(find_versions(model.path)).items()):
             entry.version_labels[label] = version
     return text_format.MessageToString(config)
 
 
-def read(text: str) -> dict[str, Model]:
+def parse_config(text: str) -> dict[str, Model]:
     """The models of a models.config.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a valid models.config.
     """
     config = model_server_config_pb2.ModelServerConfig()
     try:
         text_format.Parse(text, config)
     except text_format.ParseError as error:
         raise ValueError(f"not a models.config: {error}") from error
-    return of_proto(config)
+    return models_from_proto(config)
 
 
-def of_proto(config: model_server_config_pb2.ModelServerConfig) -> dict[str, Model]:
-    """
+def models_from_proto(config: model_server_config_pb2.ModelServerConfig) -> dict[str, Model]:
+    """Name -> model, for the models of a config.
+
     Raises:
-        ValueError: a model without a name or path, two of one name, or a list that is none.
+        ValueError: there is no model_config_list, a model has no name or path, or two models have the same name.
     """
     if config.WhichOneof("config") != "model_config_list":
         raise ValueError("a ModelServerConfig needs a model_config_list")
@@ -94,8 +98,9 @@ def of_proto(config: model_server_config_pb2.ModelServerConfig) -> dict[str, Mod
         if entry.name in models:
             raise ValueError(f"two models in the model_config_list have the name {entry.name}")
         policy = entry.model_version_policy
-        kind = policy.WhichOneof("policy_choice")
-        latest = {"all": None, "specific": None, "latest": policy.latest.num_versions or 1, None: 1}[kind]
-        specific = frozenset(policy.specific.versions) if kind == "specific" else frozenset()
-        models[entry.name] = Model(entry.name, Path(entry.base_path), latest, specific, tuple(entry.version_labels.items()))
+        choice = policy.WhichOneof("policy_choice")
+        num_latest = {"all": None, "specific": None, "latest": policy.latest.num_versions or 1, None: 1}[choice]
+        specific = frozenset(policy.specific.versions) if choice == "specific" else frozenset()
+        labels = tuple(entry.version_labels.items())
+        models[entry.name] = Model(entry.name, Path(entry.base_path), num_latest, specific, labels)
     return models

@@ -1,12 +1,16 @@
-"""Answers the warm-up requests of a SavedModel with XLA disabled, as TF Serving does before a version is ready. Run as a script.
+"""Runs the warm-up requests of a SavedModel with XLA disabled, as TF Serving does before a version is available.
 
-    python replay.py FOLDER    prints how many there were; ends with status 1 and a line on stderr where one fails.
+A script, so that a fresh process can run it without our code:
+
+    python replay.py FOLDER    prints the number of requests; if one fails, exits with status 1 and one line on stderr
 """
 
 import ctypes
 import os
 import sys
 from pathlib import Path
+
+_DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"
 
 
 def main(folder: Path) -> None:
@@ -17,19 +21,22 @@ def main(folder: Path) -> None:
 
     disable_xla(Path(tf.__file__).parent)
     signatures = tf.saved_model.load(str(folder), tags=["serve"]).signatures
-    count, path = 0, folder / "assets.extra" / "tf_serving_warmup_requests"
+    num_requests, path = 0, folder / "assets.extra" / "tf_serving_warmup_requests"
     for record in tf.data.TFRecordDataset(str(path)) if path.exists() else ():
         request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
-        signatures[request.model_spec.signature_name](**{name: tf.constant(tf.make_ndarray(p)) for name, p in request.inputs.items()})
-        count += 1
-    print(count)
+        name = request.model_spec.signature_name or "serving_default"
+        if name not in signatures:
+            raise ValueError(f"a warm-up request names the signature {name}, which does not exist")
+        signatures[name](**{key: tf.constant(tf.make_ndarray(proto)) for key, proto in request.inputs.items()})
+        num_requests += 1
+    print(num_requests)
 
 
 def disable_xla(tensorflow_folder: Path) -> None:
-    """Calls tensorflow::DisableXlaCompilation(), as TF Serving's main.cc does, where the library has it."""
+    """Calls tensorflow::DisableXlaCompilation(), as TF Serving's main.cc does, if the library has it."""
     for library in sorted(tensorflow_folder.glob("libtensorflow_cc*")):
         try:
-            function = ctypes.CDLL(str(library))["_ZN10tensorflow21DisableXlaCompilationEv"]
+            function = ctypes.CDLL(str(library))[_DISABLE_XLA]
         except (AttributeError, OSError):
             continue
         function.restype = None
@@ -41,4 +48,5 @@ if __name__ == "__main__":
     try:
         main(Path(sys.argv[1]))
     except Exception as error:
-        sys.exit(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        first_line = (str(error).splitlines() or [""])[0]
+        sys.exit(f"{type(error).__name__}: {first_line}")

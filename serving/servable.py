@@ -1,4 +1,4 @@
-"""One loaded version of a model: its signatures, run on arrays."""
+"""A loaded version of a model, and its signatures as functions of arrays."""
 
 import dataclasses
 import threading
@@ -13,7 +13,6 @@ from tensorflow.python.saved_model.loader_impl import parse_saved_model
 from serving import errors
 
 DEFAULT_SIGNATURE = "serving_default"
-PREDICT = "tensorflow/serving/predict"
 WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
 
 
@@ -22,131 +21,149 @@ class Signature:
     """A signature as a function of arrays.
 
     Attributes:
-        name: its key.
+        name: its key in the SavedModel.
         definition: its SignatureDef.
-        dtypes: input -> NumPy's dtype.
-        batches: whether requests can be joined: every input has rows, and so has every output, whose other sizes do not depend on
-            what else is in the batch.
+        dtypes: input -> NumPy dtype, object for strings.
+        can_batch: whether several requests can run in one batch. All inputs and outputs must have a batch axis, and no
+            other size of an output may depend on the other rows of the batch.
     """
 
     name: str
     definition: meta_graph_pb2.SignatureDef
     dtypes: dict[str, np.dtype]
-    batches: bool
+    can_batch: bool
     _function: object
 
     def check(self, inputs: dict) -> None:
-        """
+        """Checks the names of the inputs.
+
         Raises:
-            ServingError: not exactly this signature's inputs.
+            ServingError: an input is missing or unknown.
         """
-        sent, wanted = set(inputs), set(self.dtypes)
-        if sent != wanted:
-            extra, missing = (",".join(sorted(names)) for names in (sent - wanted, wanted - sent))
+        sent, required = set(inputs), set(self.dtypes)
+        if sent != required:
+            extra, missing = (",".join(sorted(names)) for names in (sent - required, required - sent))
             raise errors.invalid(
-                f"input size does not match signature: {len(sent)}!={len(wanted)} len({{{','.join(sorted(sent))}}}) != "
-                f"len({{{','.join(sorted(wanted))}}}). Sent extra: {{{extra}}}. Missing but required: {{{missing}}}."
+                f"input size does not match signature: {len(sent)}!={len(required)} "
+                f"len({{{','.join(sorted(sent))}}}) != len({{{','.join(sorted(required))}}}). "
+                f"Sent extra: {{{extra}}}. Missing but required: {{{missing}}}."
             )
 
     def check_shapes(self, inputs: dict[str, np.ndarray]) -> None:
-        """
+        """Checks the shapes of the inputs.
+
         Raises:
-            ServingError: an input has not the shape that it must have.
+            ServingError: an input does not have the expected shape.
         """
         for name, array in inputs.items():
-            if not self._spec(name).shape.is_compatible_with(array.shape):
-                raise errors.invalid(f"Tensor {name} has shape {array.shape}, but {self._spec(name).shape} is expected")
+            expected = self._spec(name).shape
+            if not expected.is_compatible_with(array.shape):
+                raise errors.invalid(f"Tensor {name} has shape {array.shape}, but {expected} is expected")
 
     def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """
+        """Runs the signature: input -> array in, output -> array out.
+
         Raises:
-            ServingError: the model takes no such arrays, or an op failed.
+            ServingError: the signature does not accept the arrays, or an op failed.
         """
         try:
-            outputs = self._function(**{name: tf.constant(array, self._spec(name).dtype) for name, array in inputs.items()})
+            tensors = {name: tf.constant(array, self._spec(name).dtype) for name, array in inputs.items()}
+            outputs = self._function(**tensors)
         except tf.errors.OpError as error:
-            raise errors.of_tensorflow(error) from None
+            raise errors.from_tensorflow(error) from None
         except (TypeError, ValueError) as error:
             raise errors.invalid(str(error)) from None
         return {name: tensor.numpy() for name, tensor in outputs.items()}
 
-    def _spec(self, name):
+    def _spec(self, name: str) -> tf.TensorSpec:
         return self._function.structured_input_signature[1][name]
 
 
 class Servable:
-    """A SavedModel that is loaded. Whoever runs it holds it with `with servable:`, so that it is not unloaded meanwhile.
+    """A loaded SavedModel. It counts its users, so that it is not unloaded while one of them runs it.
 
     Args:
-        name, version: of the model.
-        path: of the version's folder.
+        path: the folder of the version.
 
     Raises:
-        Exception: whatever TensorFlow raises for a folder that does not load.
+        Exception: TensorFlow cannot load the folder. TensorFlow raises many types.
+        ValueError: the SavedModel has no signature.
     """
 
-    def __init__(self, name: str, version: int, path: Path):
-        self.name, self.version, self.path = name, version, path
-        self._loaded = tf.saved_model.load(str(path), tags=["serve"])
+    def __init__(self, path: Path):
+        self._path = path
+        self._loaded = tf.saved_model.load(str(path), tags=["serve"])  # must live as long as its functions are used
         (graph,) = [g for g in parse_saved_model(str(path)).meta_graphs if "serve" in g.meta_info_def.tags]
         self.definitions = dict(graph.signature_def)
         functions = self._loaded.signatures
-        self.signatures = {key: _signature(key, definition, functions[key]) for key, definition in self.definitions.items() if key in functions}
+        self.signatures = {
+            name: _make_signature(name, definition, functions[name])
+            for name, definition in self.definitions.items()
+            if name in functions
+        }
         if not self.signatures:
             raise ValueError("the SavedModel has no signature")
-        self._users = 0
-        self._unused = threading.Condition()
+        self._num_users = 0
+        self._user_left = threading.Condition()
 
-    def __enter__(self):
-        with self._unused:
-            self._users += 1
-        return self
+    def acquire(self) -> None:
+        """Adds a user."""
+        with self._user_left:
+            self._num_users += 1
 
-    def __exit__(self, *_):
-        with self._unused:
-            self._users -= 1
-            self._unused.notify_all()
+    def release(self) -> None:
+        """Removes a user."""
+        with self._user_left:
+            self._num_users -= 1
+            self._user_left.notify_all()
 
     def wait_until_unused(self) -> None:
-        with self._unused:
-            self._unused.wait_for(lambda: self._users == 0)
+        with self._user_left:
+            self._user_left.wait_for(lambda: self._num_users == 0)
 
     def signature(self, name: str) -> Signature:
-        """
+        """The signature with this name, "" for the default.
+
         Raises:
-            ServingError: no signature has this name ("" is the default one's).
+            ServingError: there is no such signature.
         """
-        found = self.signatures.get(name or DEFAULT_SIGNATURE)
-        if found is None:
-            raise errors.ServingError(errors.Code.FAILED_PRECONDITION, f'Serving signature key "{name or DEFAULT_SIGNATURE}" not found.')
-        return found
+        name = name or DEFAULT_SIGNATURE
+        if name not in self.signatures:
+            message = f'Serving signature key "{name}" not found.'
+            raise errors.ServingError(errors.Code.FAILED_PRECONDITION, message)
+        return self.signatures[name]
 
     def warm_up(self) -> int:
-        """Answers the requests that came with the model, as TF Serving does before a version is ready; how many there were.
+        """Runs the requests that are stored with the model, as TF Serving does before a version is available.
+
+        Returns:
+            The number of requests.
 
         Raises:
-            ServingError: one of them fails.
+            ServingError: a request fails.
         """
-        path = self.path / WARM_UP
+        path = self._path / WARM_UP
         if not path.exists():
             return 0
         from tensorflow_serving.apis import prediction_log_pb2
 
-        count = 0
+        num_requests = 0
         for record in tf.data.TFRecordDataset(str(path)):
-            log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
-            request = log.predict_log.request
-            self.signature(request.model_spec.signature_name)({name: tf.make_ndarray(proto) for name, proto in request.inputs.items()})
-            count += 1
-        return count
+            request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+            signature = self.signature(request.model_spec.signature_name)
+            signature.check(request.inputs)
+            signature({name: tf.make_ndarray(proto) for name, proto in request.inputs.items()})
+            num_requests += 1
+        return num_requests
 
 
-def _signature(name, definition, function) -> Signature:
-    dtypes = {key: np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for key, info in sorted(definition.inputs.items())}
-    has_rows = all(_sizes(info)[:1] == [-1] for info in [*definition.inputs.values(), *definition.outputs.values()])
-    fixed = all(-1 not in _sizes(info)[1:] for info in definition.outputs.values())
-    return Signature(name, definition, dtypes, has_rows and fixed, function)
+def _make_signature(name: str, definition: meta_graph_pb2.SignatureDef, function) -> Signature:
+    inputs, outputs = definition.inputs, definition.outputs
+    dtypes = {key: np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for key, info in sorted(inputs.items())}
+    has_rows = all(_sizes(info)[:1] == [-1] for info in [*inputs.values(), *outputs.values()])
+    has_fixed_rows = all(-1 not in _sizes(info)[1:] for info in outputs.values())
+    return Signature(name, definition, dtypes, has_rows and has_fixed_rows, function)
 
 
-def _sizes(info) -> list[int]:
+def _sizes(info: meta_graph_pb2.TensorInfo) -> list[int]:
     return [] if info.tensor_shape.unknown_rank else [dim.size for dim in info.tensor_shape.dim]

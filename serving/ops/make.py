@@ -1,10 +1,10 @@
-"""Lists the ops of a TF Serving version: `<version>.json` beside this file, op -> names of its attributes.
+"""Lists the ops of a TF Serving version: `<version>.json` in this folder, op -> names of its attributes.
 
-The server is TensorFlow of its own version with tensorflow_text's ops of another (2.18.0 to 2.19.1 link text 2.12.1, 2.20.0 links
-2.20.0), so the two may have to come from different environments:
+The server contains TensorFlow of its own version and tensorflow_text's ops of another version (2.18.0 to 2.19.1 link
+text 2.12.1, 2.20.0 links 2.20.0). So the two lists may have to come from two environments:
 
-    python make.py tensorflow > core.json     where that TensorFlow is installed
-    python make.py text > text.json           where that tensorflow_text is installed, with the TensorFlow that it needs
+    python make.py tensorflow > core.json     in an environment with that TensorFlow
+    python make.py text > text.json           in an environment with that tensorflow_text and its TensorFlow
     python make.py merge core.json text.json > 2.19.1.json
 """
 
@@ -12,25 +12,31 @@ import json
 import sys
 
 
-def main(what: str, *files: str) -> None:
-    if what == "merge":
-        ops = {}
-        for path in files:
-            with open(path, encoding="utf-8") as file:
-                ops |= json.load(file)
-        print(json.dumps(ops, sort_keys=True, separators=(",", ":")))
+def main(command: str, *files: str) -> None:
+    if command == "merge":
+        print(json.dumps(merge(files), sort_keys=True, separators=(",", ":")))
         return
     import tensorflow  # noqa: F401
 
-    ops = registered()
-    if what == "text":
+    ops = registered_ops()
+    if command == "text":
         import tensorflow_text  # noqa: F401
 
-        ops = {name: attributes for name, attributes in registered().items() if name not in ops}
+        ops = {name: attributes for name, attributes in registered_ops().items() if name not in ops}
     print(json.dumps(ops, sort_keys=True))
 
 
-def registered() -> dict[str, list[str]]:
+def merge(files: tuple[str, ...]) -> dict[str, list[str]]:
+    """The ops of all files; of an op that is in several, the attributes of the last file."""
+    ops = {}
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            ops |= json.load(file)
+    return ops
+
+
+def registered_ops() -> dict[str, list[str]]:
+    """Op -> names of its attributes, for all ops registered in this process."""
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python.client import pywrap_tf_session
 

@@ -1,4 +1,4 @@
-"""Whether a server answers what the SavedModel itself does."""
+"""Compares the answers of a server with those of the SavedModel in this process."""
 
 from pathlib import Path
 
@@ -7,32 +7,35 @@ import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
 from serving import check
-from tests.serving.conftest import serving
+from tests.serving.conftest import HANG_SECONDS, serving
+from tests.serving.small_models import WARM_UP
 
 
 def assert_served_as_in_process(root: Path, name: str) -> None:
-    """Asks a server, over gRPC and over REST, what the newest version of a model was warmed up with, and TF Serving's check about it."""
-    folder = max((path for path in (root / name).iterdir() if path.name.isdecimal()), key=lambda path: int(path.name))
-    assert [finding for finding in check.check(folder) if finding.wrong] == []
-    records = tf.data.TFRecordDataset(str(folder / "assets.extra" / "tf_serving_warmup_requests")).as_numpy_iterator()
+    """Sends the warm-up requests of a model's newest version over gRPC and REST, and runs `check` on it."""
+    versions = [path for path in (root / name).iterdir() if path.name.isdecimal()]
+    folder = max(versions, key=lambda path: int(path.name))
+    assert [finding for finding in check.check(folder) if finding.problem] == []
+    records = tf.data.TFRecordDataset(str(folder / WARM_UP)).as_numpy_iterator()
     requests = [prediction_log_pb2.PredictionLog.FromString(record).predict_log.request for record in records]
     loaded = tf.saved_model.load(str(folder))
-    asked = set()
+    requested = set()
     with serving(root) as client:
         for request in requests:
             signature = request.model_spec.signature_name or "serving_default"
-            asked.add(signature)
+            requested.add(signature)
             inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
             outputs = loaded.signatures[signature](**{key: tf.constant(value) for key, value in inputs.items()})
             expected = {key: value.numpy() for key, value in outputs.items()}
-            response = client.prediction.Predict(request, timeout=60)
+            response = client.prediction.Predict(request, timeout=HANG_SECONDS)
             assert_same({key: tf.make_ndarray(value) for key, value in response.outputs.items()}, expected)
-            columns = {key: _json(value) for key, value in inputs.items()}
-            status, answer = client.http(f"/v1/models/{name}:predict", {"signature_name": signature, "inputs": columns})
+            columns = {key: _to_json(value) for key, value in inputs.items()}
+            body = {"signature_name": signature, "inputs": columns}
+            status, answer = client.http(f"/v1/models/{name}:predict", body)
             assert status == 200, answer
             got = answer["outputs"] if len(expected) > 1 else {next(iter(expected)): answer["outputs"]}
-            assert_same({key: _array(value, expected[key]) for key, value in got.items()}, expected)
-    assert asked == set(loaded.signatures)
+            assert_same({key: _to_array(value, expected[key]) for key, value in got.items()}, expected)
+    assert requested == set(loaded.signatures)
 
 
 def assert_same(got: dict, expected: dict) -> None:
@@ -44,11 +47,13 @@ def assert_same(got: dict, expected: dict) -> None:
             np.testing.assert_array_equal(got[key], value, err_msg=key)
 
 
-def _json(value: np.ndarray):
-    return np.vectorize(bytes.decode, otypes=[object])(value).tolist() if value.dtype == object else value.tolist()
+def _to_json(value: np.ndarray):
+    if value.dtype != object:
+        return value.tolist()
+    return np.vectorize(bytes.decode, otypes=[object])(value).tolist()
 
 
-def _array(value, like: np.ndarray) -> np.ndarray:
+def _to_array(value, like: np.ndarray) -> np.ndarray:
     if like.dtype != object:
         return np.array(value, like.dtype).reshape(like.shape)
     return np.vectorize(str.encode, otypes=[object])(np.array(value, object)).reshape(like.shape)

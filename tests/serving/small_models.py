@@ -1,4 +1,4 @@
-"""SavedModels that are made in a moment, for the server to serve."""
+"""Small SavedModels for the tests."""
 
 import os
 from pathlib import Path
@@ -6,37 +6,59 @@ from pathlib import Path
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
+WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
+
 
 def _inputs(**specs):
     return [tf.TensorSpec(shape, dtype, name=name) for name, (shape, dtype) in specs.items()]
 
 
-class Shouter(tf.Module):
-    """Shouts a text; says which version it is. A text "wait" takes `seconds`, or a tenth of that on a fast machine."""
+class UpperCase(tf.Module):
+    """Converts texts to upper case, and returns its version.
 
-    def __init__(self, version: int, seconds: float = 0.0):
+    With `wait_for`, the text "wait" is answered after a file with this path exists.
+    """
+
+    def __init__(self, version: int, wait_for: Path | None = None):
         super().__init__()
-        self._version, self._seconds = version, seconds
-        self.calls = tf.Variable(0)
+        self._version, self._wait_for = version, wait_for
+        self.num_calls = tf.Variable(0)  # so that the SavedModel has a file of variables
 
     @tf.function(input_signature=_inputs(text=([None], tf.string)))
-    def shout(self, text):
-        if self._seconds:  # real work, so that it also takes its time in a graph that has no Python
-            rounds = tf.where(tf.reduce_any(tf.equal(text, "wait")), int(self._seconds * 150), 0)
-            square = tf.while_loop(lambda i, _: i < rounds, lambda i, x: (i + 1, tf.tanh(x @ x)), (0, tf.eye(300)))[1]
-            text = tf.where(square[0, 0] > 2.0, "", text)
+    def upper(self, text):
+        if self._wait_for:
+            text = self._wait(text)
         length = tf.strings.length(text, "UTF8_CHAR")
         share = tf.cast(length, tf.float32) / tf.cast(tf.maximum(length, 1) + 1, tf.float32)
         return {
-            "label": tf.strings.upper(text, "utf-8"), "length": length, "version": tf.fill(tf.shape(text), self._version),
-            "probabilities": tf.stack([share, 1 - share], axis=1), "rows": tf.fill(tf.shape(text), tf.shape(text)[0]),
-        }  # fmt: skip
+            "label": tf.strings.upper(text, "utf-8"),
+            "length": length,
+            "version": tf.fill(tf.shape(text), self._version),
+            "probabilities": tf.stack([share, 1 - share], axis=1),
+            "rows": tf.fill(tf.shape(text), tf.shape(text)[0]),
+        }
 
-    @tf.function(input_signature=_inputs(text=([None], tf.string), temperature=([None], tf.float32), times=([None], tf.int32)))
+    def _wait(self, text):
+        def is_missing(i):
+            # The pattern depends on the step, so that TensorFlow cannot look for the file once, before the loop.
+            pattern = tf.strings.join([str(self._wait_for), tf.strings.substr(tf.strings.as_string(i), 0, 0)])
+            return tf.reduce_any(tf.equal(text, "wait")) & tf.equal(tf.size(tf.io.matching_files(pattern)), 0)
+
+        steps = tf.while_loop(is_missing, lambda i: (i + 1,), (tf.constant(0, tf.int64),))[0]
+        return tf.where(steps < 0, "", text)  # never true; the outputs must depend on the loop
+
+    @tf.function(
+        input_signature=_inputs(text=([None], tf.string), temperature=([None], tf.float32), times=([None], tf.int32))
+    )
     def repeat(self, text, temperature, times):
-        with tf.control_dependencies([tf.debugging.assert_non_negative(temperature, "temperature must be 0 or more")]):
+        check = tf.debugging.assert_non_negative(temperature, "temperature must be 0 or more")
+        with tf.control_dependencies([check]):
             text = tf.identity(text)
-        return {"text": tf.map_fn(lambda x: tf.strings.reduce_join(tf.repeat(x[0], x[1])), (text, times), fn_output_signature=tf.string)}
+
+        def repeat_one(row):
+            return tf.strings.reduce_join(tf.repeat(row[0], row[1]))
+
+        return {"text": tf.map_fn(repeat_one, (text, times), fn_output_signature=tf.string)}
 
     @tf.function(input_signature=_inputs(text=([None], tf.string)))
     def words(self, text):
@@ -47,19 +69,26 @@ class Shouter(tf.Module):
         return {"sum": tf.where(flag, tf.cast(tf.reduce_sum(ids, axis=1), tf.float64) * scale, -1.0)}
 
 
-def save(root: Path, name: str, version: int, seconds: float = 0.0, warm_up: str = "hello") -> Path:
-    """root/name/version, which appears whole."""
-    model = Shouter(version, seconds)
-    signatures = {"serving_default": model.shout, "repeat": model.repeat, "words": model.words, "add": model.add}
+def save(
+    root: Path, name: str, version: int, wait_for: Path | None = None, warm_up_signature="serving_default"
+) -> Path:
+    """Writes root/name/version, which appears complete. Returns the folder."""
+    model = UpperCase(version, wait_for)
+    functions = {"serving_default": model.upper, "repeat": model.repeat, "words": model.words, "add": model.add}
+    signatures = {key: function.get_concrete_function() for key, function in functions.items()}
     part = root / name / f".tmp-{version}"
     part.parent.mkdir(parents=True, exist_ok=True)
-    tf.saved_model.save(model, str(part), signatures={key: f.get_concrete_function() for key, f in signatures.items()})
-    (part / "assets.extra").mkdir()
+    tf.saved_model.save(model, str(part), signatures=signatures)
+    (part / WARM_UP.parent).mkdir()
     request = predict_pb2.PredictRequest()
-    request.model_spec.name, request.model_spec.signature_name = name, "serving_default"
-    request.inputs["text"].CopyFrom(tf.make_tensor_proto([warm_up]))
+    request.model_spec.name, request.model_spec.signature_name = name, warm_up_signature
+    request.inputs["text"].CopyFrom(tf.make_tensor_proto(["hello"]))
     log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
-    with tf.io.TFRecordWriter(str(part / "assets.extra" / "tf_serving_warmup_requests")) as writer:
-        writer.write(log.SerializeToString())
+    write_warm_up(part, log.SerializeToString())
     os.rename(part, root / name / str(version))
     return root / name / str(version)
+
+
+def write_warm_up(folder: Path, record: bytes) -> None:
+    with tf.io.TFRecordWriter(str(folder / WARM_UP)) as writer:
+        writer.write(record)

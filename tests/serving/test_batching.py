@@ -1,7 +1,6 @@
-"""Batches of requests, with a signature whose runs the test holds back."""
+"""Batches of requests, with a signature whose runs the test holds, and deadlines that pass when the test says so."""
 
 import threading
-import time
 import types
 
 import numpy as np
@@ -9,140 +8,242 @@ import pytest
 
 from serving.batching import Batcher
 from serving.errors import Code, ServingError
+from tests.serving.conftest import HANG_SECONDS, wait_until
+
+NEVER = float("inf")
 
 
-class Held:
-    """Runs that begin when told to: doubles its input and says how many rows went together."""
+class HeldSignature:
+    """Doubles its input. Each run waits for one `release`. The value 13 is an error."""
 
-    batches = True
+    can_batch = True
 
     def __init__(self):
-        self.began, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        self._started, self._released = threading.Semaphore(0), threading.Semaphore(0)
         self.runs = []
 
     def __call__(self, inputs):
         self.runs.append(inputs["x"].tolist())
-        self.began.release()
-        assert self.go_on.acquire(timeout=30)
+        self._started.release()
+        assert self._released.acquire(timeout=HANG_SECONDS)
         if 13 in inputs["x"]:
             raise ServingError(Code.INVALID_ARGUMENT, "13")
         return {"y": 2 * inputs["x"]}
 
+    def wait_for_run(self):
+        assert self._started.acquire(timeout=HANG_SECONDS)
+
+    def release(self, num_runs=1):
+        self._released.release(num_runs)
+
+
+class FakeTime:
+    """A clock that the test sets. A wait of the batcher ends when the request is woken or its deadline is reached."""
+
+    def __init__(self, monkeypatch):
+        self.now, self._changed = 0.0, threading.Condition()
+        monkeypatch.setattr(Batcher, "_wait", self._wait)
+
+    def clock(self):
+        return self.now
+
+    def set(self, now):
+        with self._changed:
+            self.now = now
+            self._changed.notify_all()
+
+    def _wait(self, request, deadline):
+        wake = request.woken.set
+
+        def wake_and_notify():
+            wake()
+            with self._changed:
+                self._changed.notify_all()
+
+        request.woken.set = wake_and_notify
+        with self._changed:
+            assert self._changed.wait_for(lambda: request.woken.is_set() or self.now >= deadline, HANG_SECONDS)
+            return self.now < deadline
+
 
 @pytest.fixture
-def held():
-    return Held()
+def signature():
+    return HeldSignature()
 
 
-def asked(batcher, values, seconds=30.0):
-    """A thread that asks; `.got` is its answer or its error."""
-    found = types.SimpleNamespace(got=None)
+@pytest.fixture
+def time(monkeypatch):
+    return FakeTime(monkeypatch)
 
-    def ask():
+
+def send(batcher, values, deadline=NEVER):
+    """Starts a thread that runs the batcher. `.result` is its answer or its error."""
+    request = types.SimpleNamespace(result=None)
+
+    def run():
         try:
-            found.got = batcher.run({"x": np.array(values)}, time.monotonic() + seconds)["y"].tolist()
+            request.result = batcher.run({"x": np.array(values)}, deadline)["y"].tolist()
         except ServingError as error:
-            found.got = error
+            request.result = error
 
-    found.thread = threading.Thread(target=ask)
-    found.thread.start()
-    return found
-
-
-def waiting(batcher, count):
-    end = time.monotonic() + 30
-    while len(batcher._queue) != count:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    request.thread = threading.Thread(target=run)
+    request.thread.start()
+    return request
 
 
-def test_what_waits_goes_together_and_each_gets_its_own(held):
-    batcher = Batcher(held, most_rows=4)
-    first = asked(batcher, [1])
-    assert held.began.acquire(timeout=30)
-    others = []
-    for i, values in enumerate([[2], [3, 4], [5], [6]]):
-        others.append(asked(batcher, values))
-        waiting(batcher, i + 1)
-    held.go_on.release(3)
-    for each in (first, *others):
-        each.thread.join(30)
-    assert held.runs == [[1], [2, 3, 4, 5], [6]]
-    assert [each.got for each in (first, *others)] == [[2], [4], [6, 8], [10], [12]]
+def send_to_queue(batcher, values, deadline=NEVER):
+    length = len(batcher._queue)
+    request = send(batcher, values, deadline)
+    wait_until(lambda: len(batcher._queue) == length + 1)
+    return request
 
 
-def test_the_one_at_fault_alone_is_refused(held):
-    batcher = Batcher(held, most_rows=10)
-    first = asked(batcher, [1])
-    assert held.began.acquire(timeout=30)
-    bad, good = asked(batcher, [13]), None
-    waiting(batcher, 1)
-    good = asked(batcher, [2])
-    waiting(batcher, 2)
-    held.go_on.release(4)
-    for each in (first, bad, good):
-        each.thread.join(30)
-    assert bad.got.message == "13" and good.got == [4] and held.runs == [[1], [13, 2], [13], [2]]
+def join(*requests):
+    for request in requests:
+        request.thread.join(HANG_SECONDS)
+        assert not request.thread.is_alive()
 
 
-def test_a_deadline_that_passes_in_the_queue_or_in_a_run(held):
-    batcher = Batcher(held, most_rows=10)
-    first = asked(batcher, [1])
-    assert held.began.acquire(timeout=30)
-    short = asked(batcher, [2], seconds=0.05)
-    short.thread.join(30)
-    assert short.got.code == Code.DEADLINE_EXCEEDED and not batcher._queue
-    leads, joins = asked(batcher, [3]), None
-    waiting(batcher, 1)
-    joins = asked(batcher, [4], seconds=0.5)
-    waiting(batcher, 2)
-    held.go_on.release()
-    assert held.began.acquire(timeout=30)
-    joins.thread.join(30)
-    assert joins.got.code == Code.DEADLINE_EXCEEDED
-    held.go_on.release()
-    for each in (first, leads):
-        each.thread.join(30)
-    assert leads.got == [6] and held.runs == [[1], [3, 4]]
-    held.go_on.release()
-    assert batcher.run({"x": np.array([5])}, time.monotonic() + 30)["y"].tolist() == [10]
+@pytest.fixture
+def batcher(signature, time):
+    return Batcher(signature, max_rows=4, clock=time.clock)
 
 
-def test_one_whose_time_is_over_hands_on(held):
-    """Woken to lead at the moment its deadline passes, it must not leave the others waiting."""
-    batcher = Batcher(held, most_rows=1)
-    first = asked(batcher, [1])
-    assert held.began.acquire(timeout=30)
-    late = asked(batcher, [2], seconds=0.3)
-    waiting(batcher, 1)
-    after = asked(batcher, [3])
-    waiting(batcher, 2)
-    held.go_on.release(3)
-    for each in (first, late, after):
-        each.thread.join(30)
-    assert after.got == [6] and (late.got == [4] or late.got.code == Code.DEADLINE_EXCEEDED)
+def test_waiting_requests_run_in_one_batch_and_each_gets_its_own_answer(signature, batcher):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    others = [send_to_queue(batcher, values) for values in ([2], [3, 4], [5], [6])]
+    signature.release(3)
+    join(first, *others)
+    assert signature.runs == [[1], [2, 3, 4, 5], [6]]
+    assert [request.result for request in (first, *others)] == [[2], [4], [6, 8], [10], [12]]
 
 
-def test_many_at_once_lose_nothing():
-    runs = []
+def test_requests_of_different_shapes_run_in_different_batches(signature, batcher):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    others = [send_to_queue(batcher, values) for values in ([2], [[3]], [[4]])]
+    signature.release(3)
+    join(first, *others)
+    assert signature.runs == [[1], [2], [[3], [4]]]
+    assert [request.result for request in others] == [[4], [[6]], [[8]]]
 
-    def signature(inputs):
-        runs.append(len(inputs["x"]))
-        time.sleep(0.0005)
+
+def test_a_signature_that_cannot_batch_runs_one_request_at_a_time(signature, batcher):
+    signature.can_batch = False
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    others = [send_to_queue(batcher, values) for values in ([2], [3])]
+    signature.release(3)
+    join(first, *others)
+    assert signature.runs == [[1], [2], [3]]
+
+
+def test_only_the_invalid_request_of_a_batch_fails(signature, batcher):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    invalid, valid = send_to_queue(batcher, [13]), send_to_queue(batcher, [2])
+    signature.release(4)
+    join(first, invalid, valid)
+    assert invalid.result.message == "13" and valid.result == [4]
+    assert signature.runs == [[1], [13, 2], [13], [2]]
+
+
+def test_a_request_whose_deadline_passes_in_the_queue_leaves_it(signature, batcher, time):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    late = send_to_queue(batcher, [2], deadline=5.0)
+    time.set(6.0)
+    join(late)
+    assert late.result.code == Code.DEADLINE_EXCEEDED and not batcher._queue
+    signature.release()
+    join(first)
+    assert first.result == [2] and signature.runs == [[1]]
+
+
+def test_a_deadline_that_passes_in_a_run_fails_only_its_own_request(signature, batcher, time):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    leader, late = send_to_queue(batcher, [3]), send_to_queue(batcher, [4], deadline=5.0)
+    signature.release()
+    signature.wait_for_run()
+    time.set(6.0)
+    join(late)
+    assert late.result.code == Code.DEADLINE_EXCEEDED
+    signature.release()
+    join(first, leader)
+    assert leader.result == [6] and signature.runs == [[1], [3, 4]]
+    signature.release()
+    assert batcher.run({"x": np.array([5])}, NEVER)["y"].tolist() == [10]
+
+
+def test_a_leader_whose_deadline_passes_in_its_run_gets_no_answer(signature, batcher, time):
+    late = send(batcher, [1], deadline=5.0)
+    signature.wait_for_run()
+    time.set(6.0)
+    signature.release()
+    join(late)
+    assert late.result.code == Code.DEADLINE_EXCEEDED
+
+
+def test_a_leader_whose_deadline_has_passed_wakes_the_next_one(signature, time, monkeypatch):
+    """The request becomes the leader at the moment its deadline passes. The others must not wait forever."""
+    batcher = Batcher(signature, max_rows=1, clock=time.clock)
+    woken_too_late = threading.Event()
+    wait = Batcher._wait
+
+    def return_late(self, request, deadline):
+        woken = wait(request, deadline)
+        if deadline == 5.0:
+            assert woken and request.is_leader
+            time.set(6.0)
+            woken_too_late.set()
+            return False
+        return woken
+
+    monkeypatch.setattr(Batcher, "_wait", return_late)
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    late, last = send_to_queue(batcher, [2], deadline=5.0), send_to_queue(batcher, [3])
+    signature.release(2)
+    join(first, late, last)
+    assert woken_too_late.is_set()
+    assert late.result.code == Code.DEADLINE_EXCEEDED and last.result == [6] and signature.runs == [[1], [3]]
+
+
+def test_a_deadline_in_the_past_ends_the_wait_at_once(signature):
+    batcher = Batcher(signature, max_rows=4)
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    with pytest.raises(ServingError, match="Deadline Exceeded"):
+        batcher.run({"x": np.array([2])}, deadline=0.0)
+    signature.release()
+    join(first)
+
+
+def test_sixteen_threads_lose_no_request():
+    batch_sizes = []
+
+    def double(inputs):
+        if not batch_sizes:  # the first run lasts until all other threads wait
+            wait_until(lambda: len(batcher._queue) == 15)
+        batch_sizes.append(len(inputs["x"]))
         return {"y": 2 * inputs["x"]}
 
-    signature.batches = True
-    batcher = Batcher(signature, most_rows=16)
+    double.can_batch = True
+    batcher = Batcher(double, max_rows=16)
     wrong = []
 
-    def ask(i):
+    def run(i):
         for j in range(100):
-            if batcher.run({"x": np.array([1000 * i + j])}, time.monotonic() + 30)["y"].tolist() != [2 * (1000 * i + j)]:
-                wrong.append((i, j))
+            value = 1000 * i + j
+            if batcher.run({"x": np.array([value])}, NEVER)["y"].tolist() != [2 * value]:
+                wrong.append(value)
 
-    threads = [threading.Thread(target=ask, args=(i,)) for i in range(16)]
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
-    assert not wrong and sum(runs) == 1600 and max(runs) > 1 and not batcher._busy
+        thread.join(HANG_SECONDS)
+    assert not wrong and sum(batch_sizes) == 1600 and not batcher._busy
+    assert batch_sizes[0] == 1 and batch_sizes[1] >= 15

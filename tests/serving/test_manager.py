@@ -1,165 +1,230 @@
-"""Versions that come and go, and many clients at a time."""
+"""Versions that appear and disappear, first in the manager alone, then in a server with many clients."""
 
-import json
 import shutil
 import threading
-import time
 
 import grpc
 import pytest
-import tensorflow as tf
 
+from serving.errors import Code, ServingError
+from serving.manager import Manager, State
+from serving.models_config import Model, find_models
 from tests.serving import small_models
-from tests.serving.conftest import request_of, serving
+from tests.serving.conftest import HANG_SECONDS, make_request, serving, wait_until
 
 
-def eventually(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+class Log(list):
+    def __call__(self, event, **fields):
+        self.append((event, fields["model"], fields["version"]))
 
 
-def states(client, name="shouter"):
-    status, answer = client.http(f"/v1/models/{name}")
-    return {each["version"]: each["state"] for each in answer["model_version_status"]} if status == 200 else {}
+@pytest.fixture
+def make_manager():
+    managers = []
+
+    def make(root):
+        manager = Manager(lambda: find_models(root), max_rows=8, log=Log())
+        managers.append(manager)
+        manager.refresh()
+        return manager
+
+    yield make
+    for manager in managers:
+        manager.close()
 
 
-def test_versions_come_and_go(tmp_path):
-    with serving(tmp_path) as client:
-        assert client.http("/v1/models/shouter")[0] == 404
-        for version in (1, 2, 3):
-            small_models.save(tmp_path, "shouter", version)
-            eventually(lambda version=version: states(client).get(str(version)) == "AVAILABLE")
-        assert client.ask("shouter", {"text": ["a"]})["version"] == [3]
-        eventually(lambda: states(client)["1"] == "END")  # the two newest are served
-        assert client.ask("shouter", {"text": ["a"]}, label="stable")["version"] == [2]
-        shutil.rmtree(tmp_path / "shouter" / "3")
-        eventually(lambda: states(client) == {"2": "AVAILABLE", "1": "AVAILABLE"})
-        assert client.ask("shouter", {"text": ["a"]})["version"] == [2]
-        shutil.rmtree(tmp_path / "shouter")
-        eventually(lambda: states(client) == {})
-        assert client.http("/v1/models/shouter:predict", {"inputs": ["a"]})[0] == 404
+def states(manager, name="upper"):
+    return {version.number: version.state for version in manager.versions(name)}
 
 
-@pytest.mark.parametrize("kind", ["not a SavedModel", "its warm-up fails", "a variable is missing"])
-def test_a_broken_version_never_takes_the_place_of_a_good_one(tmp_path, kind):
-    small_models.save(tmp_path, "shouter", 1)
-    broken = small_models.save(tmp_path / "aside", "shouter", 2)
-    if kind == "not a SavedModel":
+def get_error(call, *arguments):
+    with pytest.raises(ServingError) as caught, call(*arguments):
+        pytest.fail("there was no error")
+    return caught.value.code, caught.value.message
+
+
+def test_the_newest_two_versions_are_available(tmp_path, make_manager):
+    for number in (1, 2, 3):
+        small_models.save(tmp_path, "upper", number)
+    manager = make_manager(tmp_path)
+    assert states(manager) == {3: State.AVAILABLE, 2: State.AVAILABLE}
+    assert manager.readiness() == {"upper": True}
+    for arguments, number in (((), 3), ((2,), 2), ((None, "stable"), 2), ((None, "canary"), 3)):
+        with manager.hold("upper", *arguments) as version:
+            assert version.number == number
+
+
+def test_a_new_version_replaces_the_oldest_after_it_is_loaded(tmp_path, make_manager):
+    for number in (1, 2):
+        small_models.save(tmp_path, "upper", number)
+    manager = make_manager(tmp_path)
+    small_models.save(tmp_path, "upper", 3)
+    manager.refresh()
+    assert states(manager) == {3: State.AVAILABLE, 2: State.AVAILABLE, 1: State.END}
+    assert manager._log[-2:] == [("loaded", "upper", 3), ("unloaded", "upper", 1)]
+
+
+def test_removed_versions_and_models_disappear(tmp_path, make_manager):
+    for number in (1, 2, 3):
+        small_models.save(tmp_path, "upper", number)
+    manager = make_manager(tmp_path)
+    shutil.rmtree(tmp_path / "upper" / "3")
+    manager.refresh()
+    assert states(manager) == {2: State.AVAILABLE, 1: State.AVAILABLE}
+    shutil.rmtree(tmp_path / "upper")
+    manager.refresh()
+    assert manager.readiness() == {}
+    with pytest.raises(ServingError, match="Could not find any versions of model upper"):
+        manager.versions("upper")
+
+
+def test_a_name_number_or_label_that_does_not_exist_is_an_error(models, make_manager):
+    manager = make_manager(models)
+    assert get_error(manager.hold, "no") == (Code.NOT_FOUND, "Servable not found for request: Latest(no)")
+    assert get_error(manager.hold, "upper", 9) == (Code.NOT_FOUND, "Servable not found for request: Specific(upper, 9)")
+    message = "Unrecognized servable version label: no"
+    assert get_error(manager.hold, "upper", None, "no") == (Code.INVALID_ARGUMENT, message)
+    with pytest.raises(ServingError, match=message):
+        manager.versions("upper", None, "no")
+    with pytest.raises(ServingError, match="Could not find version 9 of model upper"):
+        manager.versions("upper", 9)
+
+
+def test_all_requests_for_a_signature_share_a_batcher(models, make_manager):
+    manager = make_manager(models)
+    with manager.hold("upper") as version:
+        assert manager.batcher(version, "add") is manager.batcher(version, "add")
+        assert manager.batcher(version, "add") is not manager.batcher(version, "words")
+
+
+def test_the_models_to_serve_can_be_replaced(models, make_manager):
+    manager = make_manager(models)
+    other = Model("other", models / "upper", specific=frozenset([1]))
+    manager.serve(lambda: {"other": other})
+    assert manager.readiness() == {"other": True} and states(manager, "other") == {1: State.AVAILABLE}
+    assert get_error(manager.hold, "upper")[0] == Code.NOT_FOUND
+
+
+@pytest.mark.parametrize("fault", ["not a SavedModel", "its warm-up fails", "a variable is missing"])
+def test_a_broken_version_does_not_replace_a_good_one_and_is_tried_again_after_a_change(tmp_path, make_manager, fault):
+    small_models.save(tmp_path, "upper", 1)
+    broken = small_models.save(tmp_path, "upper", 2)
+    if fault == "not a SavedModel":
         (broken / "saved_model.pb").write_bytes(b"nonsense")
-    if kind == "a variable is missing":
+    if fault == "a variable is missing":
         shutil.rmtree(broken / "variables")
-    if kind == "its warm-up fails":
-        with tf.io.TFRecordWriter(str(broken / "assets.extra" / "tf_serving_warmup_requests")) as writer:
-            writer.write(b"\xff\xff")
-    with serving(tmp_path) as client:
-        broken.rename(tmp_path / "shouter" / "2")
-        eventually(lambda: states(client).get("2") == "END")
-        status = client.http("/v1/models/shouter/versions/2")[1]["model_version_status"][0]["status"]
-        assert status["error_code"] == "UNKNOWN" and status["error_message"]
-        assert client.ask("shouter", {"text": ["a"]})["version"] == [1]
-        shutil.rmtree(tmp_path / "shouter" / "2")
-        small_models.save(tmp_path, "shouter", 2)
-        eventually(lambda: states(client).get("2") == "AVAILABLE")  # mended, it is taken
+    if fault == "its warm-up fails":
+        small_models.write_warm_up(broken, b"\xff\xff")
+    manager = make_manager(tmp_path)
+    assert states(manager) == {2: State.END, 1: State.AVAILABLE}
+    assert manager.versions("upper", 2)[0].error
+    with manager.hold("upper") as version:
+        assert version.number == 1
+    manager.refresh()
+    assert manager._log.count(("not loaded", "upper", 2)) == 1  # unchanged files are not loaded again
+    shutil.rmtree(broken)
+    small_models.save(tmp_path, "upper", 2)
+    manager.refresh()
+    assert states(manager) == {2: State.AVAILABLE, 1: State.AVAILABLE}
 
 
-def test_not_one_request_fails_while_versions_change(tmp_path):
-    small_models.save(tmp_path, "shouter", 1)
+def test_no_request_fails_while_versions_change(tmp_path):
+    small_models.save(tmp_path, "upper", 1)
     for version in range(2, 7):
-        small_models.save(tmp_path / "aside", "shouter", version)
+        small_models.save(tmp_path / "aside", "upper", version)
     with serving(tmp_path) as client:
         answers, failures, stop = [], [], threading.Event()
 
-        def ask(over_grpc):
+        def is_available(version):
+            status, answer = client.http(f"/v1/models/upper/versions/{version}")
+            return status == 200 and answer["model_version_status"][0]["state"] == "AVAILABLE"
+
+        def send_requests(over_grpc):
             while not stop.is_set():
                 try:
                     if over_grpc:
-                        answers.append(client.ask("shouter", {"text": ["a"]})["version"][0])
+                        answers.append(client.predict("upper", {"text": ["a"]})["version"][0])
                     else:
-                        status, answer = client.http("/v1/models/shouter:predict", {"inputs": ["a"]})
+                        status, answer = client.http("/v1/models/upper:predict", {"inputs": ["a"]})
                         assert status == 200
                         answers.append(answer["outputs"]["version"][0])
                 except Exception as error:
                     failures.append(error)
 
-        threads = [threading.Thread(target=ask, args=(i % 2 == 0,)) for i in range(4)]
+        threads = [threading.Thread(target=send_requests, args=(i % 2 == 0,)) for i in range(4)]
         for thread in threads:
             thread.start()
+        wait_until(lambda: bool(answers))
         for version in range(2, 7):
-            (tmp_path / "aside" / "shouter" / str(version)).rename(tmp_path / "shouter" / str(version))
-            eventually(lambda version=version: states(client).get(str(version)) == "AVAILABLE")
+            (tmp_path / "aside" / "upper" / str(version)).rename(tmp_path / "upper" / str(version))
+            wait_until(lambda version=version: is_available(version))
             if version > 2:
-                shutil.rmtree(tmp_path / "shouter" / str(version - 2), ignore_errors=True)
-        eventually(lambda: answers and answers[-1] == 6)
+                shutil.rmtree(tmp_path / "upper" / str(version - 2), ignore_errors=True)
+        wait_until(lambda: answers[-1] == 6)
         stop.set()
         for thread in threads:
             thread.join()
     assert not failures and set(answers) >= {1, 6}, failures[:1]
 
 
-def test_requests_that_wait_are_answered_together_and_each_gets_its_own(tmp_path):
-    small_models.save(tmp_path, "shouter", 1, seconds=1.0)
+def test_waiting_requests_of_clients_run_in_one_batch(tmp_path, gate):
+    small_models.save(tmp_path, "upper", 1)
     with serving(tmp_path) as client:
         results = {}
 
-        def ask(text):
-            results[text] = client.ask("shouter", {"text": [text]})
+        def send(text):
+            results[text] = client.predict("upper", {"text": [text]})
 
-        slow = threading.Thread(target=ask, args=("wait",))
-        slow.start()
-        time.sleep(0.2)
-        threads = [threading.Thread(target=ask, args=(f"text {i}",)) for i in range(16)]
+        first = threading.Thread(target=send, args=("wait",))
+        first.start()
+        gate.wait_for_run()
+        threads = [threading.Thread(target=send, args=(f"text {i}",)) for i in range(16)]
         for thread in threads:
             thread.start()
-        for thread in (slow, *threads):
-            thread.join()
-    assert all(results[f"text {i}"]["label"] == [f"TEXT {i}".encode()] for i in range(16))
-    assert results["wait"]["rows"] == [1] and max(results[f"text {i}"]["rows"][0] for i in range(16)) > 1
+        manager = client.server.manager
+        with manager.hold("upper") as version:
+            batcher = manager.batcher(version, "serving_default")
+        wait_until(lambda: len(batcher._queue) == 16)
+        gate.open.set()
+        for thread in (first, *threads):
+            thread.join(HANG_SECONDS)
+    assert results["wait"]["rows"] == [1]
+    for i in range(16):
+        assert results[f"text {i}"]["label"] == [f"TEXT {i}".encode()] and results[f"text {i}"]["rows"] == [16]
 
 
-def test_a_bad_request_spoils_nothing_for_those_it_is_batched_with(tmp_path):
-    small_models.save(tmp_path, "shouter", 1)
-    with serving(tmp_path) as client:
-        outcomes = []
+def test_an_invalid_request_does_not_change_the_answers_of_its_batch(models):
+    with serving(models) as client:
+        results = {}
 
-        def ask(i):
+        def send(i):
             inputs = {"text": [f"t{i}"], "temperature": [-1.0 if i % 4 == 0 else 1.0], "times": [2]}
             try:
-                outcomes.append((i, client.ask("shouter", inputs, "repeat")["text"]))
+                results[i] = client.predict("upper", inputs, "repeat")["text"]
             except grpc.RpcError as error:
-                outcomes.append((i, error.code()))
+                results[i] = error.code()
 
-        threads = [threading.Thread(target=ask, args=(i,)) for i in range(40)]
+        threads = [threading.Thread(target=send, args=(i,)) for i in range(40)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-    for i, outcome in outcomes:
-        assert outcome == (grpc.StatusCode.INVALID_ARGUMENT if i % 4 == 0 else [f"t{i}t{i}".encode()])
-    assert len(outcomes) == 40
+    assert len(results) == 40
+    for i, result in results.items():
+        assert result == (grpc.StatusCode.INVALID_ARGUMENT if i % 4 == 0 else [f"t{i}t{i}".encode()])
 
 
-def test_more_than_the_limit_are_told_to_come_again(tmp_path):
-    small_models.save(tmp_path, "shouter", 1, seconds=2.0)
-    with serving(tmp_path, requests=2) as client:
-        waiting = [client.prediction.Predict.future(request_of("shouter", {"text": ["wait"]})) for _ in range(2)]
-        eventually(lambda: "in_flight 2.0" in client.http("/monitoring/prometheus/metrics")[1])
-        status, answer = client.http("/v1/models/shouter:predict", {"inputs": ["a"]})
-        assert status == 429 and "come again" in answer["error"]
+def test_requests_beyond_the_limit_are_refused_by_both_apis(models, gate):
+    with serving(models, max_requests=2) as client:
+        request = make_request("upper", {"text": ["wait"]})
+        running = [client.prediction.Predict.future(request) for _ in range(2)]
+        wait_until(lambda: "in_flight 2.0" in client.http("/monitoring/prometheus/metrics")[1])
+        status, answer = client.http("/v1/models/upper:predict", {"inputs": ["a"]})
+        assert status == 429 and "try again later" in answer["error"]
         with pytest.raises(grpc.RpcError) as caught:
-            client.ask("shouter", {"text": ["a"]})
+            client.predict("upper", {"text": ["a"]})
         assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-        assert all(future.result().outputs for future in waiting)
-        assert client.http("/v1/models/shouter:predict", {"inputs": ["a"]})[0] == 200
-
-
-def test_the_log_has_no_text_of_the_users(tmp_path, caplog):
-    small_models.save(tmp_path, "shouter", 1)
-    with serving(tmp_path) as client, caplog.at_level("INFO", "unroll.serving"):
-        client.http("/v1/models/shouter:predict", {"inputs": ["secret one"]})
-        client.http("/v1/models/shouter:predict", {"inputs": [["secret two"]]})
-        client.ask("shouter", {"text": ["secret three"]})
-    lines = [json.loads(message) for message in caplog.messages if message.startswith("{")]
-    assert [line["status"] for line in lines if line["event"] == "request"] == ["OK", "INVALID_ARGUMENT", "OK"]
-    assert "secret" not in caplog.text
+        gate.open.set()
+        assert all(future.result().outputs["label"].string_val[0] == b"WAIT" for future in running)
+        wait_until(lambda: "in_flight 0.0" in client.http("/monitoring/prometheus/metrics")[1])
+        assert client.http("/v1/models/upper:predict", {"inputs": ["a"]})[0] == 200

@@ -1,0 +1,168 @@
+"""The command `serve`: serves the exported models with TF Serving's API."""
+
+import dataclasses
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pipelines.commands.common import SAVED_MODELS, PathFlag, SavedModels, tell
+from pipelines.configs.base import require
+from pipelines.errors import UserError
+
+_LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclasses.dataclass(frozen=True)
+class Serve:
+    """Serve all exported models with TF Serving's REST API (port 8501) and gRPC API (port 8500).
+
+    There is no authentication: the server answers everyone who can reach its ports. By default only this machine can;
+    --host changes that. For access from other machines, put a proxy with authentication in front of the server.
+    """
+
+    saved_models: SavedModels = SAVED_MODELS
+    """Folder of the exported models. All of them are served, and new versions as soon as they appear."""
+    engine: Literal["embedded", "tf-serving"] = "embedded"
+    """embedded: the server in this package. tf-serving: TF Serving itself, `tensorflow_model_server` from the PATH or
+    its Docker image."""
+    config: Annotated[Path | None, PathFlag] = None
+    """A models.config of TF Serving, which names the models to serve instead of --saved-models."""
+    write_config: bool = False
+    """Write models.config, batching.config and monitoring.config for TF Serving into --saved-models, and exit."""
+    served_from: Annotated[str, PathFlag] = "/models"
+    """With --write-config: path of the folder of the models as TF Serving sees it."""
+    host: str = "127.0.0.1"
+    """Address to listen at; 0.0.0.0 for all addresses of this machine."""
+    rest_port: int = 8501
+    """Port of the REST API; 0 for a free port."""
+    grpc_port: int = 8500
+    """Port of the gRPC API; 0 for a free port."""
+    poll_seconds: float = 1.0
+    """Seconds between two searches for new versions."""
+    max_body_bytes: int = 8 * 2**20
+    """Maximum bytes of a request."""
+    max_rows: int = 1024
+    """Maximum rows of a request."""
+    max_text_bytes: int = 2**20
+    """Maximum bytes of a text."""
+    max_requests: int = 256
+    """Maximum requests in progress, including those that wait. Further requests are refused with status 429."""
+    timeout: float = 60.0
+    """Maximum seconds until the answer."""
+    tls_certificate: Annotated[Path | None, PathFlag] = None
+    """PEM file of a certificate. With it and --tls-key, both APIs are encrypted."""
+    tls_key: Annotated[Path | None, PathFlag] = None
+    """PEM file of the key of --tls-certificate."""
+
+    def __call__(self) -> None:
+        self._check()
+        if self.write_config:
+            self._write_configs(self.saved_models, self.served_from)
+        elif self.engine == "tf-serving":
+            self._start_tf_serving()
+        else:
+            self._start_embedded_server()
+
+    def _check(self) -> None:
+        for name in ("rest_port", "grpc_port"):
+            require(0 <= getattr(self, name) < 2**16, name, getattr(self, name), "from 0 to 65535")
+        for name in ("poll_seconds", "max_body_bytes", "max_rows", "max_text_bytes", "max_requests", "timeout"):
+            require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise UserError("--tls-certificate and --tls-key belong together: give both or none")
+        for path in (self.config, self.tls_certificate, self.tls_key):
+            if path and not path.is_file():
+                raise UserError(f"no such file: {path}")
+        if not self.config and not self.saved_models.is_dir():
+            raise UserError(f"there is no folder {self.saved_models}: train a model first")
+        if self.engine == "tf-serving" and not self.write_config:
+            self._check_tf_serving()
+
+    def _check_tf_serving(self) -> None:
+        """Refuses the flags that TF Serving would silently ignore, or understand otherwise."""
+        for flag, value in (("--config", self.config), ("--tls-certificate", self.tls_certificate)):
+            if value:
+                raise UserError(f"--engine tf-serving does not use {flag}: leave it out, or use --engine embedded")
+        for flag, port in (("--rest-port", self.rest_port), ("--grpc-port", self.grpc_port)):
+            if not port:
+                raise UserError(f"--engine tf-serving cannot choose a free port: give {flag} a number above 0")
+
+    def _write_configs(self, folder: Path, served_from: str) -> None:
+        from serving import engine
+
+        try:
+            paths = engine.write_configs(self.saved_models, folder, served_from)
+        except ValueError as error:
+            raise UserError(str(error)) from error
+        tell(f"wrote {', '.join(map(str, paths))}")
+
+    def _start_tf_serving(self) -> None:
+        from serving import engine
+
+        with tempfile.TemporaryDirectory() as configs:
+            command = engine.start_command(self.saved_models, Path(configs), self.rest_port, self.grpc_port, self.host)
+            if command is None:
+                raise UserError(
+                    "neither tensorflow_model_server nor docker is on the PATH: install Docker (the image is "
+                    f"{engine.IMAGE}), or use --engine embedded"
+                )
+            if engine.uses_docker(command):
+                self._write_configs(self.saved_models, "/models")
+                self._warn_if_public(self.host)
+            else:
+                self._write_configs(Path(configs), str(self.saved_models.resolve()))
+                self._warn_if_public("0.0.0.0")  # tensorflow_model_server has no option for the address
+            tell(" ".join(command))
+            status = subprocess.call(command)
+        if status:
+            raise UserError(f"{Path(command[0]).name} ended with status {status}: see its messages above")
+
+    def _start_embedded_server(self) -> None:
+        from pipelines.quiet import import_tensorflow
+
+        import_tensorflow()
+        from serving import logs, server
+        from serving.settings import Limits, Settings
+
+        limits = Limits(
+            max_body_bytes=self.max_body_bytes,
+            max_rows=self.max_rows,
+            max_text_bytes=self.max_text_bytes,
+            max_requests=self.max_requests,
+            timeout=self.timeout,
+        )
+        settings = Settings(
+            models=self.saved_models,
+            config=self.config,
+            host=self.host,
+            rest_port=self.rest_port,
+            grpc_port=self.grpc_port,
+            poll_seconds=self.poll_seconds,
+            tls_certificate=self.tls_certificate,
+            tls_key=self.tls_key,
+            limits=limits,
+        )
+        logs.log_to_stderr()
+        try:
+            server.run(settings, self._report_ready)
+        except ValueError as error:
+            raise UserError(str(error)) from error
+        except OSError as error:
+            message = f"{error.strerror or error}: choose other ports with --rest-port and --grpc-port"
+            raise UserError(message) from error
+
+    def _report_ready(self, server) -> None:
+        scheme = "https" if self.tls_certificate else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        names = ", ".join(name for name, ready in server.manager.readiness().items() if ready)
+        addresses = f"{scheme}://{host}:{server.rest_port}, gRPC {host}:{server.grpc_port}"
+        tell(f"serving {names or 'no model yet'}: {addresses}")
+        self._warn_if_public(self.host)
+
+    def _warn_if_public(self, host: str) -> None:
+        if host not in _LOCAL_HOSTS:
+            tell(
+                f"note: there is no authentication, and the ports are open at {host}: put a proxy with authentication "
+                "in front of them"
+            )

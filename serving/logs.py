@@ -1,0 +1,41 @@
+"""The log of the server: one JSON object per line."""
+
+import json
+import logging
+import sys
+import time
+
+_NAME = "unroll.serving"
+_LIBRARIES = ("uvicorn", "grpc")  # they log here only what goes wrong
+logger = logging.getLogger(_NAME)
+
+
+def log_event(event: str, **fields) -> None:
+    """Logs an event with its fields. `fields` must not contain any text of a request."""
+    logger.info(event, extra={"fields": fields})
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as a JSON object: time, level, event, the fields of `log_event`, an exception's traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line = {
+            "time": f"{seconds}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **record.__dict__.get("fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def log_to_stderr() -> None:
+    """Writes the server's log, and the warnings of the libraries it uses, to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    for name in (_NAME, *_LIBRARIES):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [handler], False
+        log.setLevel(logging.INFO if name == _NAME else logging.WARNING)

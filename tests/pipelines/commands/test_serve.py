@@ -1,0 +1,166 @@
+"""`serve`, and `predict --server`, as users call them."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.request
+
+import pytest
+
+from pipelines.commands.serve import Serve
+from serving.models_config import parse_config
+from serving.settings import Limits, Settings
+from tests.command_line import ROOT, assert_one_line
+from tests.serving import small_models
+from tests.serving.conftest import HANG_SECONDS, wait_until
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    small_models.save(root, "upper", 1)
+    return root
+
+
+@contextlib.contextmanager
+def serve(root, *flags):
+    """Starts the command in a process. Gives the process and both addresses. At the end, SIGTERM must stop it."""
+    flags = ["--saved-models", str(root), "--rest-port", "0", "--grpc-port", "0", *flags]
+    command = [sys.executable, str(ROOT / "main.py"), "serve", *flags]
+    environment = {**os.environ, "HOME": str(root)}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    line = ""
+    while not line.startswith("serving "):
+        line = process.stderr.readline()
+        assert line, "the server ended"
+    rest, grpc = re.search(r"(https?://\S+), gRPC (\S+)", line).groups()
+    try:
+        yield process, rest, grpc
+    finally:
+        process.send_signal(signal.SIGTERM)
+        errors = process.communicate(timeout=HANG_SECONDS)[1]
+        assert process.returncode == 0 and "Traceback" not in errors, errors
+
+
+def predict(rest, text):
+    body = json.dumps({"instances": [text]}).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{rest}/v1/models/upper:predict", body)) as response:
+        return json.load(response)["predictions"][0]["label"]
+
+
+def test_the_defaults_are_those_of_the_settings():
+    command = Serve()
+    for options in (Settings(command.saved_models), Limits()):
+        names = [field.name for field in dataclasses.fields(options) if field.name not in ("models", "limits")]
+        assert {name: getattr(command, name) for name in names} == {name: getattr(options, name) for name in names}
+
+
+def test_it_answers_and_logs_json_until_sigterm(models):
+    with serve(models) as (process, rest, _):
+        assert predict(rest, "a") == "A"
+        assert json.loads(process.stderr.readline())["status"] == "OK"
+
+
+def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
+    answer_now = tmp_path / "answer-now"
+    small_models.save(tmp_path, "upper", 1, wait_for=answer_now)
+    with serve(tmp_path) as (process, rest, _):
+        labels = []
+        thread = threading.Thread(target=lambda: labels.append(predict(rest, "wait")))
+        thread.start()
+        metrics = f"{rest}/monitoring/prometheus/metrics"
+        wait_until(lambda: "in_flight 1.0" in urllib.request.urlopen(metrics).read().decode())
+        process.send_signal(signal.SIGTERM)
+        line = ""
+        while '"stopping"' not in line:
+            line = process.stderr.readline()
+            assert line, "the server ended"
+        assert not labels
+        answer_now.touch()
+        thread.join(HANG_SECONDS)
+    assert labels == ["WAIT"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("serve --saved-models nowhere", "there is no folder nowhere"),
+        ("serve --config nowhere", "no such file: nowhere"),
+        ("serve --rest-port 70000", "--rest-port 70000"),
+        ("serve --max-rows 0", "--max-rows 0"),
+        ("serve --tls-key main.py", "belong together"),
+        ("serve --tls-key main.py --tls-certificate main.py", "main.py cannot be used"),
+        ("serve --config main.py --rest-port 0 --grpc-port 0", "needs a model_config_list"),
+        ("serve --saved-models . --write-config", "there is no model in"),
+        ("serve --engine tf-serving --config main.py", "does not use --config"),
+        ("serve --engine tf-serving --tls-key main.py --tls-certificate main.py", "does not use --tls-certificate"),
+        ("serve --engine tf-serving --rest-port 0", "--rest-port a number above 0"),
+        ("predict sentiment x --server localhost:1", "no answer from localhost:1"),
+        ("predict sentiment x --server http://localhost:1", "no answer from http://localhost:1"),
+        ("predict sentiment --input x --server localhost:1", "leave out --input"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, here, arguments, message):
+    (tmp_path / "main.py").write_text("")
+    (tmp_path / "saved").mkdir()
+    flags = []
+    if arguments.startswith("serve") and "--saved-models" not in arguments:
+        flags = ["--saved-models", tmp_path / "saved"]
+    assert_one_line(here(tmp_path, *arguments.split(), *flags), message)
+
+
+def test_a_port_that_is_not_free_is_one_line(models, here):
+    with serve(models) as (_, rest, grpc):
+        taken_ports = {"--rest-port": rest.rsplit(":", 1)[1], "--grpc-port": grpc.rsplit(":", 1)[1]}
+        for flag, port in taken_ports.items():
+            ports = {"--rest-port": "0", "--grpc-port": "0", flag: port}
+            flags = [argument for pair in ports.items() for argument in pair]
+            assert_one_line(
+                here(models, "serve", "--saved-models", models, *flags), "choose other ports with --rest-port"
+            )
+
+
+def test_tf_serving_without_its_program_and_docker_is_one_line(models, here, monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert_one_line(here(models, "serve", "--saved-models", models, "--engine", "tf-serving"), "install Docker")
+
+
+def put_program_on_path(monkeypatch, folder, script):
+    program = folder / "tensorflow_model_server"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_tf_serving_is_started_with_the_configs(models, here, monkeypatch, tmp_path):
+    print_config = 'for flag in "$@"; do case "$flag" in --model_config_file=*) cat "${flag#*=}";; esac; done > "$OUT"'
+    put_program_on_path(monkeypatch, tmp_path, print_config)
+    monkeypatch.setenv("OUT", str(tmp_path / "config"))
+    process = here(models, "serve", "--saved-models", models, "--engine", "tf-serving")
+    assert process.returncode == 0, process.stderr
+    assert "no authentication, and the ports are open at 0.0.0.0" in process.stderr
+    config = (tmp_path / "config").read_text()
+    assert f'base_path: "{models}/upper"' in config and 'key: "canary"' in config
+
+
+def test_the_status_of_tf_serving_is_reported(models, here, monkeypatch, tmp_path):
+    put_program_on_path(monkeypatch, tmp_path, "exit 3")
+    process = here(models, "serve", "--saved-models", models, "--engine", "tf-serving")
+    assert_one_line(process, "tensorflow_model_server ended with status 3")
+
+
+def test_write_config_writes_the_configs_into_the_folder_of_the_models(tmp_path, here):
+    for version in (1, 2):
+        small_models.save(tmp_path, "upper", version)
+    flags = ["--saved-models", tmp_path, "--write-config", "--served-from", "/elsewhere"]
+    assert here(tmp_path, "serve", *flags).returncode == 0
+    (model,) = parse_config((tmp_path / "models.config").read_text()).values()
+    assert str(model.path) == "/elsewhere/upper" and dict(model.labels) == {"stable": 1, "canary": 2}
+    assert model.num_latest == 2
+    assert "enable: true" in (tmp_path / "monitoring.config").read_text() and (tmp_path / "batching.config").exists()

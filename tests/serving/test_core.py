@@ -1,0 +1,121 @@
+"""The core with a loaded model, but without a network."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from serving.core import Core, ModelSpec
+from serving.errors import Code, ServingError
+from serving.logs import logger
+from serving.manager import Manager, State
+from serving.metrics import Metrics
+from serving.models_config import find_models
+from serving.settings import Limits
+from tests.serving.conftest import HANG_SECONDS, wait_until
+
+SPEC = ModelSpec("upper")
+
+
+def make_core(models, **limits):
+    manager = Manager(lambda: find_models(models), max_rows=8, log=lambda event, **fields: None)
+    manager.refresh()
+    return Core(manager, Limits(**limits), Metrics())
+
+
+@pytest.fixture(scope="module")
+def core(models):
+    core = make_core(models, max_rows=3, max_text_bytes=10, max_requests=1)
+    yield core
+    core.manager.close()
+
+
+def text_inputs(*texts):
+    return lambda signature: {"text": np.array(texts, object)}
+
+
+def test_a_prediction_names_its_model_version_and_signature(core):
+    prediction = core.predict(SPEC, text_inputs(b"a"))
+    assert (prediction.model, prediction.version, prediction.signature) == ("upper", 2, "serving_default")
+    assert prediction.outputs["label"].tolist() == [b"A"]
+    assert core.predict(ModelSpec("upper", label="stable"), text_inputs(b"a")).version == 1
+
+
+def test_only_the_named_outputs_are_returned(core):
+    assert set(core.predict(SPEC, text_inputs(b"a"), ("length", "label")).outputs) == {"length", "label"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "outputs", "message"),
+    [
+        ([b"a"] * 4, (), "text has 4 rows: a request may have at most 3"),
+        ([b"a" * 11], (), "text has a text of more than 10 bytes"),
+        ([b"a"], ("no",), "output tensor alias not found in signature: no"),
+        ([b"a"], ("label", "label"), "duplicate output tensor alias: label"),
+    ],
+)
+def test_an_invalid_request_is_refused(core, texts, outputs, message):
+    with pytest.raises(ServingError, match=message) as caught:
+        core.predict(SPEC, text_inputs(*texts), outputs)
+    assert caught.value.code == Code.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(("server_limit", "client_limit"), [(1e-9, None), (1e-9, 60.0), (60.0, 1e-9), (60.0, -1.0)])
+def test_the_shorter_limit_of_server_and_client_applies(models, server_limit, client_limit):
+    core = make_core(models, timeout=server_limit)
+    with pytest.raises(ServingError) as caught:
+        core.predict(SPEC, text_inputs(b"a"), timeout=client_limit)
+    assert caught.value.code == Code.DEADLINE_EXCEEDED
+
+
+def test_a_version_in_use_is_not_unloaded(models, gate):
+    core = make_core(models)
+    results = []
+    runner = threading.Thread(target=lambda: results.append(core.predict(SPEC, text_inputs(b"wait"))))
+    runner.start()
+    gate.wait_for_run()
+    closer = threading.Thread(target=core.manager.close)
+    closer.start()
+    wait_until(lambda: core.manager.versions("upper", 2)[0].state == State.UNLOADING)
+    assert closer.is_alive() and not results
+    gate.open.set()
+    runner.join(HANG_SECONDS)
+    closer.join(HANG_SECONDS)
+    assert results[0].outputs["label"].tolist() == [b"WAIT"] and not closer.is_alive()
+
+
+def test_requests_beyond_the_limit_are_refused_and_slots_become_free_again(core):
+    with core.admit(SPEC, "Predict", "GRPC"), pytest.raises(ServingError, match="try again later") as caught:
+        with core.admit(SPEC, "Predict", "GRPC"):
+            pytest.fail("a second request was admitted")
+    assert caught.value.code == Code.RESOURCE_EXHAUSTED
+    with core.admit(SPEC, "Predict", "GRPC"):
+        assert b"requests_in_flight 1.0" in core.metrics.page()
+    assert b"requests_in_flight 0.0" in core.metrics.page()
+
+
+def test_an_unexpected_exception_becomes_an_internal_error_without_details(core, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    with pytest.raises(ServingError) as caught, core.admit(SPEC, "Predict", "GRPC"):
+        raise KeyError("a detail")
+    assert caught.value.code == Code.INTERNAL and "a detail" not in caught.value.message
+    assert "a detail" in caplog.text
+
+
+def test_requests_are_counted_and_logged_without_made_up_names(core, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    with caplog.at_level("INFO", logger.name):
+        for name in ("upper", "made up"):
+            with core.admit(ModelSpec(name, signature="words"), "Predict", "REST"):
+                pass
+    fields = [record.fields for record in caplog.records]
+    assert [line["model"] for line in fields] == ["upper", "unknown"]
+    assert fields[0] | {"milliseconds": 0} == {
+        "model": "upper",
+        "api": "Predict",
+        "entrypoint": "REST",
+        "signature": "words",
+        "status": "OK",
+        "milliseconds": 0,
+    }
+    assert b'request_count{model_name="unknown",status="OK"} 1.0' in core.metrics.page()
