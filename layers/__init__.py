@@ -1,6 +1,6 @@
-"""Keras layers for text: they know tensors, and nothing of text, files or pipelines."""
+"""Keras layers for text. They compute on tensors only and do not depend on text, files or pipelines."""
 
-from layers.attention import BahdanauAttention, LuongAttention
+from layers.attention import ATTENTION_SCORES, Attention, BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
 from layers.averaging import MeanAfterTraining
 from layers.hoisted import HoistedGRU, HoistedLSTM
@@ -13,6 +13,8 @@ from layers.tokens import HeadAndTail, RandomSpan, ReverseTokens, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
 __all__ = [
+    "ATTENTION_SCORES",
+    "Attention",
     "AttentionDecoder",
     "AttentionDecoderCell",
     "AttentionPooling",

@@ -1,15 +1,17 @@
-"""Several answers to one question, made one."""
+"""The mean of two models' logits."""
 
 import keras
 
 
 @keras.saving.register_keras_serializable(package="unroll")
 class MeanAfterTraining(keras.layers.Layer):
-    """The mean of two models' logits; in training the first one's alone.
+    """The mean of two models' logits; in training, the logits of the first model alone.
 
-        y = (a + b) / 2
+        training:   y = a
+        inference:  y = (a + b) / 2
 
-    For a `b` that has learned already: in the loss, its certainty about the texts it knows would leave `a` nothing to learn.
+    Use it when the second model is already trained. If `b` took part in the training loss, its high confidence on the
+    training texts would leave `a` almost no gradient.
 
     Shapes:
         a, b: float [batch, classes] -> float [batch, classes]

@@ -1,6 +1,9 @@
-"""A TF Hub text encoder in a functional Keras 3 model: `hub.KerasLayer` is of Keras 2, and no longer enters one (tensorflow/hub#920).
+"""TF Hub text encoders as layers of functional Keras 3 models.
 
-It needs TensorFlow, and tensorflow_hub to load with, so it is not among `layers`' other names: `from layers.hub import HubEncoder`.
+`hub.KerasLayer` is a Keras 2 layer and does not work in Keras 3 models (tensorflow/hub#920).
+
+This layer needs TensorFlow and tensorflow_hub, so `import layers` does not import it. Import it with
+`from layers.hub import HubEncoder`.
 """
 
 import re
@@ -15,37 +18,43 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the ops that text modules need)
 
-from layers.hub_module import Module, resolved
+from layers.hub_module import Module, resolve
 
 _NUMBERED = re.compile(r"(?:layer|block|encoder|decoder|recurrent|lstm|gru)s?[_/.]?(\d+)(?![a-z])")
 
 
 @keras.saving.register_keras_serializable(package="unroll")
 class HubEncoder(keras.layers.Layer):
-    """A TF Hub module, or any SavedModel with its interface, as a layer.
+    """A TF Hub module, or any SavedModel with the same interface, as a layer.
 
-    The module's variables are the layer's weights: one storage, so what training does to the weights is what the module computes
-    with. A `.keras` file holds the module itself beside them, and is read where the handle cannot be reached.
+    The module's variables are the layer's weights. They share their storage, so the module computes with the trained
+    values. A `.keras` file contains the module as well as the weights, so it can be loaded where the handle cannot be
+    reached.
+
+    A layer that is frozen completely runs in inference mode: no dropout, and normalization with stored averages. If any
+    of its weights are trainable, the whole module runs in training mode, because a module is one graph. Its
+    regularization losses count while any of its weights are trainable.
 
     Args:
         handle: a URL that tensorflow_hub takes (tfhub.dev, kaggle.com, any .tar.gz), a folder, or a .tar.gz file.
-        trainable: whether all of its weights learn; `unfreeze` chooses among them.
-        signature: which one to call. None calls the module itself or, where it cannot be called, its signature `default`,
-            `serving_default`, or its only one.
-        output_key: which output to give, where there are several by name. None gives all.
-        groups: (name, pattern) pairs, the bottom first, that say which variables are frozen and freed together: a variable belongs to
-            the first whose pattern is found in its name, and those of none are at the bottom, as "other". None finds embeddings,
-            numbered layers and poolers.
+        trainable: whether all weights are trainable; `unfreeze` makes some of them trainable.
+        signature: name of the signature to call. None calls the module itself. If the module is not callable, None
+            calls its signature `default` or `serving_default`, or its only signature.
+        output_key: name of the output to return, if the module has several. None returns all.
+        groups: (name, pattern) pairs, the bottom group first. They define which variables are frozen and unfrozen
+            together: a variable belongs to the first group whose pattern (a regular expression) is found in its name.
+            All other variables form the group "other" at the bottom. None makes groups of embeddings, numbered layers
+            and poolers.
+        spec: for `from_config` only.
 
     Shapes:
-        what the module takes: strings [batch], numbers, or a dict of them -> a tensor, or dicts and lists of tensors.
-
-    A frozen layer runs as in inference: its dropout is off, its normalisation uses the averages that it has. One that learns in part runs
-    as in training altogether, since a module is one graph. Its regularisation losses count while it learns.
+        inputs: what the module takes: strings [batch], numbers, or a dict of them -> a tensor, or dicts and lists of
+            tensors
 
     Raises:
-        ValueError: a handle that cannot be reached, no SavedModel, a module of images, a signature or an output that is not there, or
-            `trainable` where nothing can learn (as in modules of TensorFlow 1's format).
+        ValueError: if the handle cannot be reached or is not a SavedModel, the module takes images, the signature or
+            the output does not exist, or `trainable` is True but the module has no trainable weights (such as modules
+            in the format of TensorFlow 1).
     """
 
     def __init__(self, handle, trainable=False, signature=None, output_key=None, groups=None, spec=None, **kwargs):
@@ -57,128 +66,152 @@ class HubEncoder(keras.layers.Layer):
         self._outputs = None if spec is None else spec["outputs"]
         self._folder = self._module = self._loaded = None
         if spec is None:
-            self._folder = resolved(self.handle)
-            self._hold(Module(self._folder, signature, self.handle))
-            self._module_variables = [_kept(v, id(v) in self._module.trainable) for v in self._module.variables]
+            self._folder = resolve(self.handle)
+            self._attach(Module(self._folder, signature, self.handle))
+            self._module_variables = [
+                _share_storage(v, id(v) in self._module.trainable) for v in self._module.variables
+            ]
             self._names = [v.name.split(":")[0] for v in self._module.variables]
-        else:  # read from a file: the module comes behind the weights, by `load_assets`
+        else:  # read from a file: `load_assets` loads the module after Keras has loaded the weights
             self._names = [name for name, *_ in spec["variables"]]
             self._module_variables = [
-                keras.Variable("zeros", shape=shape, dtype=dtype, trainable=trainable, name=_flat(name))
+                keras.Variable("zeros", shape=shape, dtype=dtype, trainable=trainable, name=_weight_name(name))
                 for name, shape, dtype, trainable in spec["variables"]
             ]
-        self._learnable = [v.trainable for v in self._module_variables]
+        self._can_train = [v.trainable for v in self._module_variables]
         self.unfreeze(None if trainable else 0)
         self.built = True
 
     def groups(self) -> dict[str, list[keras.Variable]]:
-        """The weights that can learn, by group, the bottom first."""
-        found: dict[tuple, tuple[str, list]] = {}
-        for name, variable, learnable in zip(self._names, self._module_variables, self._learnable, strict=True):
-            if learnable:
-                place, title = self._group(name)
-                found.setdefault(place, (title, []))[1].append(variable)
-        return {title: variables for _, (title, variables) in sorted(found.items())}
+        """Returns the weights that can be trained, by group, the bottom group first."""
+        groups: dict[tuple, tuple[str, list]] = {}
+        for name, variable, can_train in zip(self._names, self._module_variables, self._can_train, strict=True):
+            if can_train:
+                sort_key, title = self._group(name)
+                groups.setdefault(sort_key, (title, []))[1].append(variable)
+        return {title: variables for _, (title, variables) in sorted(groups.items())}
 
     def unfreeze(self, top: int | None = None) -> None:
-        """Lets the `top` uppermost groups learn, and no others: 0 freezes all, None frees all.
+        """Makes the `top` uppermost groups trainable and freezes the others. 0 freezes all groups, None unfreezes all.
 
-        A model that was compiled before has to be compiled again.
+        A compiled model must be compiled again afterwards.
 
         Raises:
-            ValueError: there are not so many groups, or none.
+            ValueError: if `top` is negative or there are fewer than `top` groups; for None, if there is no group.
         """
         groups = self.groups()
         if top is None:
             top = len(groups)
             if not groups:
-                old = " is of TensorFlow 1's format and" if self._module and self._module.is_old else ""
-                raise ValueError(f"{self.handle}{old} has no weights that can learn: use it with trainable=False")
+                reason = " has the format of TensorFlow 1 and" if self._module and self._module.is_tf1_format else ""
+                raise ValueError(f"{self.handle}{reason} has no trainable weights: use it with trainable=False")
         if not 0 <= top <= len(groups):
-            raise ValueError(f"top={top}: {self.handle} has {len(groups)} groups of weights ({', '.join(groups) or 'none'})")
+            raise ValueError(
+                f"top={top}: {self.handle} has {len(groups)} groups of weights ({', '.join(groups) or 'none'})"
+            )
         self.trainable = top > 0
         for i, variables in enumerate(groups.values()):
             for variable in variables:
                 variable.trainable = i >= len(groups) - top
 
     def call(self, inputs, training=False):
-        self._have_module()
-        outputs = _plain(self._module(inputs, bool(training) and self.trainable))
-        if self.trainable and not self.losses:  # once, however often a model calls it
+        self._ensure_module()
+        outputs = _to_plain_containers(self._module(inputs, bool(training) and self.trainable))
+        if self.trainable and not self.losses:  # add them once, even if a model calls the layer several times
             for loss in self._module.losses:
                 self.add_loss(loss())
         if self.output_key is None:
             return outputs
         if not isinstance(outputs, dict) or self.output_key not in outputs:
-            there = ", ".join(sorted(outputs)) if isinstance(outputs, dict) else "one without a name"
-            raise ValueError(f"{self.handle} has no output {self.output_key!r}: there are {there}")
+            names = ", ".join(sorted(outputs)) if isinstance(outputs, dict) else "a single one without a name"
+            raise ValueError(f"{self.handle} has no output {self.output_key!r}: its outputs are {names}")
         return outputs[self.output_key]
 
     def compute_output_spec(self, inputs, training=False):
         if self._outputs is None:
-            self._have_module()
+            self._ensure_module()
         if self._module is not None:
             outputs = super().compute_output_spec(inputs, training=training)
-            self._outputs = keras.tree.map_structure(_written, outputs)
+            self._outputs = keras.tree.map_structure(_tensor_to_text, outputs)
             return outputs
-        return keras.tree.map_structure(_read, self._outputs)
+        return keras.tree.map_structure(_text_to_tensor, self._outputs)
 
     def get_config(self):
-        variables = zip(self._names, self._module_variables, self._learnable, strict=True)
+        variables = zip(self._names, self._module_variables, self._can_train, strict=True)
         spec = {
             "outputs": self._outputs,
-            "variables": [[name, list(v.shape), v.dtype, learnable] for name, v, learnable in variables],
+            "variables": [[name, list(v.shape), v.dtype, can_train] for name, v, can_train in variables],
         }
-        learning = [v.trainable for v in self._module_variables]
-        config = super().get_config() | {"handle": self.handle, "signature": self.signature, "output_key": self.output_key}
-        return config | {"groups": self.group_patterns, "spec": spec, "learning": learning}
+        return {
+            **super().get_config(),
+            "handle": self.handle,
+            "signature": self.signature,
+            "output_key": self.output_key,
+            "groups": self.group_patterns,
+            "spec": spec,
+            "trainable_flags": [v.trainable for v in self._module_variables],
+        }
 
     @classmethod
     def from_config(cls, config):
         config = dict(config)
-        learning, trainable = config.pop("learning"), config["trainable"]
+        trainable_flags, trainable = config.pop("trainable_flags"), config["trainable"]
         layer = cls(**{**config, "trainable": False})
         layer.trainable = trainable
-        for variable, learns in zip(layer._module_variables, learning, strict=True):
-            variable.trainable = learns
+        for variable, is_trainable in zip(layer._module_variables, trainable_flags, strict=True):
+            variable.trainable = is_trainable
         return layer
 
+    def save_own_variables(self, store):
+        self._ensure_module()  # a copy from the config has no values before
+        super().save_own_variables(store)
+
     def save_assets(self, inner_path):
-        self._have_module()
+        self._ensure_module()
         shutil.copytree(self._folder, Path(inner_path) / "module", dirs_exist_ok=True)
 
     def load_assets(self, inner_path):
-        # Its vocabularies must be there for as long as it may be exported.
+        # The folder, with its vocabularies, must exist as long as the layer may be exported.
         folder = Path(tempfile.mkdtemp(prefix="hub-module-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         shutil.copytree(Path(inner_path) / "module", folder, dirs_exist_ok=True)
-        self._adopt(folder, keep=True)
+        self._load_module(folder, keep_values=True)
 
-    def _have_module(self):
-        """Loads the module into a copy that was made from the config alone. Weights that were given to it stay; else it has the module's own."""
+    def _ensure_module(self):
+        """Loads the module if this layer was made from its config alone.
+
+        Weights that were set since then keep their values; otherwise the layer takes the values of the module.
+        """
         if self._module is None:
             with tf.init_scope():
-                self._adopt(resolved(self.handle), keep=any(np.any(weight) for weight in self.get_weights()))
+                was_set = any(np.any(weight) for weight in self.get_weights())  # from_config starts with zeros
+                self._load_module(resolve(self.handle), keep_values=was_set)
 
-    def _hold(self, module):
+    def _attach(self, module):
         self._module = module
-        self._loaded = module.loaded  # TensorFlow finds it there when it exports
+        self._loaded = module.loaded  # as an attribute, so that TensorFlow finds it when it exports the layer
         if getattr(module.loaded, "initializer", None) is not None:
             self._initializer = _Initializer(module.loaded.initializer)
 
-    def _adopt(self, folder, keep):
-        """Loads the module behind weights that are already there, and makes its variables their storage; `keep` their values."""
+    def _load_module(self, folder, keep_values):
+        """Loads the module and makes its variables the storage of the existing weights.
+
+        Args:
+            folder: the module's folder.
+            keep_values: whether the weights keep their values; if not, they take the values of the module.
+        """
         self._folder = folder
-        self._hold(Module(folder, self.signature, self.handle))
+        self._attach(Module(folder, self.signature, self.handle))
         for weight, variable in zip(self._module_variables, self._module.variables, strict=True):
-            if keep:
+            if keep_values:
                 variable.assign(weight.value)
-                # By this Keras's optimizers know a variable; the one that came with the file has been built already.
+                # Keras's optimizers identify a variable by this id. An optimizer from the file was built with the old
+                # variable.
                 variable._unique_id = weight.value._unique_id
             weight._value = variable
 
     def _group(self, name: str) -> tuple[tuple, str]:
-        """(where it is sorted, its name) of the group of a variable."""
+        """Returns (sort key, name) of the group of a variable."""
         if self.group_patterns is not None:
             for i, (title, pattern) in enumerate(self.group_patterns):
                 if re.search(pattern, name):
@@ -193,7 +226,10 @@ class HubEncoder(keras.layers.Layer):
 
 
 class _Initializer(tf.saved_model.experimental.TrackableResource):
-    """What a module of TensorFlow 1 runs before its first call: Keras's export looks for resources of this class alone."""
+    """The initializer that a module of TensorFlow 1 runs before its first call.
+
+    Keras's export only finds resources of type TrackableResource.
+    """
 
     def __init__(self, initializer):
         super().__init__()
@@ -206,25 +242,29 @@ class _Initializer(tf.saved_model.experimental.TrackableResource):
         return self._initializer._initialize()
 
 
-def _kept(variable: tf.Variable, trainable: bool) -> keras.Variable:
-    """A Keras variable in the storage of TensorFlow's."""
-    return keras.Variable(variable, dtype=variable.dtype.name, trainable=trainable, name=_flat(variable.name.split(":")[0]))
+def _share_storage(variable: tf.Variable, trainable: bool) -> keras.Variable:
+    """Returns a Keras variable that uses the storage of a TensorFlow variable."""
+    name = _weight_name(variable.name.split(":")[0])
+    return keras.Variable(variable, dtype=variable.dtype.name, trainable=trainable, name=name)
 
 
-def _flat(name: str) -> str:
-    return name.replace("/", ".")
+def _weight_name(name: str) -> str:
+    return name.replace("/", ".")  # Keras allows no slash in the name of a variable
 
 
-def _plain(outputs):
+def _to_plain_containers(outputs):
+    """Replaces the containers of TensorFlow in a nested structure by dicts and lists."""
     if isinstance(outputs, Mapping):
-        return {key: _plain(value) for key, value in outputs.items()}
-    return [_plain(value) for value in outputs] if isinstance(outputs, list | tuple) else outputs
+        return {key: _to_plain_containers(value) for key, value in outputs.items()}
+    return [_to_plain_containers(value) for value in outputs] if isinstance(outputs, list | tuple) else outputs
 
 
-def _written(tensor) -> str:
-    return f"{keras.backend.standardize_dtype(tensor.dtype)} {' '.join('?' if n is None else str(n) for n in tensor.shape)}".strip()
+def _tensor_to_text(tensor) -> str:
+    """Describes dtype and shape for the config, for example "float32 ? 128"."""
+    sizes = ["?" if size is None else str(size) for size in tensor.shape]
+    return " ".join([keras.backend.standardize_dtype(tensor.dtype), *sizes])
 
 
-def _read(text: str) -> keras.KerasTensor:
+def _text_to_tensor(text: str) -> keras.KerasTensor:
     dtype, *shape = text.split()
     return keras.KerasTensor([None if n == "?" else int(n) for n in shape], dtype=dtype)

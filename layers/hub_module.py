@@ -1,7 +1,9 @@
-"""What a TF Hub module is, whichever of its forms it comes in: found, loaded, called, described.
+"""Finding, loading and calling TF Hub modules in all their formats.
 
-The forms: TensorFlow 2 SavedModels that are called (BERT with dicts in and out, sentence encoders with strings in), with or without a
-`training` argument; modules of TensorFlow 1, and any other SavedModel, which have signatures alone.
+The formats are:
+- callable SavedModels of TensorFlow 2, with or without a `training` argument, such as BERT with dicts as inputs and
+  outputs, or sentence encoders with strings as inputs;
+- modules of TensorFlow 1 and all other SavedModels, which have signatures only.
 """
 
 import atexit
@@ -17,21 +19,22 @@ import tensorflow as tf
 
 
 class InputError(ValueError):
-    """A module was called with what it does not take."""
+    """A module was called with inputs of another type or structure than it takes."""
 
 
 _URL = re.compile(r"^[a-z]+://")
-_GRAPHS = ("saved_model.pb", "saved_model.pbtxt")
+_WRONG_INPUTS = re.compile("Could not find matching concrete function|Binding inputs to tf.function failed")
+_GRAPH_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
 
-def resolved(handle: str) -> Path:
-    """The folder of a module.
+def resolve(handle: str) -> Path:
+    """Returns the folder of a module. Downloads or extracts the module if necessary.
 
     Args:
-        handle: a URL as tensorflow_hub takes it (tfhub.dev, kaggle.com, any .tar.gz), a folder, or a .tar.gz file.
+        handle: a URL that tensorflow_hub takes (tfhub.dev, kaggle.com, any .tar.gz), a folder, or a .tar.gz file.
 
     Raises:
-        ValueError: it cannot be reached, or is no SavedModel.
+        ValueError: if the module cannot be reached or is not a SavedModel.
     """
     import tensorflow_hub
 
@@ -40,55 +43,62 @@ def resolved(handle: str) -> Path:
             folder = Path(tensorflow_hub.resolve(handle))
         except Exception as error:
             raise ValueError(
-                f"{handle} cannot be reached ({_first_line(error)}): download it elsewhere, and give the folder or the .tar.gz file"
+                f"{handle} cannot be reached ({_first_line(error)}): "
+                "download it elsewhere, and give the folder or the .tar.gz file"
             ) from error
     elif handle.endswith((".tar.gz", ".tgz")):
         if not Path(handle).is_file():
             raise ValueError(f"{handle}: there is no such file")
-        folder = _extracted(Path(handle).resolve(), Path(handle).stat().st_mtime_ns)
+        folder = _extract(Path(handle).resolve(), Path(handle).stat().st_mtime_ns)
     else:
         folder = Path(handle)
         if not folder.is_dir():
-            raise ValueError(f"{handle}: there is no such folder; a URL begins with https://")
-    if not any((folder / name).is_file() for name in _GRAPHS):
-        raise ValueError(f"{handle} is no SavedModel: it holds no saved_model.pb")
+            raise ValueError(f"{handle}: there is no such folder; a URL starts with https://")
+    if not any((folder / name).is_file() for name in _GRAPH_FILES):
+        raise ValueError(f"{handle} is not a SavedModel: it has no saved_model.pb")
     return folder
 
 
 @functools.cache
-def _extracted(path: Path, modified: int) -> Path:
-    """Where the archive is unpacked until the process ends: a model that holds the module may be exported at any time."""
+def _extract(path: Path, modified: int) -> Path:
+    """Extracts an archive and returns the folder of the module in it.
+
+    The folder exists until the process ends, because a model with the module may be exported at any time. The cache key
+    contains the time of the last change of the archive.
+    """
     folder = Path(tempfile.mkdtemp(prefix="hub-module-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
         with tarfile.open(path) as archive:
             archive.extractall(folder, filter="data")
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise ValueError(f"{path} is not an archive that can be read: {_first_line(error)}") from error
-    found = sorted((file for name in _GRAPHS for file in folder.rglob(name)), key=lambda file: len(file.parts))
-    if not found:
-        raise ValueError(f"{path} holds no saved_model.pb")
-    return found[0].parent
+        raise ValueError(f"{path} cannot be read as an archive: {_first_line(error)}") from error
+    graph_files = sorted(
+        (file for name in _GRAPH_FILES for file in folder.rglob(name)), key=lambda file: len(file.parts)
+    )
+    if not graph_files:
+        raise ValueError(f"{path} has no saved_model.pb")
+    return graph_files[0].parent
 
 
 class Module:
     """A loaded module.
 
     Args:
-        folder: as `resolved` found it.
-        signature: which one to call; None calls the module itself or, where it cannot be called, its signature `default`,
-            `serving_default` or its only one.
-        source: what to call it in messages.
+        folder: the module's folder, from `resolve`.
+        signature: name of the signature to call. None calls the module itself. If the module is not callable, None
+            calls its signature `default` or `serving_default`, or its only signature.
+        source: the name of the module in error messages.
 
     Attributes:
-        loaded: what `tensorflow_hub.load` gave.
-        variables: tf.Variables, each once.
-        trainable: the ids of those that can learn.
-        is_old: of TensorFlow 1's format.
-        losses: functions without arguments, a regularisation loss each.
+        loaded: the object that `tensorflow_hub.load` returned.
+        variables: list of tf.Variables, each once.
+        trainable: set of the Python ids of the trainable variables.
+        is_tf1_format: whether the module has the format of TensorFlow 1.
+        losses: list of functions without arguments, one for each regularization loss.
 
     Raises:
-        ValueError: it does not load, or there is no such signature.
+        ValueError: if the module cannot be loaded, has no such signature, or takes images.
     """
 
     def __init__(self, folder: Path, signature: str | None, source: str):
@@ -99,38 +109,49 @@ class Module:
         except Exception as error:
             missing = re.search(r"Op type not registered '([^']+)'", str(error))
             if missing:
-                raise ValueError(f"{source} needs the op {missing[1]}, which is not here: import the package that brings it") from error
+                raise ValueError(
+                    f"{source} needs the op {missing[1]}, which is not registered: import the package that has it"
+                ) from error
             raise ValueError(f"{source} cannot be loaded: {_first_line(error)}") from error
         self.source = source
-        self._function, self._by_name = _function(self.loaded, signature, source)
-        self.takes_training = not self._by_name and "training" in inspect.signature(self.loaded.__call__).parameters
-        traces = [self._function] if self._by_name else self.loaded.__call__.concrete_functions
-        taken = [trace.structured_input_signature[0][:1] for trace in traces]
-        self._keys = sorted(taken[0][0]) if taken and all(inputs and isinstance(inputs[0], dict) for inputs in taken) else []
-        named = getattr(self.loaded, "variables", None)
-        found = list(named) if named is not None else [v for trace in traces for v in trace.variables]
-        self.variables = list({id(v): v for v in found}.values())
-        own = getattr(self.loaded, "trainable_variables", None)
-        self.is_old = getattr(self.loaded, "_is_hub_module_v1", False)
-        self.trainable = {id(v) for v in (own if own is not None else [] if self.is_old else self.variables) if v.trainable}
+        self._function, self._is_signature = _find_function(self.loaded, signature, source)
+        self.takes_training = (
+            not self._is_signature and "training" in inspect.signature(self.loaded.__call__).parameters
+        )
+        traces = [self._function] if self._is_signature else self.loaded.__call__.concrete_functions
+        first_arguments = [trace.structured_input_signature[0][:1] for trace in traces]
+        takes_dict = first_arguments and all(inputs and isinstance(inputs[0], dict) for inputs in first_arguments)
+        self._input_names = sorted(first_arguments[0][0]) if takes_dict else []
+        self.is_tf1_format = getattr(self.loaded, "_is_hub_module_v1", False)
+        self.variables = _variables(self.loaded, traces)
+        self.trainable = self._trainable_ids()
         self.losses = list(getattr(self.loaded, "regularization_losses", None) or [])
         _refuse_images(traces, source)
 
+    def _trainable_ids(self) -> set[int]:
+        declared = getattr(self.loaded, "trainable_variables", None)  # not every module has this attribute
+        if declared is None:
+            declared = [] if self.is_tf1_format else self.variables
+        return {id(variable) for variable in declared if variable.trainable}
+
     def __call__(self, inputs, training: bool):
-        """The module's outputs; the gradient flows through.
+        """Returns the module's outputs. Gradients flow through the module.
 
         Raises:
-            InputError: it takes other inputs.
+            InputError: if the inputs have another type or structure than the module takes.
         """
-        if not self._by_name:
-            if self._keys and not isinstance(inputs, dict):
-                raise InputError(f"{self.source} takes a dict of {', '.join(self._keys)}: a preprocessing module makes it of strings")
+        if not self._is_signature:
+            if self._input_names and not isinstance(inputs, dict):
+                raise InputError(
+                    f"{self.source} takes a dict of {', '.join(self._input_names)}: "
+                    "a preprocessing module makes it from strings"
+                )
             try:
                 return self._function(inputs, training=training) if self.takes_training else self._function(inputs)
             except (TypeError, ValueError) as error:
-                if not re.search("Could not find matching concrete function|Binding inputs to tf.function failed", str(error)):
+                if not _WRONG_INPUTS.search(str(error)):
                     raise
-                raise InputError(f"{self.source} does not take {_described(inputs)}") from error
+                raise InputError(f"{self.source} does not take {_describe(inputs)}") from error
         if not isinstance(inputs, dict):
             names = list(self._function.structured_input_signature[1])
             if len(names) != 1:
@@ -139,34 +160,45 @@ class Module:
         return self._function(**inputs)
 
 
-def _function(loaded, signature, source):
-    """(what to call, whether its inputs go by name)"""
+def _find_function(loaded, signature, source):
+    """Returns (the function to call, whether it is a signature, whose inputs are passed by name)."""
     signatures = getattr(loaded, "signatures", {})
     if signature is None and callable(loaded):
         return loaded, False
     if signature is None:
-        usual = [name for name in ("default", "serving_default") if name in signatures] or list(signatures)[:2]
-        if not usual or len(usual) > 1 and usual[0] not in ("default", "serving_default"):
-            raise ValueError(f"{source} cannot be called, and has the signatures {_names(signatures)}: name one of them")
-        signature = usual[0]
+        signature = next((name for name in ("default", "serving_default") if name in signatures), None)
+    if signature is None:
+        if len(signatures) != 1:
+            raise ValueError(
+                f"{source} is not callable, and its signatures are {_join_names(signatures)}: give one as signature"
+            )
+        (signature,) = signatures
     if signature not in signatures:
-        raise ValueError(f"{source} has no signature {signature!r}: there are {_names(signatures)}")
+        raise ValueError(f"{source} has no signature {signature!r}: its signatures are {_join_names(signatures)}")
     return signatures[signature], True
 
 
+def _variables(loaded, traces) -> list[tf.Variable]:
+    """The variables of a module, each once: those that it declares, or those of its functions."""
+    declared = getattr(loaded, "variables", None)  # not every module has this attribute
+    variables = list(declared) if declared is not None else [v for trace in traces for v in trace.variables]
+    return list({id(variable): variable for variable in variables}.values())
+
+
 def _refuse_images(traces, source) -> None:
-    specs = [spec for trace in traces for spec in tf.nest.flatten(trace.structured_input_signature) if isinstance(spec, tf.TensorSpec)]
+    leaves = [leaf for trace in traces for leaf in tf.nest.flatten(trace.structured_input_signature)]
+    specs = [leaf for leaf in leaves if isinstance(leaf, tf.TensorSpec)]
     if any(spec.shape.rank == 4 and spec.dtype.is_floating for spec in specs):
-        raise ValueError(f"{source} takes images (float, of four axes), not text")
+        raise ValueError(f"{source} takes images (float, four axes), not text")
 
 
-def _described(inputs) -> str:
+def _describe(inputs) -> str:
     if isinstance(inputs, dict):
-        return "a dict of " + ", ".join(f"{name} ({_described(value)})" for name, value in sorted(inputs.items()))
-    return f"{inputs.dtype if isinstance(inputs.dtype, str) else inputs.dtype.name} of {len(inputs.shape)} axes"
+        return "a dict of " + ", ".join(f"{name} ({_describe(value)})" for name, value in sorted(inputs.items()))
+    return f"{inputs.dtype if isinstance(inputs.dtype, str) else inputs.dtype.name} with {len(inputs.shape)} axes"
 
 
-def _names(signatures) -> str:
+def _join_names(signatures) -> str:
     return ", ".join(sorted(signatures)) or "none"
 
 

@@ -1,17 +1,28 @@
-"""What attentions and poolings share: a softmax that leaves places out."""
+"""The masked softmax that attention and pooling share."""
 
 import keras
 from keras import ops
 
 
 def masked_softmax(scores, mask=None):
-    """Softmax over the last axis in float32, over the places that the bool mask admits: zeros where it admits none."""
+    """Softmax over the last axis, over the positions where the mask is True.
+
+    The softmax is computed in float32 at least: a sum of many terms in bfloat16 loses the small ones.
+
+    Args:
+        scores: float [..., time].
+        mask: bool (or a number, nonzero for True), broadcast against scores; all positions count if not given.
+
+    Returns:
+        float32 (or float64) [..., time]. Masked positions get exactly 0; a row without a True position is all zeros.
+    """
     scores = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is None:
         return _softmax(scores)
+    mask = ops.cast(mask, "bool")
     return ops.where(mask, _softmax(ops.where(mask, scores, -1e30)), 0.0)
 
 
 def _softmax(scores):
-    # Keras warns of a softmax over one place; a sequence may have one token.
+    # Keras warns about a softmax over one position; a sequence may have one token.
     return ops.ones_like(scores) if scores.shape[-1] == 1 else ops.softmax(scores)

@@ -1,4 +1,4 @@
-"""Multi-head attention that can also be fed one step at a time."""
+"""Multi-head attention with a key/value cache for decoding step by step."""
 
 import keras
 from keras import ops
@@ -9,57 +9,64 @@ from layers.positional import RotaryEmbedding
 
 @keras.saving.register_keras_serializable(package="unroll")
 class CachedMultiHeadAttention(keras.layers.Layer):
-    """Each head weighs the values by how well their keys answer the query.
+    """Multi-head attention: each head averages the values, weighted by the similarity of their keys to the query.
 
         q, k, v = x Wq + bq, z Wk + bk, z Wv + bv        split into heads
         weights = softmax(q k^T / sqrt(head_dim))        over the keys that the mask admits, in float32
         y = (weights v, heads joined) Wo + bo
 
-    x is the query and z the value, or x again where none is given (self-attention). With depths dx and dz, H heads of
-    dimension D, there are (dx + 1) H D + 2 (dz + 1) H D + (H D + 1) dx parameters. Vaswani et al. 2017, "Attention Is All
-    You Need", section 3.2. With `rotary`, queries and keys are turned by their positions (see RotaryEmbedding).
+    x is the query. z is the value; if no value is given, z is x (self-attention). With depths dx and dz and H heads of
+    dimension D, there are (dx + 1) H D + 2 (dz + 1) H D + (H D + 1) dx parameters. With `rotary`, queries and keys are
+    rotated by their positions (see RotaryEmbedding).
 
-    `keras.layers.MultiHeadAttention` computes the same, but keeps no cache and takes the implicit mask off its inputs. Here
-    the mask is an argument; a query that it allows no key gets zeros for its weights. Give real masks: padding holds no NaN.
+    Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.
 
-    Decoding: `cache = initial_cache(batch, max_length)`, then `call(steps, cache=cache, position=position)` writes the keys
-    and values of the steps into the slots position, position + 1, ... of their row, and each step sees the slots up to its
-    own. Rows may stand at unequal positions. A prompt of any length is one call from position 0; where it is padded on the
-    right, the row goes on at its true length and overwrites what the padding left. Steps that do not fit into the cache give
-    NaN or, at unequal positions in TensorFlow on a CPU, an error. Where all rows write to one slot, the cache need not be
-    copied for it: that is so where `position` is a scalar, and where `slot` says which one, whatever a row's position; `mask`
-    then says which slots a row sees.
-    For cross-attention, `projected = project(value)` once, then `call(query, projected=projected)` at each step.
+    `keras.layers.MultiHeadAttention` computes the same, but it has no cache and removes the implicit mask from its
+    inputs. Here the mask is an argument. A query for which the mask admits no key has zero weights. A mask does not
+    remove a NaN in the padding (0 * NaN is NaN), so the padding must hold finite numbers.
+
+    Decoding: `cache = initial_cache(batch, max_length)`, then `call(steps, cache=cache, position=position)` writes the
+    keys and values of the steps into the slots position, position + 1, ... of their row. Each step attends to the slots
+    up to its own. Rows may have different positions. A prompt of any length is one call from position 0. If the prompt
+    is padded on the right, the row continues at its true length and overwrites the slots of the padding. Steps that do
+    not fit into the cache give NaN or, for different positions in TensorFlow on a CPU, an error.
+
+    If all rows write to the same slot, the cache is updated without a copy. This is the case if `position` is a scalar,
+    or if `slot` gives the slot for all rows; then `mask` has to state which slots each row may attend to.
+
+    For cross-attention call `projected = project(value)` once, then `call(query, projected=projected)` at each step.
 
     Args:
         num_heads: H.
         head_dim: D; by default the query's depth divided by num_heads.
-        causal: a step sees itself and earlier steps alone.
-        rotary: turn queries and keys by their positions; for self-attention.
-        dropout: of the weights, in training.
+        causal: whether each step attends only to itself and earlier steps.
+        rotary: whether to rotate queries and keys by their positions; for self-attention only.
+        dropout: dropout rate of the weights, in training.
         use_bias: whether there are bq, bk, bv, bo.
         kernel_initializer: of the four matrices.
 
     Shapes:
         query: float [batch, Tq, dx]
         value: float [batch, Tk, dz]; the query if not given
-        mask: bool [batch, Tk], or [batch or 1, Tq or 1, Tk]; True where a key may be seen
+        mask: bool [batch, Tk], or [batch or 1, Tq or 1, Tk]; True for the keys that the query may attend to
         projected, cache: {"key": [batch, H, Tk, D], "value": [batch, H, Tk, D]}; in a cache Tk is max_length
-        position: int [batch] or [], with `cache`: of the first step given, which is its slot as well
-        slot: int [], with `cache`, `mask` and a single step: the slot that it is written to in all rows
-        -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, if given, the cache
+        position: int [batch] or [], with `cache`: position of the first of the steps, which is also its slot
+        slot: int [], with `cache`, `mask` and a single step: the slot that all rows write to
+        -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, with a cache, the new
+            cache
 
     Example:
         >>> attention = CachedMultiHeadAttention(num_heads=2, causal=True)
         >>> x = keras.random.normal((1, 3, 8))
-        >>> whole = attention(x)
+        >>> outputs = attention(x)
         >>> cache = attention.initial_cache(1, max_length=3)
-        >>> first, cache = attention(x[:, :1], cache=cache, position=[0])  # equals whole[:, :1]
+        >>> first, cache = attention(x[:, :1], cache=cache, position=[0])  # equals outputs[:, :1]
 
     Raises:
-        ValueError: a number that cannot be; a depth that the heads do not divide; a cache without position, without
-            causal, with a value, or shorter than the steps; a slot without mask or for several steps; rotary with a value; a mask
-            of another rank; a cache or keys asked of a layer that was not built.
+        ValueError: for num_heads or head_dim below 1, a dropout outside [0, 1), or a depth that num_heads does not
+            divide; for a cache without position, without causal, with a value, or shorter than the steps; for a slot
+            without mask or for several steps; for rotary with a value; for a mask of another rank; from `initial_cache`
+            and `project`, if the layer is not built.
     """
 
     def __init__(
@@ -105,7 +112,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         self._output = self._dense(depth, (None, None, self.num_heads * self._dim), "output")
 
     def _dense(self, units, input_shape, name):
-        initializer = self.kernel_initializer.clone()  # an object that is used twice draws the same numbers twice
+        initializer = self.kernel_initializer.clone()  # an object that is used twice returns the same numbers twice
         dense = keras.layers.Dense(
             units, use_bias=self.use_bias, kernel_initializer=initializer, dtype=self.dtype_policy, name=name
         )
@@ -124,27 +131,28 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         return_weights=False,
     ):
         self._check_arguments(query, value, mask, projected, cache, position, slot)
-        start = ops.cast(0 if position is None else position, "int32")  # NumPy counts in int64
-        q = self._heads(self._query, query, start)
+        start = ops.cast(0 if position is None else position, "int32")  # NumPy's default is int64
+        q = self._heads(self._query, query, start)  # [batch, H, Tq, D]
         if projected is None:
             projected = self.project(query if value is None else value, start)
-        first = start if slot is None else ops.cast(slot, "int32")
+        first_slot = start if slot is None else ops.cast(slot, "int32")
         if cache is not None:
-            cache = projected = _write(cache, projected, first)
+            cache = projected = _write(cache, projected, first_slot)
 
-        time, slots = ops.shape(q)[2], ops.shape(projected["key"])[2]
-        mask = self._full_mask(mask, time, slots, start if self.causal and slot is None else None)
-        scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))
+        time, num_slots = ops.shape(q)[2], ops.shape(projected["key"])[2]
+        mask = self._full_mask(mask, time, num_slots, start if self.causal and slot is None else None)
+        scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))  # [batch, H, Tq, Tk]
         weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
-        context = ops.matmul(self._drop(weights), projected["value"])
+        context = ops.matmul(self._drop(weights), projected["value"])  # [batch, H, Tq, D]
         if q.shape[2] == 1:
             output = ops.expand_dims(self._output(ops.reshape(context, (-1, self.num_heads * self._dim))), 1)
         else:
             context = ops.transpose(context, (0, 2, 1, 3))
             output = self._output(ops.reshape(context, (ops.shape(q)[0], time, self.num_heads * self._dim)))
 
-        if cache is not None:  # where a scatter cannot raise, a lost write must not look like an answer
-            fits = ops.logical_and(first >= 0, first + time <= slots)
+        if cache is not None:
+            # Where a scatter cannot raise, it drops the write. Then the output must not look like a result.
+            fits = ops.logical_and(first_slot >= 0, first_slot + time <= num_slots)
             output = ops.where(ops.reshape(fits, (-1, 1, 1)), output, ops.cast(float("nan"), output.dtype))
         results = [output]
         if return_weights:
@@ -154,14 +162,17 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         return tuple(results) if len(results) > 1 else output
 
     def project(self, value, start=0):
-        """Keys and values of all heads: computed once, they serve every step of a decoding. The layer must be built."""
+        """Returns keys and values of all heads, each [batch, H, Tk, D], for all steps of a decoding.
+
+        The layer must be built.
+        """
         self._check_built()
         return {"key": self._heads(self._key, value, start), "value": self._heads(self._value, value)}
 
     def initial_cache(self, batch_size, max_length):
-        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built.
+        """Returns an empty cache for at most max_length steps per row; batch_size may be a tensor.
 
-        Not for use in a functional model, whose layers do not see this method.
+        The layer must be built. A functional model does not track calls of this method.
         """
         self._check_built()
         shape = (batch_size, self.num_heads, max_length, self._dim)
@@ -172,8 +183,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
             raise ValueError(f"{self.name} is not built: call it or build(query_shape) first")
 
     def _heads(self, dense, x, start=None):
-        """[batch, time, depth] -> [batch, H, time, D]; turned by their positions where start is given and the layer rotary"""
-        if x.shape[1] == 1:  # in TensorFlow a product of matrices is one operation, and one with three axes a dozen
+        """[batch, time, depth] -> [batch, H, time, D]; with start, a rotary layer rotates by the positions."""
+        if x.shape[1] == 1:  # in TensorFlow, a product of two matrices is one op; a product with three axes is a dozen
             x = ops.reshape(dense(x[:, 0]), (-1, 1, self.num_heads, self._dim))
         else:
             batch, time = ops.shape(x)[:2]
@@ -185,39 +196,43 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         return ops.transpose(x, (0, 2, 1, 3))
 
     def _full_mask(self, mask, query_length, key_length, start):
-        """The mask of the keys and, where start is given, the order of time in one: bool [batch or 1, 1, Tq or 1, Tk], or None."""
+        """Joins the mask of the keys and, with start, the causal mask: bool [batch or 1, 1, Tq or 1, Tk], or None."""
         if mask is not None:
             mask = ops.cast(mask, "bool")
             if len(mask.shape) not in (2, 3):
-                raise ValueError(f"mask has shape {tuple(mask.shape)}: [batch, Tk] or [batch, Tq, Tk] is needed")
+                raise ValueError(f"mask has shape {tuple(mask.shape)}: it must be [batch, Tk] or [batch, Tq, Tk]")
             mask = mask[:, None, None, :] if len(mask.shape) == 2 else mask[:, None, :, :]
         if start is not None:
-            steps = ops.reshape(start, (-1, 1)) + ops.arange(query_length, dtype="int32")
-            seen = ops.arange(key_length, dtype="int32") <= steps[:, None, :, None]
-            mask = seen if mask is None else ops.logical_and(mask, seen)
+            steps = ops.reshape(start, (-1, 1)) + ops.arange(query_length, dtype="int32")  # [batch or 1, Tq]
+            causal = ops.arange(key_length, dtype="int32") <= steps[:, None, :, None]  # [batch or 1, 1, Tq, Tk]
+            mask = causal if mask is None else ops.logical_and(mask, causal)
         return mask
 
     def _check_arguments(self, query, value, mask, projected, cache, position, slot):
         if slot is not None and (cache is None or mask is None or query.shape[1] != 1):
-            raise ValueError("slot is where a cache takes a single step: give cache, a mask of the slots to be seen, and one step")
+            raise ValueError("slot needs a cache, a mask of its slots, and a single step")
         if (cache is None) != (position is None):
-            raise ValueError("cache and position belong together: give both or neither")
+            raise ValueError("cache and position must be given together")
         if cache is not None and not self.causal:
-            raise ValueError("a cache needs causal=True: later steps are not there to be seen")
+            raise ValueError("a cache needs causal=True: it does not hold later steps")
         if value is not None and projected is not None:
-            raise ValueError("value and projected are the same thing twice: give one")
+            raise ValueError("value and projected were both given: give one of them")
         if value is not None or projected is not None:
             if cache is not None:
-                raise ValueError("a cache is for self-attention: with a value, give projected=project(value)")
+                raise ValueError(
+                    "a cache is for self-attention: for a value, give projected=project(value) and no cache"
+                )
             if self.rotary:
-                raise ValueError("rotary is for self-attention: give no value, as distances between two sequences mean nothing")
+                raise ValueError(
+                    "rotary is for self-attention: positions in two sequences have no distance, give no value"
+                )
         if cache is not None:
-            steps, slots = query.shape[1], cache["key"].shape[2]
-            if steps is not None and slots is not None and steps > slots:
-                raise ValueError(f"{steps} steps do not fit into a cache of {slots}")
+            num_steps, num_slots = query.shape[1], cache["key"].shape[2]
+            if num_steps is not None and num_slots is not None and num_steps > num_slots:
+                raise ValueError(f"{num_steps} steps do not fit into a cache of {num_slots} slots")
 
     def compute_mask(self, query, previous_mask=None):
-        return None  # `mask` says which keys are valid, not which outputs
+        return None  # `mask` is about the keys, not about the outputs
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return query_shape
@@ -258,29 +273,37 @@ class CachedMultiHeadAttention(keras.layers.Layer):
 
 
 def _write(cache, steps, position):
-    """The cache with `steps` in the slots position, position + 1, ... of each row."""
+    """Returns the cache with `steps` written into the slots position, position + 1, ... of each row.
+
+    Both hold keys and values: cache [batch, H, max_length, D], steps [batch, H, time, D]; position int [batch] or [].
+    """
     steps = {name: ops.cast(x, cache[name].dtype) for name, x in steps.items()}
     if len(position.shape) == 0:
-        return {name: _update(cache[name], x, position) for name, x in steps.items()}
+        return {name: _write_one_slot(cache[name], x, position) for name, x in steps.items()}
     batch, heads, time, dim = ops.shape(steps["key"])
-    slots = ops.reshape(position, (-1, 1, 1)) + ops.arange(time, dtype="int32")
-    places = [ops.arange(batch, dtype="int32")[:, None, None], ops.arange(heads, dtype="int32")[:, None], slots]
-    indices = ops.reshape(ops.stack([ops.broadcast_to(x, (batch, heads, time)) for x in places], axis=-1), (-1, 3))
+    slots = ops.reshape(position, (-1, 1, 1)) + ops.arange(time, dtype="int32")  # [batch, 1, time]
+    axes = [ops.arange(batch, dtype="int32")[:, None, None], ops.arange(heads, dtype="int32")[:, None], slots]
+    indices = ops.reshape(ops.stack([ops.broadcast_to(x, (batch, heads, time)) for x in axes], axis=-1), (-1, 3))
     return {name: ops.scatter_update(cache[name], indices, ops.reshape(x, (-1, dim))) for name, x in steps.items()}
 
 
-def _update(cache, x, slot):
-    """The cache [batch, H, Tk, D] with x [batch, H, time, D] in the slots slot, slot + 1, ... of all rows."""
+def _write_one_slot(cache, x, slot):
+    """Returns the cache [batch, H, Tk, D] with x [batch, H, time, D] written into slot, slot + 1, ... of all rows."""
     if keras.backend.backend() != "tensorflow":
         return ops.slice_update(cache, (0, 0, slot, 0), x)
-    # In TensorFlow slice_update is an XLA op, which TF Serving cannot run, and scatter_update copies the cache; this does not
-    # where nothing else holds it, and it is most of the time of a step.
+    # In TensorFlow, slice_update is an XLA op, which TF Serving cannot run, and scatter_update copies the cache. The op
+    # below does not copy the cache if nothing else refers to it. The copy would take most of the time of a step.
     import tensorflow as tf
 
-    batch, heads, slots, dim = ops.shape(cache)
+    batch, heads, num_slots, dim = ops.shape(cache)
     time, first_axis = ops.shape(x)[2], 0b01
-    written = tf.raw_ops.TensorStridedSliceUpdate(  # of two axes: its time grows with their number
-        input=ops.reshape(cache, (batch * heads, slots * dim)), value=ops.reshape(x, (batch * heads, time * dim)),
-        begin=[0, slot * dim], end=[0, (slot + time) * dim], strides=[1, 1], begin_mask=first_axis, end_mask=first_axis,
-    )  # fmt: skip
-    return ops.reshape(written, (batch, heads, slots, dim))
+    written = tf.raw_ops.TensorStridedSliceUpdate(  # on two axes, because its time grows with the number of axes
+        input=ops.reshape(cache, (batch * heads, num_slots * dim)),
+        value=ops.reshape(x, (batch * heads, time * dim)),
+        begin=[0, slot * dim],
+        end=[0, (slot + time) * dim],
+        strides=[1, 1],
+        begin_mask=first_axis,
+        end_mask=first_axis,
+    )
+    return ops.reshape(written, (batch, heads, num_slots, dim))

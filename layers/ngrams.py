@@ -1,27 +1,29 @@
-"""N-grams: what lets a model without an order of words see "not good" as one thing."""
+"""N-grams: with them, a model that ignores the word order can treat "not good" as one feature."""
 
 import keras
 import numpy as np
 from keras import ops
 
-_MULTIPLIER = 1009  # a prime; times the largest bucket count it stays below 2**31
-_NO_HASH = 2**31 - 1  # above every hash
+_MULTIPLIER = 1009  # a prime; its product with the largest number of buckets is below 2**31
+_NO_HASH = 2**31 - 1  # larger than every hash
 
 
 @keras.saving.register_keras_serializable(package="unroll")
 class HashedNGrams(keras.layers.Layer):
-    """Ids of `n` neighbouring tokens, hashed into buckets.
+    """Ids of n-grams: `n` adjacent tokens, hashed into buckets.
 
     For token ids w_1 ... w_T the n-gram that starts at t has the polynomial hash
 
         h_t = (w_t a^(n-1) + ... + w_(t+n-2) a + w_(t+n-1)) mod (num_buckets - 1),    id_t = h_t + 1
 
-    with a = 1009. Where one of its tokens is padding (0), or t+n-1 > T, there is no n-gram and id_t = 0: padding of its own.
-    The hashing trick for n-grams follows Joulin et al. 2017, "Bag of Tricks for Efficient Text Classification".
+    with a = 1009. If one of the tokens is padding (0), or if t+n-1 > T, there is no n-gram and id_t = 0, which is
+    padding again.
+
+    Source: the hashing trick for n-grams of Joulin et al. 2017, "Bag of Tricks for Efficient Text Classification".
 
     Args:
         n: tokens per n-gram, at least 2.
-        num_buckets: how many ids there are, padding included; from 2 to 2**21.
+        num_buckets: number of ids, including padding; from 2 to 2**21.
 
     Shapes:
         ids: int [batch, time], 0 for padding -> int32 [batch, time].
@@ -29,11 +31,14 @@ class HashedNGrams(keras.layers.Layer):
     Example:
         >>> HashedNGrams(n=2, num_buckets=100)(np.array([[5, 6, 0]]))  # one pair: (5 * 1009 + 6) mod 99 + 1
         [[3, 0, 0]]
+
+    Raises:
+        ValueError: if n is below 2, or num_buckets is below 2 or above 2**21.
     """
 
     def __init__(self, n: int, num_buckets: int, **kwargs):
         if n < 2:
-            raise ValueError(f"n is {n}: an n-gram has at least 2 tokens")
+            raise ValueError(f"n is {n}: it must be at least 2")
         if not 2 <= num_buckets <= 2**21:
             raise ValueError(f"num_buckets is {num_buckets}: it must be from 2 to 2**21")
         super().__init__(**kwargs)
@@ -41,12 +46,12 @@ class HashedNGrams(keras.layers.Layer):
         self.num_buckets = num_buckets
 
     def call(self, ids):
-        ids = ops.cast(ids, "int32")
+        ids = ops.cast(ids, "int32")  # [batch, time]
         modulus = self.num_buckets - 1
         hashed = ops.mod(ids, modulus)
         present = ids != 0
         for k in range(1, self.n):
-            # The token k places on; beyond the end there is padding.
+            # The tokens k positions later, with padding after the end.
             following = ops.pad(ids, ((0, 0), (0, k)))[:, k:]
             hashed = ops.mod(hashed * _MULTIPLIER + ops.mod(following, modulus), modulus)
             present = ops.logical_and(present, following != 0)
@@ -61,27 +66,28 @@ class HashedNGrams(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class NGramLogits(keras.layers.Layer):
-    """A linear classifier over the n-grams of a text, each weighed by its naive Bayes log-count ratio.
+    """A linear classifier over the n-grams of a text, each weighted by its naive Bayes log-count ratio.
 
-    With F the known n-grams (n = 1 ... max_n) that occur in a text, each counted once, r_fc the ratio of n-gram f for class
-    c, and w_fc its learned weight:
+    F is the set of known n-grams (n = 1 ... max_n) in a text, r_fc the ratio of n-gram f for class c, and w_fc its
+    learned weight:
 
         logit_c = sum_(f in F) w_fc r_fc s_c + b_c
         s_c = min(1 / |r_c|, |r_c| / full_norm^2),  |r_c| = sqrt(sum_(f in F) r_fc^2)
 
-    The n-grams are known by a hash of 31 bits; one in a thousand or so of the unknown ones is taken for a known one.
-    Nothing in here learns by gradients: `pipelines/naive_bayes.py` computes ratios and weights, `set_ngrams` puts them in.
-    Before that no n-gram is known and all logits are zero.
+    N-grams are stored as hashes of 31 bits. An unknown n-gram has the hash of a known one with probability num_ngrams /
+    2^31, about one in a thousand for two million known n-grams. Gradients train nothing in this layer: `set_ngrams`
+    sets ratios, weights and bias that were computed elsewhere. Until then no n-gram is known and all logits are zero.
 
-    Parameters, all of them fixed: num_ngrams (1 + 2 num_classes) + num_classes.
+    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + num_classes.
 
     Source: Wang and Manning 2012, "Baselines and Bigrams".
 
     Args:
-        num_classes: how many logits.
-        num_ngrams: how many n-grams can be known.
-        max_n: tokens of the longest n-gram.
-        full_norm: a text whose n-grams weigh less than this, such as a sentence where reviews are known, has less to say; at least 0.
+        num_classes: number of logits.
+        num_ngrams: maximum number of known n-grams.
+        max_n: maximum tokens per n-gram.
+        full_norm: texts with |r_c| below it get smaller logits, for example a sentence if the training texts are whole
+            reviews; at least 0, and 0 turns this off.
 
     Shapes:
         ids: int [batch, time], 0 for padding -> float32 [batch, num_classes].
@@ -91,14 +97,16 @@ class NGramLogits(keras.layers.Layer):
         (1, 2)
 
     Raises:
-        ValueError: if a number is below 1, or full_norm below 0.
+        ValueError: if num_classes, num_ngrams or max_n is below 1, or full_norm is below 0.
     """
 
     def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, full_norm: float = 0.0, **kwargs):
         if min(num_classes, num_ngrams, max_n) < 1:
-            raise ValueError(f"num_classes is {num_classes}, num_ngrams {num_ngrams}, max_n {max_n}: none may be below 1")
+            raise ValueError(
+                f"num_classes is {num_classes}, num_ngrams is {num_ngrams}, max_n is {max_n}: each must be at least 1"
+            )
         if full_norm < 0:
-            raise ValueError(f"full_norm is {full_norm}: it may not be below 0")
+            raise ValueError(f"full_norm is {full_norm}: it must be at least 0")
         super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
         self.num_classes = num_classes
         self.num_ngrams = num_ngrams
@@ -106,7 +114,7 @@ class NGramLogits(keras.layers.Layer):
         self.full_norm = full_norm
 
     def build(self, ids_shape):
-        # In ascending order; what is left over at the end has a hash that no n-gram has.
+        # In ascending order. Unused entries are at the end and hold a hash that no n-gram has.
         self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
         shape = (self.num_ngrams, self.num_classes)
         self.weighted = self.add_weight(shape, "zeros", trainable=False, name="weighted_ratios")  # w r
@@ -114,25 +122,38 @@ class NGramLogits(keras.layers.Layer):
         self.bias = self.add_weight((self.num_classes,), "zeros", trainable=False, name="bias")
 
     def set_ngrams(self, hashes, ratios, weights, bias):
-        """Makes n-grams known: hashes int32 [k] with k <= num_ngrams, ratios and weights float [k, classes], bias [classes]."""
+        """Sets the known n-grams. The layer must be built.
+
+        Args:
+            hashes: int32 [k], from `hash_ngrams`, without duplicates; k is at most num_ngrams.
+            ratios: r, float [k, classes].
+            weights: w, float [k, classes].
+            bias: b, float [classes].
+
+        Raises:
+            ValueError: if there are more than num_ngrams hashes.
+        """
         order = np.argsort(hashes)
-        missing = self.num_ngrams - len(order)
+        num_unused = self.num_ngrams - len(order)
+        if num_unused < 0:
+            raise ValueError(f"{len(order)} n-grams were given, but num_ngrams is {self.num_ngrams}")
 
-        def filled(values):
-            return np.pad(values[order], ((0, missing), (0, 0)))
+        def sorted_and_padded(values):
+            return np.pad(values[order], ((0, num_unused), (0, 0)))
 
-        self.hashes.assign(np.pad(hashes[order], (0, missing), constant_values=_NO_HASH))
-        self.weighted.assign(filled(weights * ratios))
-        self.squared.assign(filled(ratios**2))
+        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
+        self.weighted.assign(sorted_and_padded(weights * ratios))
+        self.squared.assign(sorted_and_padded(ratios**2))
         self.bias.assign(bias)
 
     def hash_ngrams(self, ids):
-        """int [batch, time] -> int32 [batch, max_n * time]: a hash for each n-gram, -1 where there is none."""
+        """int [batch, time] -> int32 [batch, max_n * time]: the hash of each n-gram, -1 where there is none."""
         ids = ops.cast(ids, "int32")
-        following = [ops.pad(ids, ((0, 0), (0, k)))[:, k:] for k in range(self.max_n)]  # beyond the end there is padding
+        following = [ops.pad(ids, ((0, 0), (0, k)))[:, k:] for k in range(self.max_n)]  # with padding after the end
         hashes = []
         for n in range(1, self.max_n + 1):
-            # Two polynomial hashes, each below 2**16, of which one number below 2**31 is made; no product goes beyond that.
+            # Two polynomial hashes, one below 65521 and one below 32749, form one number below 2**31. No product
+            # exceeds 2**31.
             low, high = ops.full_like(ids, n), ops.full_like(ids, n)
             for token in following[:n]:
                 low = ops.mod(low * 31337 + ops.mod(token, 65521), 65521)
@@ -141,15 +162,17 @@ class NGramLogits(keras.layers.Layer):
         return ops.concatenate(hashes, axis=1)
 
     def call(self, ids):
-        hashes = ops.sort(self.hash_ngrams(ids), axis=-1)
-        first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes  # of equal ones, the first counts
+        hashes = ops.sort(self.hash_ngrams(ids), axis=-1)  # [batch, max_n * time]
+        # Each n-gram counts once: only the first of equal hashes counts.
+        is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
         index = ops.minimum(ops.searchsorted(self.hashes, ops.reshape(hashes, (-1,))), self.num_ngrams - 1)
-        index = ops.reshape(index, ops.shape(hashes))
-        known = ops.logical_and(first, ops.take(self.hashes, index) == hashes)
-        known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)
-        total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)
+        index = ops.reshape(index, ops.shape(hashes))  # where the hash is in self.hashes, if it is there
+        known = ops.logical_and(is_first, ops.take(self.hashes, index) == hashes)
+        known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)  # [batch, max_n * time, 1]
+        total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)  # [batch, classes]
         norm = ops.maximum(ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1)), 1e-6)
-        return total * (ops.minimum(1.0, ops.square(norm / self.full_norm)) if self.full_norm else 1.0) / norm + self.bias
+        scale = ops.minimum(1.0, ops.square(norm / self.full_norm)) if self.full_norm else 1.0
+        return total * scale / norm + self.bias
 
     def compute_output_spec(self, ids):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)

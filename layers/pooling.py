@@ -1,6 +1,6 @@
-"""From a vector per position to one vector per sequence, without the padded positions.
+"""Pooling: one vector per sequence from one vector per position, without the padding.
 
-The mask is an argument, always: an implicit Keras mask can be lost on the way without a word.
+The mask is always an argument, because Keras can lose an implicit mask without a warning.
 """
 
 import keras
@@ -17,7 +17,7 @@ class _MaskedPooling(keras.layers.Layer):
         self.supports_masking = True
 
     def compute_mask(self, inputs, mask=None):
-        return None  # there is no time axis left to mask
+        return None  # the output has no time axis
 
     def compute_output_shape(self, inputs_shape, mask_shape=None):
         return (inputs_shape[0], inputs_shape[2])
@@ -29,8 +29,8 @@ class MaskedMeanPooling(_MaskedPooling):
 
         y = sum_t m_t x_t / sum_t m_t
 
-    The sum is taken in float32 at least, whatever the dtype policy: a long sequence in bfloat16 loses its last terms. A row
-    without a valid position gives zeros.
+    The sum is taken in float32 at least, whatever the dtype policy: a long sequence in bfloat16 loses its last terms. A
+    row without a valid position gives zeros.
 
     Shapes:
         inputs: float [batch, time, features]
@@ -46,9 +46,10 @@ class MaskedMeanPooling(_MaskedPooling):
         if mask is None:
             mask = ops.ones(ops.shape(inputs)[:2], dtype="bool")
         precise = keras.backend.result_type(inputs.dtype, "float32")
-        mask = ops.expand_dims(ops.cast(mask, "bool"), -1)
-        total = ops.sum(ops.where(mask, ops.cast(inputs, precise), 0.0), axis=1)  # whatever stands in the padding
-        count = ops.sum(ops.cast(mask, precise), axis=1)
+        mask = ops.expand_dims(ops.cast(mask, "bool"), -1)  # [batch, time, 1]
+        # where instead of a product: the padding may hold NaN or infinity.
+        total = ops.sum(ops.where(mask, ops.cast(inputs, precise), 0.0), axis=1)  # [batch, features]
+        count = ops.sum(ops.cast(mask, precise), axis=1)  # [batch, 1]
         return ops.cast(total / ops.maximum(count, 1.0), self.compute_dtype)
 
 
@@ -73,20 +74,20 @@ class MaskedMaxPooling(_MaskedPooling):
     def call(self, inputs, mask=None):
         if mask is None:
             return ops.max(inputs, axis=1)
-        mask = ops.expand_dims(mask, -1)
-        # The lowest finite number of the inputs' dtype: -1e9 would be infinite in float16.
+        mask = ops.expand_dims(ops.cast(mask, "bool"), -1)  # [batch, time, 1]
+        # A finite number below all inputs. In float16, -1e9 would be infinite.
         lowest = -65504.0 if keras.backend.standardize_dtype(inputs.dtype) == "float16" else -1e30
-        largest = ops.max(ops.where(mask, inputs, ops.cast(lowest, inputs.dtype)), axis=1)
+        largest = ops.max(ops.where(mask, inputs, ops.cast(lowest, inputs.dtype)), axis=1)  # [batch, features]
         return ops.where(ops.any(mask, axis=1), largest, ops.zeros_like(largest))
 
 
 @keras.saving.register_keras_serializable(package="unroll")
 class MaskedLastPooling(_MaskedPooling):
-    """The last valid position: where a recurrent network has read everything.
+    """The vector of the last valid position, at which a recurrent network has read the whole sequence.
 
         y = x_l,    l = the largest t with m_t
 
-    The mask may have gaps, or its padding on the left. A row without a valid position gives zeros. No parameters.
+    The mask may have gaps or padding on the left. A row without a valid position gives zeros. No parameters.
 
     Shapes:
         inputs: float [batch, time, features]
@@ -101,31 +102,33 @@ class MaskedLastPooling(_MaskedPooling):
     def call(self, inputs, mask=None):
         if mask is None:
             return inputs[:, -1]
-        places = ops.arange(ops.shape(inputs)[1], dtype="int32")
-        last = ops.max(ops.where(mask, places, -1), axis=1)[:, None, None]
-        chosen = ops.take_along_axis(inputs, ops.maximum(last, 0), axis=1)
-        return ops.where(last >= 0, chosen, ops.zeros_like(chosen))[:, 0]
+        positions = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        last = ops.max(ops.where(ops.cast(mask, "bool"), positions, -1), axis=1)[:, None, None]  # [batch, 1, 1]
+        vectors = ops.take_along_axis(inputs, ops.maximum(last, 0), axis=1)  # [batch, 1, features]
+        return ops.where(last >= 0, vectors, ops.zeros_like(vectors))[:, 0]
 
 
 @keras.saving.register_keras_serializable(package="unroll")
 class AttentionPooling(_MaskedPooling):
-    """A mean whose weights are learned: what a position says decides how much it counts.
+    """A mean over the valid positions whose weights are learned from the vectors.
 
         a = softmax_t(v^T tanh(W x_t + b))    over the valid positions, in float32
         y = sum_t a_t x_t
 
-    v is a learned query, the same for every sequence. A row without a valid position gives zeros. With d features and u units
-    there are d u + 2 u parameters. Yang et al. 2016, "Hierarchical Attention Networks for Document Classification",
-    section 2.2.
+    v is a learned query, the same for every sequence. A row without a valid position gives zeros. With d features and u
+    units there are d u + 2 u parameters.
+
+    Source: Yang et al. 2016, "Hierarchical Attention Networks for Document Classification", section 2.2.
 
     Args:
-        units: rows of W; by default the number of features.
+        units: number of rows of W; the number of features if not given.
         kernel_initializer: of W and v.
 
     Shapes:
         inputs: float [batch, time, features]
         mask: bool [batch, time], True for valid positions; all valid if not given
-        -> float [batch, features]; and, if return_weights, a: float [batch, time]
+        return_weights: whether to return (pooled, weights)
+        -> pooled: float [batch, features]; weights a: float [batch, time]
 
     Example:
         >>> pooled, weights = AttentionPooling(units=4)(keras.random.normal((1, 3, 2)), return_weights=True)
@@ -133,7 +136,7 @@ class AttentionPooling(_MaskedPooling):
         1.0
 
     Raises:
-        ValueError: units is below 1.
+        ValueError: if units is below 1.
     """
 
     def __init__(self, units: int | None = None, kernel_initializer="glorot_uniform", **kwargs):
@@ -151,8 +154,8 @@ class AttentionPooling(_MaskedPooling):
         self.query = self.add_weight(name="query", shape=(units, 1), initializer=self.kernel_initializer.clone())
 
     def call(self, inputs, mask=None, return_weights=False):
-        hidden = ops.tanh(ops.matmul(inputs, self.kernel) + self.bias)
-        weights = masked_softmax(ops.matmul(hidden, self.query)[..., 0], mask)
+        hidden = ops.tanh(ops.matmul(inputs, self.kernel) + self.bias)  # [batch, time, units]
+        weights = masked_softmax(ops.matmul(hidden, self.query)[..., 0], mask)  # [batch, time]
         pooled = ops.cast(ops.einsum("bt,btd->bd", weights, ops.cast(inputs, weights.dtype)), self.compute_dtype)
         return (pooled, ops.cast(weights, self.compute_dtype)) if return_weights else pooled
 

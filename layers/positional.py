@@ -1,7 +1,7 @@
-"""Where a token stands: attention alone cannot tell the first token from the last.
+"""Positions of tokens: attention alone cannot distinguish the first token from the last.
 
-Each layer takes `start`, the position of the first step it is given: an int, or an int32 tensor, scalar or [batch]. A decoding
-loop that feeds one token a step passes the position of each row there, and rows may stand at unequal positions.
+Each layer takes `start`, the position of the first step of its input: an int, or an int32 tensor, scalar or [batch]. A
+decoding loop that feeds one token per step passes the position of each row. Rows may have different positions.
 """
 
 import keras
@@ -10,13 +10,16 @@ from keras import ops
 
 
 def _positions(inputs, start):
-    """int32 [batch, time], or [1, time] where every row starts at the same position."""
+    """The positions: int32 [batch, time], or [1, time] if every row starts at the same position."""
     start = ops.reshape(ops.cast(start, "int32"), (-1, 1))
     return start + ops.arange(ops.shape(inputs)[1], dtype="int32")[None, :]
 
 
 def _angles(inputs, start, wavelength):
-    """position / wavelength^(2i / depth), [..., ceil(depth / 2)]; in float32 at least: in bfloat16 257 would be 256."""
+    """position / wavelength^(2i / depth): [batch or 1, time, ceil(depth / 2)], in float32 at least.
+
+    bfloat16 would round position 257 to 256.
+    """
     depth, precise = inputs.shape[-1], keras.backend.result_type(inputs.dtype, "float32")
     frequencies = ops.convert_to_tensor(wavelength ** (-np.arange(0, depth, 2) / depth), precise)
     return ops.cast(_positions(inputs, start), precise)[..., None] * frequencies
@@ -28,9 +31,11 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
 
         y_pj = x_pj + PE(p, j),    PE(p, 2i) = sin(p / w^(2i/d)),    PE(p, 2i+1) = cos(p / w^(2i/d))
 
-    with w = `max_wavelength` and d the number of features, which may be odd: then the last feature is a sine. There is no
-    table, so that any length will do at run time. No parameters. Vaswani et al. 2017, "Attention Is All You Need", section
-    3.5, where embeddings are multiplied by sqrt(d) before: this layer leaves that to its caller.
+    with w = `max_wavelength` and d the number of features. If d is odd, the last feature is a sine. There is no table,
+    so any length works at run time. No parameters.
+
+    Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.5. The paper first multiplies the embeddings by
+    sqrt(d); this layer leaves that to its caller.
 
     Args:
         max_wavelength: w, positive.
@@ -45,7 +50,7 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
         [[[0.0, 1.0], [0.841, 0.540]]]
 
     Raises:
-        ValueError: max_wavelength is not positive.
+        ValueError: if max_wavelength is not positive.
     """
 
     def __init__(self, max_wavelength: float = 10000.0, **kwargs):
@@ -57,9 +62,9 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
 
     def call(self, inputs, start=0):
         depth = inputs.shape[-1]
-        angles = _angles(inputs, start, self.max_wavelength)
+        angles = _angles(inputs, start, self.max_wavelength)  # [batch or 1, time, ceil(d / 2)]
         pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-        encoding = ops.reshape(pairs, (*ops.shape(angles)[:2], 2 * angles.shape[-1]))
+        encoding = ops.reshape(pairs, (*ops.shape(angles)[:2], 2 * angles.shape[-1]))  # [batch or 1, time, d or d + 1]
         return inputs + ops.cast(encoding[..., :depth], inputs.dtype)
 
     def compute_output_shape(self, inputs_shape):
@@ -71,18 +76,21 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class LearnedPositionalEmbedding(keras.layers.Layer):
-    """Adds a learned vector of the position.
+    """Adds a learned vector for each position.
 
         y_p = x_p + E_p,    p < max_length
 
-    Parameters: max_length * d. Gehring et al. 2017, "Convolutional Sequence to Sequence Learning"; Vaswani et al. 2017
-    found it as good as sines within the lengths seen in training.
+    Parameters: max_length * d.
 
-    A position past the maximum has no vector. What is known when the graph is built raises; what shows only at run time
-    raises in TensorFlow on a CPU, and elsewhere (where a gather cannot raise) makes that position NaN: never a wrong number.
+    Source: Gehring et al. 2017, "Convolutional Sequence to Sequence Learning"; Vaswani et al. 2017 found it as good as
+    sines within the lengths of the training data.
+
+    A position at or above max_length has no vector. If the position is known when the graph is built, the layer raises.
+    If it is known only at run time, TensorFlow on a CPU raises. On other devices and backends, where a gather may not
+    raise, the output at that position is NaN. The result is never a wrong number.
 
     Args:
-        max_length: how many positions there are, at least 1.
+        max_length: number of positions, at least 1.
         initializer: of E.
 
     Shapes:
@@ -95,7 +103,7 @@ class LearnedPositionalEmbedding(keras.layers.Layer):
         [[[1.0], [1.0]]]
 
     Raises:
-        ValueError: max_length is below 1, or the inputs reach past it.
+        ValueError: if max_length is below 1, or if the inputs are longer.
     """
 
     def __init__(self, max_length: int, initializer="uniform", **kwargs):
@@ -113,17 +121,20 @@ class LearnedPositionalEmbedding(keras.layers.Layer):
 
     def call(self, inputs, start=0):
         self._check_length(inputs.shape[1], start)
-        positions = _positions(inputs, start)
+        positions = _positions(inputs, start)  # [batch or 1, time]
         known = ops.logical_and(positions >= 0, positions < self.max_length)
-        embedded = ops.take(ops.convert_to_tensor(self.embeddings), positions, axis=0)
+        embedded = ops.take(ops.convert_to_tensor(self.embeddings), positions, axis=0)  # [batch or 1, time, d]
         return inputs + ops.where(known[..., None], embedded, ops.cast(float("nan"), embedded.dtype))
 
     def _check_length(self, length, start):
         first = start if isinstance(start, int) else 0
         if first < 0:
-            raise ValueError(f"start is {first}: positions begin at 0")
+            raise ValueError(f"start is {first}: it must be at least 0")
         if length is not None and first + length > self.max_length:
-            raise ValueError(f"inputs reach position {first + length - 1}, but max_length is {self.max_length}")
+            raise ValueError(
+                f"the last input has position {first + length - 1}, but max_length is {self.max_length}: "
+                "positions start at 0 and end at max_length - 1"
+            )
 
     def compute_output_spec(self, inputs, start=0):
         self._check_length(inputs.shape[1], start)
@@ -142,13 +153,14 @@ class LearnedPositionalEmbedding(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class RotaryEmbedding(keras.layers.Layer):
-    """Turns each pair of features by an angle that grows with the position.
+    """Rotates each pair of features by an angle proportional to the position.
 
         (y_2i, y_2i+1) = (x_2i cos a - x_2i+1 sin a,  x_2i sin a + x_2i+1 cos a),    a = p / w^(2i/d)
 
-    with w = `max_wavelength` and d = head_dim. Applied to queries and keys, it makes their product depend on the distance
-    of their positions alone. No parameters. Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding",
-    section 3.2.2.
+    with w = `max_wavelength` and d = head_dim. If it is applied to queries and keys, their product depends on the
+    positions only through their distance. No parameters.
+
+    Source: Su et al. 2021, "RoFormer: Enhanced Transformer with Rotary Position Embedding", section 3.2.2.
 
     Args:
         max_wavelength: w, positive.
@@ -159,11 +171,11 @@ class RotaryEmbedding(keras.layers.Layer):
         -> float [batch, time, heads, head_dim]
 
     Example:
-        >>> RotaryEmbedding()(keras.ops.convert_to_tensor([[[[1.0, 0.0]], [[1.0, 0.0]]]]))  # turned by 0, then by 1
+        >>> RotaryEmbedding()(keras.ops.convert_to_tensor([[[[1.0, 0.0]], [[1.0, 0.0]]]]))  # rotated by 0 and by 1
         [[[[1.0, 0.0]], [[0.540, 0.841]]]]
 
     Raises:
-        ValueError: max_wavelength is not positive, or head_dim is odd.
+        ValueError: if max_wavelength is not positive, or if head_dim is odd.
     """
 
     def __init__(self, max_wavelength: float = 10000.0, **kwargs):
@@ -175,18 +187,19 @@ class RotaryEmbedding(keras.layers.Layer):
 
     def build(self, inputs_shape):
         if len(inputs_shape) != 4:
-            raise ValueError(f"inputs have shape {tuple(inputs_shape)}: [batch, time, heads, head_dim] is needed")
+            raise ValueError(f"inputs have shape {tuple(inputs_shape)}: it must be [batch, time, heads, head_dim]")
         if inputs_shape[-1] % 2:
-            raise ValueError(f"head_dim is {inputs_shape[-1]}: it must be even, features turn in pairs")
+            raise ValueError(f"head_dim is {inputs_shape[-1]}: it must be even, because features are rotated in pairs")
 
     def call(self, inputs, start=0):
         depth = inputs.shape[-1]
         angles = ops.repeat(_angles(inputs, start, self.max_wavelength), 2, axis=-1)[:, :, None, :]
-        x = ops.cast(inputs, angles.dtype)
-        # A small product of matrices takes each pair (x, y) to (-y, x), exactly; to part the pairs and join them is slower.
+        x = ops.cast(inputs, angles.dtype)  # [batch, time, heads, head_dim]; angles [batch or 1, time, 1, head_dim]
+        # This small matrix maps each pair (x, y) to (-y, x), exactly. Slicing the pairs and joining them again is
+        # slower.
         swap = np.kron(np.eye(depth // 2), [[0, 1], [-1, 0]])
-        turned = x * ops.cos(angles) + ops.matmul(x, ops.cast(swap, x.dtype)) * ops.sin(angles)
-        return ops.cast(turned, self.compute_dtype)
+        rotated = x * ops.cos(angles) + ops.matmul(x, ops.cast(swap, x.dtype)) * ops.sin(angles)
+        return ops.cast(rotated, self.compute_dtype)
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

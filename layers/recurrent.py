@@ -1,12 +1,12 @@
 """Recurrent cells for `keras.layers.RNN`.
 
-The Elman network is `keras.layers.SimpleRNNCell`. A cell's first state is its previous output, as `keras.layers.RNN` expects.
-Bidirectional and stacked use work through Keras's own wrappers.
+The Elman network is `keras.layers.SimpleRNNCell`. The first state of each cell is its previous output, as
+`keras.layers.RNN` expects. For bidirectional and stacked networks use Keras's own wrappers.
 """
 
 import keras
 from keras import ops
-from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell  # by this type the RNN finds the cells with dropout
+from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell  # the type of cells with dropout in Keras
 
 
 def _layer_norm(cell, center):
@@ -15,29 +15,31 @@ def _layer_norm(cell, center):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class JordanCell(keras.layers.Layer, DropoutRNNCell):
-    """One step of a Jordan network: what is fed back is the output, not the hidden state.
+    """One step of a Jordan network, which feeds back the output instead of the hidden state.
 
         h_t = f(W x_t + U y_(t-1) + b)
         y_t = g(V h_t + c)
 
-    With `layer_normalization`: h_t = f(LN(W x_t) + LN(U y_(t-1)) + b), each LN with a gain and no shift, as b is one.
+    With `layer_normalization`: h_t = f(LN(W x_t) + LN(U y_(t-1)) + b). Each LN has a gain but no shift, because b is a
+    shift.
 
-    Parameters, for n inputs, h units and m output units: h (n + m + 1) + m (h + 1), and 2 h more with layer normalisation.
+    Parameters, for n inputs, h units and m output units: h (n + m + 1) + m (h + 1), and 2 h more with layer
+    normalization.
 
-    Source: Jordan 1986, "Serial order: a parallel distributed processing approach", in its textbook form (his state units also
-    feed themselves, s_t = mu s_(t-1) + y_(t-1); here mu = 0); layer normalisation as in Ba, Kiros
+    Source: Jordan 1986, "Serial order: a parallel distributed processing approach", in its textbook form (in the paper
+    the state units also feed themselves, s_t = mu s_(t-1) + y_(t-1); here mu = 0); layer normalization as in Ba, Kiros
     and Hinton 2016.
 
     Args:
         units: size of the hidden layer h.
         output_units: size of the output y, which is the state; `units` if not given.
         activation: f.
-        output_activation: g. It bounds what is fed back: a linear one lets the state grow without limit.
-        dropout: fraction of the inputs dropped, the same ones at every step.
-        recurrent_dropout: fraction of the fed back outputs dropped, the same ones at every step.
-        layer_normalization: whether to normalise the two products.
-        kernel_initializer, recurrent_initializer: for W and V, and for U. The biases start at zero.
-        seed: of the dropouts.
+        output_activation: g. It bounds the state; with a linear one the state can grow without limit.
+        dropout: dropout rate of the inputs; the same inputs are dropped at every step.
+        recurrent_dropout: dropout rate of the previous output; the same features are dropped at every step.
+        layer_normalization: whether to normalize the two products.
+        kernel_initializer, recurrent_initializer: for W and V, and for U. The biases are initialized with zeros.
+        seed: seed of the dropout.
 
     Shapes:
         inputs: float [batch, features], states: [y] with y float [batch, output_units]
@@ -67,7 +69,7 @@ class JordanCell(keras.layers.Layer, DropoutRNNCell):
     ):
         output_units = units if output_units is None else output_units
         if units < 1 or output_units < 1:
-            raise ValueError(f"units is {units} and output_units {output_units}: both must be at least 1")
+            raise ValueError(f"units is {units} and output_units is {output_units}: both must be at least 1")
         _check_dropouts(dropout, recurrent_dropout)
         super().__init__(**kwargs)
         self.units = units
@@ -88,16 +90,20 @@ class JordanCell(keras.layers.Layer, DropoutRNNCell):
             self.recurrent_norm = _layer_norm(self, center=False)
 
     def build(self, input_shape):
-        hidden, out = self.units, self.output_units
-        # An initializer object that is used twice draws the same numbers twice.
-        self.kernel = self.add_weight((input_shape[-1], hidden), self.kernel_initializer, name="kernel")
-        self.recurrent_kernel = self.add_weight((out, hidden), self.recurrent_initializer, name="recurrent_kernel")
-        self.bias = self.add_weight((hidden,), "zeros", name="bias")
-        self.output_kernel = self.add_weight((hidden, out), self.kernel_initializer.clone(), name="output_kernel")
-        self.output_bias = self.add_weight((out,), "zeros", name="output_bias")
+        units, output_units = self.units, self.output_units
+        self.kernel = self.add_weight((input_shape[-1], units), self.kernel_initializer, name="kernel")
+        self.recurrent_kernel = self.add_weight(
+            (output_units, units), self.recurrent_initializer, name="recurrent_kernel"
+        )
+        self.bias = self.add_weight((units,), "zeros", name="bias")
+        # A clone, because an initializer object that is used twice returns the same numbers twice.
+        self.output_kernel = self.add_weight(
+            (units, output_units), self.kernel_initializer.clone(), name="output_kernel"
+        )
+        self.output_bias = self.add_weight((output_units,), "zeros", name="output_bias")
         if self.layer_normalization:
-            self.input_norm.build((None, hidden))
-            self.recurrent_norm.build((None, hidden))
+            self.input_norm.build((None, units))
+            self.recurrent_norm.build((None, units))
 
     def call(self, inputs, states, training=False):
         y = states[0]
@@ -105,12 +111,12 @@ class JordanCell(keras.layers.Layer, DropoutRNNCell):
             inputs = inputs * self.get_dropout_mask(inputs)
         if training and self.recurrent_dropout:
             y = y * self.get_recurrent_dropout_mask(y)
-        wx = ops.matmul(inputs, self.kernel)
-        uy = ops.matmul(y, self.recurrent_kernel)
+        wx = ops.matmul(inputs, self.kernel)  # [batch, units]
+        uy = ops.matmul(y, self.recurrent_kernel)  # [batch, units]
         if self.layer_normalization:
             wx, uy = self.input_norm(wx), self.recurrent_norm(uy)
-        h = self.activation(wx + uy + self.bias)
-        y = self.output_activation(ops.matmul(h, self.output_kernel) + self.output_bias)
+        h = self.activation(wx + uy + self.bias)  # [batch, units]
+        y = self.output_activation(ops.matmul(h, self.output_kernel) + self.output_bias)  # [batch, output_units]
         return y, [y]
 
     def get_initial_state(self, batch_size=None):
@@ -134,7 +140,7 @@ class JordanCell(keras.layers.Layer, DropoutRNNCell):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class PeepholeLSTMCell(keras.layers.LSTMCell):
-    """One step of an LSTM whose gates see the cell state.
+    """One step of an LSTM whose gates read the cell state.
 
         i_t = sigmoid(W_i x_t + U_i h_(t-1) + p_i * c_(t-1) + b_i)
         f_t = sigmoid(W_f x_t + U_f h_(t-1) + p_f * c_(t-1) + b_f)
@@ -142,21 +148,21 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         o_t = sigmoid(W_o x_t + U_o h_(t-1) + p_o * c_t + b_o)
         h_t = o_t * tanh(c_t)
 
-    The peepholes p are diagonal: a vector for each gate. They start at zero, where the cell is `keras.layers.LSTMCell`; its
-    other weights have that cell's order (i, f, c, o) and can be copied from it. b_f starts at one.
-    With `layer_normalization`: LN(W x_t) + LN(U h_(t-1)) + b over the four gates together, each LN with a gain and no shift,
-    and h_t = o_t * tanh(LN(c_t)).
+    The peepholes p are diagonal: one vector for each gate. They are initialized with zeros, and with zeros this cell
+    equals `keras.layers.LSTMCell`. The other weights have the order of that cell (i, f, c, o) and can be copied from
+    it. b_f is initialized with ones. With `layer_normalization`: LN(W x_t) + LN(U h_(t-1)) + b over the four gates
+    together, each LN with a gain and no shift, and h_t = o_t * tanh(LN(c_t)).
 
-    Parameters, for n inputs and h units: 4 h (n + h + 1) + 3 h, and 10 h more with layer normalisation.
+    Parameters, for n inputs and h units: 4 h (n + h + 1) + 3 h, and 10 h more with layer normalization.
 
-    Source: Gers and Schmidhuber 2000, "Recurrent nets that time and count"; layer normalisation as in Ba, Kiros and
+    Source: Gers and Schmidhuber 2000, "Recurrent nets that time and count"; layer normalization as in Ba, Kiros and
     Hinton 2016.
 
     Args:
         units: size of h and c.
-        layer_normalization: whether to normalise the two products and the cell state.
+        layer_normalization: whether to normalize the two products and the cell state.
         peephole_initializer: for p.
-        **kwargs: those of `keras.layers.LSTMCell`. With its dropouts, one mask serves the four gates.
+        **kwargs: those of `keras.layers.LSTMCell`. With dropout, the four gates share one dropout mask.
 
     Shapes:
         inputs: float [batch, features], states: [h, c], each float [batch, units]
@@ -173,7 +179,7 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
     def __init__(self, units: int, layer_normalization: bool = False, peephole_initializer="zeros", **kwargs):
         _check_dropouts(kwargs.get("dropout", 0.0), kwargs.get("recurrent_dropout", 0.0))
         super().__init__(units, **kwargs)
-        self.dropout_mask_count = None  # one mask for all gates: the products stay whole
+        self.dropout_mask_count = None  # one dropout mask for all gates, so that one product computes all gates
         self.layer_normalization = layer_normalization
         self.peephole_initializer = keras.initializers.get(peephole_initializer)
         if layer_normalization:
@@ -195,14 +201,14 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
             inputs = inputs * self.get_dropout_mask(inputs)
         if training and self.recurrent_dropout:
             h = h * self.get_recurrent_dropout_mask(h)
-        wx = ops.matmul(inputs, self.kernel)
-        uh = ops.matmul(h, self.recurrent_kernel)
+        wx = ops.matmul(inputs, self.kernel)  # [batch, 4 * units]
+        uh = ops.matmul(h, self.recurrent_kernel)  # [batch, 4 * units]
         if self.layer_normalization:
             wx, uh = self.input_norm(wx), self.recurrent_norm(uh)
         z = wx + uh
         if self.use_bias:
             z = z + self.bias
-        z_i, z_f, z_c, z_o = ops.split(z, 4, axis=-1)
+        z_i, z_f, z_c, z_o = ops.split(z, 4, axis=-1)  # each [batch, units]
         p_i, p_f, p_o = ops.unstack(ops.convert_to_tensor(self.peepholes))
         i = self.recurrent_activation(z_i + p_i * c)
         f = self.recurrent_activation(z_f + p_f * c)
@@ -221,4 +227,4 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
 
 def _check_dropouts(dropout, recurrent_dropout):
     if not (0 <= dropout < 1 and 0 <= recurrent_dropout < 1):
-        raise ValueError(f"dropout is {dropout} and recurrent_dropout {recurrent_dropout}: both must be in [0, 1)")
+        raise ValueError(f"dropout is {dropout} and recurrent_dropout is {recurrent_dropout}: both must be in [0, 1)")

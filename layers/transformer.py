@@ -1,4 +1,4 @@
-"""The blocks that Transformers are stacks of."""
+"""The encoder and decoder blocks of Transformers."""
 
 import keras
 from keras import ops
@@ -9,13 +9,13 @@ _ACTIVATIONS = {"relu": ops.relu, "gelu": keras.activations.gelu, "swiglu": ops.
 
 
 class _FeedForward(keras.layers.Layer):
-    """The same small network at every position.
+    """A network with one hidden layer, applied to each position.
 
         relu, gelu:  y = f(x W1 + b1) W2 + b2
         swiglu:      y = (silu(x W1 + b1) * (x W3 + b3)) W2 + b2
 
-    relu is Vaswani et al. 2017, gelu (exact, not its tanh approximation) Hendrycks & Gimpel 2016, swiglu Shazeer 2020,
-    "GLU Variants Improve Transformer".
+    Source: relu: Vaswani et al. 2017; gelu (exact, not the tanh approximation): Hendrycks and Gimpel 2016; swiglu:
+    Shazeer 2020, "GLU Variants Improve Transformer".
     """
 
     def __init__(self, intermediate_size, activation, kernel_initializer, **kwargs):
@@ -39,12 +39,14 @@ class _FeedForward(keras.layers.Layer):
         return dense
 
     def call(self, inputs):
-        if inputs.shape[1] == 1:  # a step of a decoding: products of matrices are fewer operations than those with three axes
+        if (
+            inputs.shape[1] == 1
+        ):  # one step of a decoding: a product of two matrices needs fewer ops than one with three axes
             return ops.expand_dims(self._network(inputs[:, 0]), 1)
-        return self._network(inputs)
+        return self._network(inputs)  # [batch, time, depth]
 
     def _network(self, inputs):
-        hidden = _ACTIVATIONS[self.activation](self._hidden(inputs))
+        hidden = _ACTIVATIONS[self.activation](self._hidden(inputs))  # [..., intermediate_size]
         if self._gate is not None:
             hidden = hidden * self._gate(inputs)
         return self._output(hidden)
@@ -54,10 +56,10 @@ class _FeedForward(keras.layers.Layer):
 
 
 class _TransformerBlock(keras.layers.Layer):
-    """What both blocks share: their arguments, and the way in and out of a sublayer.
+    """The arguments, the normalization and the residual connections that both blocks share.
 
-        post:  x = norm(x + dropout(f(x)))
-        pre:   x = x + dropout(f(norm(x)))
+    post:  x = norm(x + dropout(f(x)))
+    pre:   x = x + dropout(f(norm(x)))
     """
 
     def __init__(
@@ -116,15 +118,19 @@ class _TransformerBlock(keras.layers.Layer):
 
     def _build_feed_forward(self, shape):
         self._feed_forward = _FeedForward(
-            self.intermediate_size, self.activation, self.kernel_initializer, dtype=self.dtype_policy, name="feed_forward"
+            self.intermediate_size,
+            self.activation,
+            self.kernel_initializer,
+            dtype=self.dtype_policy,
+            name="feed_forward",
         )
         self._feed_forward.build(shape)
         self._feed_forward_norm = self._layer_norm(shape, "feed_forward_norm")
 
-    def _before(self, norm, x):
+    def _sublayer_input(self, norm, x):
         return norm(x) if self.norm == "pre" else x
 
-    def _after(self, norm, x, y):
+    def _add_residual(self, norm, x, y):
         x = x + self._drop(y)
         return norm(x) if self.norm == "post" else x
 
@@ -145,33 +151,35 @@ class _TransformerBlock(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class TransformerEncoderBlock(_TransformerBlock):
-    """Self-attention, then a feed-forward network, each with a residual connection and a layer normalisation.
+    """Self-attention, then a feed-forward network, each with a residual connection and a layer normalization.
 
         post:  h = norm1(x + attention(x)),  y = norm2(h + ffn(h))
         pre:   h = x + attention(norm1(x)),  y = h + ffn(norm2(h))
         ffn:   f(x W1 + b1) W2 + b2 for relu and gelu,  (silu(x W1 + b1) * (x W3 + b3)) W2 + b2 for swiglu
 
-    With d features and m = `intermediate_size` there are 4 d (d + 1) for the attention, 4 d for the norms, and
-    (d + 1) m + (m + 1) d for the network, (d + 1) m more with swiglu. `post` is Vaswani et al. 2017, "Attention Is All You
-    Need", section 3.1; `pre` is Xiong et al. 2020, "On Layer Normalization in the Transformer Architecture": it trains
-    without warm-up, and wants one more normalisation behind the last block. swiglu is Shazeer 2020, "GLU Variants Improve
-    Transformer" (there without biases).
+    Parameters, for d features and m = `intermediate_size`: 4 d (d + 1) for the attention, 4 d for the norms, and
+    (d + 1) m + (m + 1) d for the network, (d + 1) m more with swiglu.
+
+    Source: `post`: Vaswani et al. 2017, "Attention Is All You Need", section 3.1; `pre`: Xiong et al. 2020, "On Layer
+    Normalization in the Transformer Architecture", which trains without warm-up and needs one more normalization after
+    the last block; swiglu: Shazeer 2020, "GLU Variants Improve Transformer" (in the paper without biases).
 
     Args:
-        num_heads: of the attention; it divides d.
+        num_heads: number of attention heads; it must divide d.
         intermediate_size: m.
-        dropout: of each sublayer's output, in training.
+        dropout: dropout rate of each sublayer's output, in training.
         activation: "relu", "gelu" or "swiglu".
         norm: "post" or "pre".
-        attention_dropout: of the attention's weights, in training.
-        rotary: turn queries and keys by their positions (see RotaryEmbedding).
+        attention_dropout: dropout rate of the attention weights, in training.
+        rotary: whether to rotate queries and keys by their positions (see RotaryEmbedding).
         norm_epsilon: added to the variance.
         kernel_initializer: of all matrices.
 
     Shapes:
         inputs: float [batch, time, d]
         mask: bool [batch, time], True for valid positions; all valid if not given
-        -> float [batch, time, d]; and, if return_weights, the attention's: float [batch, heads, time, time]
+        return_weights: whether to return (outputs, weights)
+        -> outputs: float [batch, time, d]; weights: float [batch, heads, time, time]
 
     Example:
         >>> ids = keras.ops.convert_to_tensor([[5, 6, 0]])
@@ -179,7 +187,8 @@ class TransformerEncoderBlock(_TransformerBlock):
         >>> y = TransformerEncoderBlock(num_heads=2, intermediate_size=32)(x, mask=ids != 0)
 
     Raises:
-        ValueError: a number, an activation or a norm that cannot be; heads that do not divide d.
+        ValueError: if num_heads or intermediate_size is below 1, a dropout is outside [0, 1), the activation or the
+            norm is unknown, or num_heads does not divide d.
     """
 
     def build(self, inputs_shape):
@@ -188,11 +197,11 @@ class TransformerEncoderBlock(_TransformerBlock):
         self._build_feed_forward(inputs_shape)
 
     def call(self, inputs, mask=None, return_weights=False):
-        y = self._before(self._attention_norm, inputs)
-        y, weights = self._self_attention(y, mask=mask, return_weights=True)
-        x = self._after(self._attention_norm, inputs, y)
-        y = self._feed_forward(self._before(self._feed_forward_norm, x))
-        x = self._after(self._feed_forward_norm, x, y)
+        y = self._sublayer_input(self._attention_norm, inputs)
+        y, weights = self._self_attention(y, mask=mask, return_weights=True)  # weights [batch, heads, time, time]
+        x = self._add_residual(self._attention_norm, inputs, y)
+        y = self._feed_forward(self._sublayer_input(self._feed_forward_norm, x))
+        x = self._add_residual(self._feed_forward_norm, x, y)
         return (x, weights) if return_weights else x
 
     def compute_output_shape(self, inputs_shape):
@@ -212,40 +221,45 @@ class TransformerDecoderBlock(_TransformerBlock):
         post:  h = norm1(x + self(x)),  h = norm2(h + cross(h, z)),  y = norm3(h + ffn(h))
         pre:   h = x + self(norm1(x)),  h = h + cross(norm2(h), z),  y = h + ffn(norm3(h))
 
-    A block that is built without encoder outputs z has no cross-attention: it is the block of a language model. Parameters:
-    those of TransformerEncoderBlock and, with cross-attention over depth dz, 2 d (d + 1) + 2 d (dz + 1) + 2 d more. Sources:
-    as there; Vaswani et al. 2017, figure 1, right half.
+    A block that is built without encoder outputs z has no cross-attention: it is the block of a language model.
 
-    Decoding: `cache = initial_cache(batch, max_length, encoder_outputs, encoder_mask)`, which keeps the mask as well, then
-    `call(steps, cache=cache, position=position)` returns what the whole sequence would have given at these positions, and the
-    cache with these steps in it. Every leaf of a cache is batch first, so that a beam search may gather its rows. Prompts of
-    unequal length, padded on the right, are fed at once from position 0; each row then goes on from its own length, with a
-    `slot` for all rows if that is to be fast (see CachedMultiHeadAttention).
+    Parameters: those of TransformerEncoderBlock and, with cross-attention over depth dz, 2 d (d + 1) + 2 d (dz + 1) + 2
+    d more.
 
-    Args: those of TransformerEncoderBlock; `rotary` is for the self-attention alone.
+    Source: those of TransformerEncoderBlock; Vaswani et al. 2017, figure 1, right half.
+
+    Decoding: `cache = initial_cache(batch, max_length, encoder_outputs, encoder_mask)`, which keeps the mask as well.
+    Then `call(steps, cache=cache, position=position)` returns the outputs that a full pass would give at these
+    positions, and the cache with these steps. The first axis of every tensor in a cache is the batch, so a beam search
+    can gather its rows. Prompts of different lengths, padded on the right, are one call from position 0. Each row then
+    continues at its own length. A common `slot` for all rows makes this faster (see CachedMultiHeadAttention).
+
+    Args: those of TransformerEncoderBlock; `rotary` is for the self-attention only.
 
     Shapes:
         inputs: float [batch, time, d]
         encoder_outputs: float [batch, source_time, dz]
-        mask: bool [batch, time], valid positions of the inputs; padding on the right is harmless without it. With `slot`: bool
-            [batch, max_length], the slots that a row sees
+        mask: bool [batch, time], valid positions of the inputs; padding on the right needs no mask. With `slot`: bool
+            [batch, max_length], the slots that each row may attend to
         encoder_mask: bool [batch, source_time], valid positions of the encoder's outputs
-        cache: {"self": keys and values, "cross": the encoder's and their mask, where there is one}, from initial_cache
-        position: int [batch] or [], how many steps each row has had, with `cache`
-        slot: int [], the slot of a single step in all rows, where it is not its position
+        cache: {"self": keys and values, "cross": keys and values of the encoder and their mask, with cross-attention
+            only}, from initial_cache
+        position: int [batch] or [], the number of steps before these, with `cache`
+        slot: int [], the slot that all rows write a single step to, if it is not the position
         -> float [batch, time, d]; then, if return_weights, {"self": [batch, heads, time, time or max_length],
-            "cross": [batch, heads, time, source_time]}; then, if given, the cache
+            "cross": [batch, heads, time, source_time]}; then, if a cache was given, the new cache
 
     Example:
         >>> block = TransformerDecoderBlock(num_heads=2, intermediate_size=32, norm="pre")
         >>> x = keras.random.normal((1, 3, 8))
-        >>> whole = block(x)
+        >>> outputs = block(x)
         >>> cache = block.initial_cache(1, max_length=3)
-        >>> first, cache = block(x[:, :1], cache=cache, position=[0])  # equals whole[:, :1]
+        >>> first, cache = block(x[:, :1], cache=cache, position=[0])  # equals outputs[:, :1]
 
     Raises:
-        ValueError: what TransformerEncoderBlock refuses; encoder outputs given to a block without cross-attention or kept
-            from one with it; a cache without position or with a mask or encoder outputs, or shorter than the steps.
+        ValueError: the errors of TransformerEncoderBlock; for encoder outputs without cross-attention, and for
+            cross-attention without encoder outputs or a cache; for a cache without position, with a mask but no slot,
+            with encoder outputs, or shorter than the steps.
     """
 
     def build(self, inputs_shape, encoder_outputs_shape=None):
@@ -269,43 +283,43 @@ class TransformerDecoderBlock(_TransformerBlock):
         return_weights=False,
     ):
         self._check_arguments(encoder_outputs, mask, encoder_mask, cache, slot)
-        steps = None if cache is None else cache["self"]
+        self_cache = None if cache is None else cache["self"]
         weights = {}
 
-        y = self._before(self._attention_norm, inputs)
-        y, weights["self"], *written = self._self_attention(
-            y, mask=mask, cache=steps, position=position, slot=slot, return_weights=True
+        y = self._sublayer_input(self._attention_norm, inputs)
+        y, weights["self"], *new_self_cache = self._self_attention(
+            y, mask=mask, cache=self_cache, position=position, slot=slot, return_weights=True
         )
-        x = self._after(self._attention_norm, inputs, y)
+        x = self._add_residual(self._attention_norm, inputs, y)  # [batch, time, d]
 
         if self._cross_attention is not None:
             if cache is None:
                 projected = self._cross_attention.project(encoder_outputs)
             else:
                 projected, encoder_mask = cache["cross"], cache["cross"]["mask"]
-            y = self._before(self._cross_norm, x)
+            y = self._sublayer_input(self._cross_norm, x)
             y, weights["cross"] = self._cross_attention(y, projected=projected, mask=encoder_mask, return_weights=True)
-            x = self._after(self._cross_norm, x, y)
+            x = self._add_residual(self._cross_norm, x, y)
 
-        y = self._feed_forward(self._before(self._feed_forward_norm, x))
-        x = self._after(self._feed_forward_norm, x, y)
+        y = self._feed_forward(self._sublayer_input(self._feed_forward_norm, x))
+        x = self._add_residual(self._feed_forward_norm, x, y)
 
         results = [x]
         if return_weights:
             results.append(weights)
         if cache is not None:
-            results.append({**cache, "self": written[0]})
+            results.append({**cache, "self": new_self_cache[0]})
         return tuple(results) if len(results) > 1 else x
 
     def initial_cache(self, batch_size, max_length, encoder_outputs=None, encoder_mask=None):
-        """A cache without steps, for rows of up to max_length; batch_size may be a tensor. The layer must be built.
+        """Returns an empty cache for at most max_length steps per row; batch_size may be a tensor.
 
-        Not for use in a functional model, whose layers do not see this method.
+        The layer must be built. A functional model does not track calls of this method.
         """
         if not self.built:
             raise ValueError(f"{self.name} is not built: call it or build(inputs_shape, encoder_outputs_shape) first")
         if (encoder_outputs is None) != (self._cross_attention is None):
-            raise ValueError("encoder_outputs must be given where the block has cross-attention, and nowhere else")
+            raise ValueError("encoder_outputs must be given if and only if the block has cross-attention")
         cache = {"self": self._self_attention.initial_cache(batch_size, max_length)}
         if encoder_outputs is not None:
             cache["cross"] = self._cross_attention.project(encoder_outputs)
@@ -319,11 +333,15 @@ class TransformerDecoderBlock(_TransformerBlock):
             raise ValueError("this block was built without encoder outputs: it has no cross-attention")
         if cache is None:
             if self._cross_attention is not None and encoder_outputs is None:
-                raise ValueError("this block was built with encoder outputs: it needs them, or a cache that holds them")
+                raise ValueError(
+                    "this block was built with encoder outputs: give encoder_outputs, or a cache with them"
+                )
         elif encoder_outputs is not None or encoder_mask is not None:
-            raise ValueError("a cache holds the encoder's outputs and their mask already: give them to initial_cache")
+            raise ValueError(
+                "the cache already holds the encoder's outputs and their mask: give them to initial_cache only"
+            )
         elif mask is not None and slot is None:
-            raise ValueError("a cache needs no mask without slot: position says which of its slots are valid")
+            raise ValueError("mask with a cache needs a slot: without a slot, position determines the valid slots")
 
     def compute_output_shape(self, inputs_shape, encoder_outputs_shape=None):
         return inputs_shape

@@ -16,7 +16,7 @@ from keras import layers
 
 from layers import MaskedMeanPooling
 from layers.hub import HubEncoder
-from layers.hub_module import InputError, resolved
+from layers.hub_module import InputError, resolve
 from pipelines import batching, module_seeds, report, sentiment, transfer_report
 from pipelines.checkpoints import Position
 from pipelines.configs.base import require
@@ -85,7 +85,7 @@ def tokenizer(config: TransferConfig, splits: Splits) -> Modules:
         UserError: a handle that cannot be reached, or an encoder that has not what is asked of it: no copy of it is kept.
     """
     try:
-        modules = Modules(resolved(config.encoder), resolved(config.preprocessor) if config.preprocessor else None, seed=config.seed)
+        modules = Modules(resolve(config.encoder), resolve(config.preprocessor) if config.preprocessor else None, seed=config.seed)
     except ValueError as error:
         raise UserError(str(error)) from error
     with _told_of_the_handle(config, modules):

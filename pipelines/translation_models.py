@@ -8,7 +8,7 @@ import keras
 from keras import layers, ops
 
 from layers import (
-    AttentionDecoder, AttentionDecoderCell, BahdanauAttention, HoistedGRU, HoistedLSTM, LuongAttention, ReverseTokens,
+    Attention, AttentionDecoder, AttentionDecoderCell, HoistedGRU, HoistedLSTM, ReverseTokens,
     SinusoidalPositionalEncoding, TransformerDecoderBlock, TransformerEncoderBlock,
 )  # fmt: skip
 from pipelines.configs.nmt import NmtConfig
@@ -170,11 +170,10 @@ def _recurrent_parts(config):
     if config.model == "rnn":
         yield recurrent(config.hidden_size, name="decoder")
         return
-    attention = BahdanauAttention(config.hidden_size) if config.score == "additive" else LuongAttention(config.score)
     yield AttentionDecoder(
         AttentionDecoderCell(
-            _CELLS[config.cell](config.hidden_size), attention, memory_size=config.hidden_size, style=config.style,
-            input_feeding=config.input_feeding,
+            _CELLS[config.cell](config.hidden_size), Attention(config.score), memory_size=config.hidden_size,
+            style=config.style, input_feeding=config.input_feeding,
         ),
         return_weights=True, name="decoder",
     )  # fmt: skip

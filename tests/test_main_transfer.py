@@ -117,7 +117,7 @@ def test_the_defaults_suit_few_texts_and_an_encoder_of_one_group(place, here, un
         ("--encoder https://localhost:1/encoder", "download it elsewhere"),
         ("--encoder images", "takes images"),
         ("--encoder preprocess", "what it gives (input_mask, input_type_ids, input_word_ids) are no features"),
-        ("--encoder sentences --signature x", "there are embed"),
+        ("--encoder sentences --signature x", "its signatures are embed"),
         ("--encoder bert", "takes a dict of input_mask, input_type_ids, input_word_ids"),
         ("--encoder bert", "give --preprocessor"),
         ("--encoder cut", "cannot be loaded"),

@@ -82,7 +82,7 @@ class NmtConfig:
     """rnn, attention: an encoder that reads from the start alone rather than from both sides."""
     reverse_source: bool = False
     """single-rnn, and rnn with --one-way: read the source backwards, so that its start is near to the target's (Sutskever et al. 2014)."""
-    score: Literal["additive", "dot", "scaled_dot", "general", "concat"] = "additive"
+    score: Literal["additive", "dot", "scaled_dot", "general"] = "additive"
     """attention: how a query is compared with a state."""
     style: Literal["bahdanau", "luong"] = "bahdanau"
     """attention: look before the step and feed what was seen into it, or look behind the step."""

@@ -1,4 +1,4 @@
-"""What the layers' tests check with, on TensorFlow and on JAX."""
+"""Helpers of the layers' tests, for all backends: TensorFlow, JAX and Torch."""
 
 import contextlib
 import functools
@@ -11,7 +11,7 @@ from keras import ops
 from keras.src.backend.common import dtypes
 
 BACKEND = keras.backend.backend()
-needs_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="a SavedModel and its graph are TensorFlow's")
+needs_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="only TensorFlow has graphs and SavedModels")
 
 
 def numpy_of(outputs):
@@ -23,7 +23,7 @@ def float32_of(outputs):
 
 
 def close(got, expected, atol=1e-5, rtol=1e-7):
-    """Two arrays, or two structures of them; a list is as good as a tuple."""
+    """Asserts that two arrays, or two structures of arrays, are close. Lists and tuples count as the same structure."""
     for a, b in zip(keras.tree.flatten(numpy_of(got)), keras.tree.flatten(numpy_of(expected)), strict=True):
         np.testing.assert_allclose(a, b, atol=atol, rtol=rtol)
 
@@ -33,7 +33,7 @@ def normal(*shape, seed=0, dtype="float32"):
 
 
 def randomized(layer, *shapes, seed=1, scale=0.5):
-    """The layer, built, with weights that no equation can confuse: a bias left at zero cannot be seen missing."""
+    """Builds the layer with random weights. If a bias were zero, no test would notice an equation without it."""
     layer.build(*shapes)
     rng = np.random.default_rng(seed)
     for variable in layer.trainable_variables:
@@ -42,10 +42,10 @@ def randomized(layer, *shapes, seed=1, scale=0.5):
 
 
 def call(layer, *args, **kwargs):
-    """layer(*args, **kwargs) in numpy; the layer is built, keyword arguments that are no arrays are bool or None.
+    """Returns layer(*args, **kwargs) as numpy arrays. Keyword arguments are arrays, bool or None; the layer is built.
 
-    On JAX the call is compiled as a whole: one operation at a time takes ten times longer, as each is compiled for itself.
-    There seeds stay as they are.
+    On JAX the call is compiled as a whole: to compile each operation by itself takes ten times longer. The states of
+    the layer's seed generators do not change there.
     """
     if BACKEND != "jax":
         return numpy_of(layer(*args, **kwargs))
@@ -62,15 +62,18 @@ def call(layer, *args, **kwargs):
 
 
 def trains(model, inputs, targets, loss="mse", compiled=True):
-    """Asserts that a step of training moves every weight; compiled (on TensorFlow by XLA) it is what users get, and slow."""
+    """Asserts that a training step changes every weight.
+
+    `compiled` is what users get (on TensorFlow with XLA), but it is slow.
+    """
     model.compile("adam", loss, run_eagerly=BACKEND == "tensorflow" and not compiled)
-    before = model.get_weights()
+    old_weights = model.get_weights()
     model.fit(inputs, targets, verbose=0)
-    assert all(np.abs(a - b).max() > 0 for a, b in zip(before, model.get_weights(), strict=True))
+    assert all(np.abs(old - new).max() > 0 for old, new in zip(old_weights, model.get_weights(), strict=True))
 
 
 def in_float64(test):
-    """Runs the test with float64 being float64: on JAX it is float32, both of JAX and of keras.ops, unless told otherwise."""
+    """Runs the test with real float64. By default JAX, and keras.ops on JAX and Torch, replace float64 by float32."""
 
     @functools.wraps(test)
     def run(*args, **kwargs):
@@ -79,14 +82,14 @@ def in_float64(test):
                 import jax
 
                 stack.enter_context(jax.enable_x64(True))
-                stack.enter_context(mock.patch.dict(dtypes.BIT64_TO_BIT32_DTYPE, float64="float64"))
+            stack.enter_context(mock.patch.dict(dtypes.BIT64_TO_BIT32_DTYPE, float64="float64"))
             test(*args, **kwargs)
 
     return run
 
 
 def value_and_gradients(loss, variables):
-    """The function of (arrays and values of the variables, one list) to loss(*arrays) and its gradients by all of these."""
+    """Returns the function from a list (arrays, then values of the variables) to (loss(*arrays), its gradients)."""
 
     def at(points):
         arrays, values = points[: len(points) - len(variables)], points[len(points) - len(variables) :]
@@ -97,6 +100,14 @@ def value_and_gradients(loss, variables):
         import jax
 
         function = jax.jit(jax.value_and_grad(at))
+    elif BACKEND == "torch":
+        import torch
+
+        def function(points):
+            points = [point.detach().clone().requires_grad_() for point in points]
+            total = at(points)
+            return total, list(torch.autograd.grad(total, points))
+
     else:
         import tensorflow as tf
 
@@ -111,7 +122,7 @@ def value_and_gradients(loss, variables):
 
 
 def check_gradients(loss, variables, arrays):
-    """Each gradient in a random direction against the central difference, in float64: for tests that run in_float64."""
+    """Asserts that each gradient in a random direction equals the central difference. The test must be `in_float64`."""
     points = [*arrays, *numpy_of([variable.value for variable in variables])]
     assert {point.dtype.name for point in points} == {"float64"}
     function = value_and_gradients(loss, variables)
@@ -121,12 +132,15 @@ def check_gradients(loss, variables, arrays):
         direction = rng.normal(size=points[k].shape)
         ends = [function([*points[:k], points[k] + step * direction, *points[k + 1 :]])[0] for step in (1e-5, -1e-5)]
         difference = (ends[0] - ends[1]) / 2e-5
-        assert abs(difference) > 1e-8, "it would test nothing"
+        assert abs(difference) > 1e-8, "the gradient is zero, so this check is void: choose another loss"
         np.testing.assert_allclose(np.sum(gradient * direction), difference, rtol=1e-6, atol=1e-8)
 
 
 def ops_without_xla(function):
-    """The names of all ops of a tf.function with an input signature; asserts that none needs XLA, which TF Serving disables."""
+    """Returns the names of all ops of a tf.function with an input signature. Asserts that none needs XLA.
+
+    TF Serving disables XLA.
+    """
     graph = function.get_concrete_function().graph.as_graph_def()
     names = {node.op for part in (graph.node, *(f.node_def for f in graph.library.function)) for node in part}
     assert not [name for name in names if name.startswith("Xla")]

@@ -1,4 +1,4 @@
-"""What every layer's tests need, on whichever backend Keras runs."""
+"""Fixtures of the layers' tests, for all backends."""
 
 import keras
 import pytest
@@ -9,9 +9,9 @@ from tests.layers.checks import BACKEND, call, close
 
 @pytest.fixture
 def keras_layer_test():
-    """Keras's own test of a layer (build, shapes, config, serialization, training), in float32 and mixed_bfloat16.
+    """Runs Keras's own test of a layer (build, shapes, config, serialization, training) in float32 and mixed_bfloat16.
 
-    The arguments are a dict, or a function from the dtype to one.
+    The layer's arguments are a dict, or a function from the dtype to a dict.
     """
 
     def run(layer_class, init_kwargs=None, **expectations):
@@ -21,7 +21,7 @@ def keras_layer_test():
                 layer_class,
                 init_kwargs={**arguments, "dtype": dtype},
                 assert_built_after_instantiation=False,
-                run_mixed_precision_check=False,  # that one is mixed_float16
+                run_mixed_precision_check=False,  # Keras's check is for mixed_float16
                 **expectations,
             )
 
@@ -30,9 +30,10 @@ def keras_layer_test():
 
 @pytest.fixture
 def survives_saving(tmp_path):
-    """Asserts that a functional model answers the same after `.keras`, and on TensorFlow also after a SavedModel.
+    """Asserts that a functional model gives the same outputs after saving.
 
-    The arrays in `inputs` are in the order of the model's inputs; outputs may be a structure. Returns the outputs.
+    It saves to `.keras` and, on TensorFlow, to a SavedModel. The arrays in `inputs` have the order of the model inputs.
+    The outputs may be a structure. Returns the outputs.
     """
 
     def check(model, inputs):
@@ -47,7 +48,7 @@ def survives_saving(tmp_path):
             signature = [tf.TensorSpec([None, *x.shape[1:]], x.dtype) for x in inputs]
             archive.add_endpoint("serve", lambda *tensors: model(list(tensors)), input_signature=signature)
             archive.write_out(str(tmp_path / "saved"), verbose=False)
-            loaded = tf.saved_model.load(str(tmp_path / "saved"))  # its variables live only as long as it does
+            loaded = tf.saved_model.load(str(tmp_path / "saved"))  # keep a reference: it owns the variables
             close(loaded.serve(*inputs), expected, rtol=1e-5)
         return expected
 

@@ -1,4 +1,4 @@
-"""Small TF Hub modules of every form."""
+"""Small TF Hub modules in all formats."""
 
 import os
 
@@ -10,7 +10,7 @@ SIZE, DEPTH = 8, 3
 
 
 class Preprocessor(tf.Module):
-    """string [batch] -> the three ids that BERT takes, int32 [batch, length]."""
+    """string [batch] -> a dict of the three inputs of BERT, each int32 [batch, length]."""
 
     def __init__(self, vocabulary, length=12):
         super().__init__()
@@ -19,32 +19,38 @@ class Preprocessor(tf.Module):
         self.length = length
         with open(vocabulary, encoding="utf-8") as file:
             words = file.read().split("\n")
-        self.around = [words.index("[CLS]"), words.index("[SEP]")]
+        self.special_ids = [words.index("[CLS]"), words.index("[SEP]")]
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def __call__(self, text):
         tokens = self.tokenizer.tokenize(text).merge_dims(1, 2)[:, : self.length - 2]
-        cls, sep = (tf.fill([tf.shape(text)[0], 1], tf.constant(i, tokens.dtype)) for i in self.around)
-        ids = tf.concat([cls, tokens, sep], 1)
+        cls, sep = (tf.fill([tf.shape(text)[0], 1], tf.constant(i, tokens.dtype)) for i in self.special_ids)
+        ids = tf.concat([cls, tokens, sep], 1)  # ragged [batch, at most length]
         mask = tf.ones_like(ids).to_tensor(shape=[None, self.length])
         ids = ids.to_tensor(shape=[None, self.length])
-        cast = {"input_word_ids": ids, "input_mask": mask, "input_type_ids": tf.zeros_like(ids)}
-        return {name: tf.cast(value, tf.int32) for name, value in cast.items()}
+        outputs = {"input_word_ids": ids, "input_mask": mask, "input_type_ids": tf.zeros_like(ids)}
+        return {name: tf.cast(value, tf.int32) for name, value in outputs.items()}
 
 
 class Bert(tf.Module):
-    """Of BERT's names, inputs and outputs, with dropout and regularisation losses; its blocks are dense layers."""
+    """A module with the names, inputs and outputs of BERT, with dropout and a regularization loss.
+
+    Its blocks are dense layers.
+    """
 
     def __init__(self, words=len(WORDS), dropout=0.5):
         super().__init__()
         generator = tf.random.Generator.from_seed(1)
 
-        def made(name, *shape):
+        def variable(name, *shape):
             return tf.Variable(generator.normal(shape, stddev=0.5), name=name)
 
-        self.word = made("word_embeddings/embeddings", words, SIZE)
-        self.blocks = [(made(f"transformer/layer_{i}/kernel", SIZE, SIZE), made(f"transformer/layer_{i}/bias", SIZE)) for i in range(DEPTH)]
-        self.pooler = made("pooler_transform/kernel", SIZE, SIZE)
+        self.word = variable("word_embeddings/embeddings", words, SIZE)
+        self.blocks = []
+        for i in range(DEPTH):
+            kernel = variable(f"transformer/layer_{i}/kernel", SIZE, SIZE)
+            self.blocks.append((kernel, variable(f"transformer/layer_{i}/bias", SIZE)))
+        self.pooler = variable("pooler_transform/kernel", SIZE, SIZE)
         self.calls = tf.Variable(0, trainable=False, name="calls", dtype=tf.int64)
         self.dropout = dropout
         self.variables_ = [self.word, *(v for block in self.blocks for v in block), self.pooler]
@@ -59,12 +65,14 @@ class Bert(tf.Module):
             if training:
                 x = tf.nn.dropout(x, self.dropout)
             outputs.append(x)
-        return {"pooled_output": tf.tanh(tf.reduce_mean(x * mask, 1) @ self.pooler), "sequence_output": x, "encoder_outputs": outputs}
+        pooled = tf.tanh(tf.reduce_mean(x * mask, 1) @ self.pooler)
+        return {"pooled_output": pooled, "sequence_output": x, "encoder_outputs": outputs}
 
 
 def save_bert(folder, **options) -> str:
     module = Bert(**options)
-    spec = {name: tf.TensorSpec([None, None], tf.int32, name=name) for name in ("input_word_ids", "input_mask", "input_type_ids")}
+    names = ("input_word_ids", "input_mask", "input_type_ids")
+    spec = {name: tf.TensorSpec([None, None], tf.int32, name=name) for name in names}
     for training in (True, False):
         module.__call__.get_concrete_function(spec, training=training)
     root = tf.train.Checkpoint()
@@ -72,7 +80,8 @@ def save_bert(folder, **options) -> str:
     root.__call__ = module.__call__
     root.variables = [*module.variables_, module.calls]
     root.trainable_variables = module.variables_
-    root.regularization_losses = [tf.function(lambda: 0.1 * tf.reduce_sum(tf.square(module.pooler)), input_signature=[])]
+    loss = tf.function(lambda: 0.1 * tf.reduce_sum(tf.square(module.pooler)), input_signature=[])
+    root.regularization_losses = [loss]
     tf.saved_model.save(root, str(folder))
     return str(folder)
 
@@ -88,7 +97,7 @@ def save_preprocessor(folder, vocabulary=None) -> str:
 
 
 class Sentences(tf.Module):
-    """A sentence encoder: string [batch] -> float32 [batch, SIZE]; no `training`."""
+    """A sentence encoder: string [batch] -> float32 [batch, SIZE]. It has no argument `training`."""
 
     def __init__(self):
         super().__init__()
@@ -118,4 +127,16 @@ class Images(tf.Module):
 
 def save_images(folder) -> str:
     tf.saved_model.save(Images(), str(folder))
+    return str(folder)
+
+
+def save_two_signatures(folder) -> str:
+    """A module that is not callable and has two signatures."""
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.float32, name="x")
+    signatures = {
+        "double": tf.function(lambda x: 2 * x, input_signature=[spec]),
+        "negative": tf.function(lambda x: -x, input_signature=[spec]),
+    }
+    tf.saved_model.save(module, str(folder), signatures=signatures)
     return str(folder)

@@ -1,9 +1,11 @@
+import typing
+
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from layers.attention import BahdanauAttention, LuongAttention
+from layers.attention import ATTENTION_SCORES, SCORES, Attention, BahdanauAttention, LuongAttention, Score
 from tests.layers.checks import (
     check_gradients,
     close,
@@ -17,19 +19,19 @@ from tests.layers.checks import (
     trains,
 )
 
-# What makes each attention, and the size of the values that goes with queries of size 4.
+# Constructors, and the size of the values for queries of size 4.
 ATTENTIONS = {
     "bahdanau": (lambda **kwargs: BahdanauAttention(5, **kwargs), 6),
     "dot": (lambda **kwargs: LuongAttention("dot", **kwargs), 4),
-    "scaled_dot": (lambda **kwargs: LuongAttention("scaled_dot", **kwargs), 4),
+    "scaled_dot": (lambda **kwargs: Attention("scaled_dot", **kwargs), 4),
     "general": (lambda **kwargs: LuongAttention("general", **kwargs), 6),
-    "concat": (lambda **kwargs: LuongAttention("concat", **kwargs), 6),
-    "concat_units": (lambda **kwargs: LuongAttention("concat", units=3, **kwargs), 6),
+    "additive": (lambda **kwargs: Attention("additive", **kwargs), 6),
+    "additive_local": (lambda **kwargs: Attention("additive", units=3, window=2, **kwargs), 6),
     "dot_local": (lambda **kwargs: LuongAttention("dot", window=2, **kwargs), 4),
     "general_local": (lambda **kwargs: LuongAttention("general", window=1, **kwargs), 6),
 }
 attentions = pytest.mark.parametrize(("make", "value_size"), ATTENTIONS.values(), ids=ATTENTIONS)
-LENGTHS = np.array([8, 1, 5, 3])  # a row with a single valid position among them
+LENGTHS = np.array([8, 1, 5, 3])  # one row has a single valid position
 
 
 def some_attentions(*names):
@@ -45,38 +47,38 @@ def built(make, value_size, **kwargs):
 
 
 def centers(layer, query):
-    """Where the window of each query is, over the row's length."""
+    """The center of each query's window as a fraction of the row's length."""
     kernel, vector = numpy_of(layer.position_kernel), numpy_of(layer.position_vector)[:, 0]
     return 1 / (1 + np.exp(-np.tanh(query @ kernel) @ vector))
 
 
 def reference(layer, query, value, mask):
-    """One query and one position at a time."""
+    """The equations in NumPy, for one query and one position at a time: (context, weights)."""
     weight = {v.name: numpy_of(v) for v in layer.weights}
-    kind = layer.score if isinstance(layer, LuongAttention) else "concat"
 
     def score(q, x):
-        if kind == "concat":
+        if layer.score == "additive":
             return weight["score_vector"][:, 0] @ np.tanh(q @ weight["query_kernel"] + x @ weight["key_kernel"])
-        if kind == "general":
+        if layer.score == "general":
             return q @ (x @ weight["key_kernel"])
-        return q @ x / (2.0 if kind == "scaled_dot" else 1.0)  # sqrt(4)
+        return q @ x / (2.0 if layer.score == "scaled_dot" else 1.0)  # sqrt(4)
 
-    window = getattr(layer, "window", None)
+    window = layer.window
     weights = np.zeros((*query.shape[:2], value.shape[1]))
     for row in range(len(query)):
         for t, q in enumerate(query[row]):
-            seen = [s for s in range(value.shape[1]) if mask[row, s]]
+            positions = [s for s in range(value.shape[1]) if mask[row, s]]
             if window:
-                center = len(seen) * centers(layer, q)
-                seen = [s for s in seen if abs(s - center) <= window]
-            exps = np.exp([score(q, value[row, s]) for s in seen])
-            weights[row, t, seen] = exps / exps.sum()
+                center = len(positions) * centers(layer, q)
+                positions = [s for s in positions if abs(s - center) <= window]
+            exps = np.exp([score(q, value[row, s]) for s in positions])
+            weights[row, t, positions] = exps / exps.sum()
             if window:
-                weights[row, t, seen] *= np.exp(-((np.array(seen) - center) ** 2) / (2 * (window / 2) ** 2))
+                weights[row, t, positions] *= np.exp(-((np.array(positions) - center) ** 2) / (2 * (window / 2) ** 2))
     return weights @ value, weights
 
 
+@pytest.mark.any_backend
 @attentions
 def test_equals_the_equation(make, value_size):
     query, value, mask = batch_of(value_size)
@@ -84,11 +86,12 @@ def test_equals_the_equation(make, value_size):
     expected = reference(layer, query, value, mask)
     close(layer(query, value, mask=mask, return_weights=True), expected)
     close(layer(query, value), reference(layer, query, value, np.ones_like(mask))[0])
-    # A single query, and keys that were computed beforehand.
-    alone = layer(query[:, 1], value, mask=mask, keys=layer.project(value), return_weights=True)
-    close(alone, tuple(x[:, 1] for x in expected))
+    # A single query, with keys that were computed before.
+    single = layer(query[:, 1], value, mask=mask, keys=layer.project(value), return_weights=True)
+    close(single, tuple(x[:, 1] for x in expected))
 
 
+@pytest.mark.any_backend
 @in_float64
 @attentions
 def test_gradient_equals_finite_differences(make, value_size):
@@ -101,8 +104,9 @@ def test_gradient_equals_finite_differences(make, value_size):
     check_gradients(loss, layer.trainable_variables, [query, value])
 
 
+@pytest.mark.any_backend
 @attentions
-def test_padding_and_neighbours_change_nothing(make, value_size):
+def test_padding_and_other_rows_change_no_result(make, value_size):
     query, value, mask = batch_of(value_size)
     layer = built(make, value_size)
     context, weights = numpy_of(layer(query, value, mask=mask, return_weights=True))
@@ -112,33 +116,37 @@ def test_padding_and_neighbours_change_nothing(make, value_size):
 
 
 @attentions
-def test_a_single_valid_position_gets_all(make, value_size):
+def test_a_single_valid_position_has_all_the_weight(make, value_size):
     query, value, mask = batch_of(value_size)
     layer = built(make, value_size)
     context, weights = numpy_of(layer(query, value, mask=mask, return_weights=True))
-    if getattr(layer, "window", None) is None:  # the Gaussian takes its part
-        close(weights[1], np.eye(8)[[0] * 3], atol=1e-6)
-    close(context[1], weights[1, :, :1] * value[1, :1])
+    # With a window the weight is that of the Gaussian, at the distance between position 0 and the center.
+    gaussian = np.ones(3)
+    if layer.window is not None:
+        center = 1 * centers(layer, query[1])
+        gaussian = np.exp(-(center**2) / (2 * (layer.window / 2) ** 2))
+    close(weights[1], gaussian[:, None] * np.eye(8)[[0] * 3], atol=1e-6)
+    close(context[1], gaussian[:, None] * value[1, :1])
 
 
-@some_attentions("bahdanau", "dot", "general", "concat_units", "general_local")
+@some_attentions("bahdanau", "dot", "general", "additive_local", "general_local")
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_no_valid_position_gives_zeros(make, value_size, dtype):
     query, value, mask = batch_of(value_size)
     mask[3] = False
     layer = built(make, value_size, dtype=dtype)
-    got = float32_of(layer(query * 50, value * 50, mask=mask, return_weights=True))
-    assert all(np.isfinite(x).all() for x in got)
-    assert not got[0][3].any() and not got[1][3].any()
-    assert got[1][0].any()
+    context, weights = float32_of(layer(query * 50, value * 50, mask=mask, return_weights=True))
+    assert np.isfinite(context).all() and np.isfinite(weights).all()
+    assert not context[3].any() and not weights[3].any()
+    assert weights[0].any()
 
 
 @attentions
 def test_low_precision_is_near_float32(make, value_size):
     query, value, mask = batch_of(value_size)
     exact, mixed = built(make, value_size), built(make, value_size, dtype="mixed_bfloat16")
-    if getattr(exact, "window", None) is not None:
-        # A position at the window's edge may fall on either side of it: of many queries, those whose edges are far from all.
+    if exact.window is not None:
+        # Rounding can move a position across the window's edge. So use queries whose edges are far from all positions.
         query = normal(4, 50, 4)
         center = LENGTHS[:, None] * centers(exact, query)
         margin = np.abs(center - np.round(center))
@@ -149,8 +157,8 @@ def test_low_precision_is_near_float32(make, value_size):
     close(float32_of(got), exact(query, value, mask=mask), atol=0.1)
 
 
-@some_attentions("bahdanau", "scaled_dot", "concat_units", "general_local")
-def test_passes_keras_own_layer_test(make, value_size, keras_layer_test):
+@some_attentions("bahdanau", "scaled_dot", "additive_local", "general_local")
+def test_passes_the_layer_test_of_keras(make, value_size, keras_layer_test):
     layer = make()
     config = {k: v for k, v in layer.get_config().items() if k in ("units", "score", "window")}
     keras_layer_test(
@@ -161,11 +169,11 @@ def test_passes_keras_own_layer_test(make, value_size, keras_layer_test):
         expected_num_non_trainable_weights=0,
         expected_num_losses=0,
         supports_masking=True,
-        run_training_check=False,  # it knows layers of one input alone
+        run_training_check=False,  # Keras's check supports only layers with one input
     )
 
 
-@some_attentions("bahdanau", "dot", "concat", "general_local")
+@some_attentions("bahdanau", "dot", "additive", "general_local")
 def test_trains_and_is_saved_with_dynamic_batch_and_time(make, value_size, survives_saving):
     query, value, mask = keras.Input((None, 4)), keras.Input((None, value_size)), keras.Input((None,), dtype="bool")
     context, weights = make()(query, value, mask=mask, return_weights=True)
@@ -192,8 +200,8 @@ def test_an_implicit_mask_is_neither_used_nor_passed_on():
     [
         (BahdanauAttention(32), 32 * (128 + 96 + 1)),
         (LuongAttention("general"), 128 * 96),
-        (LuongAttention("concat", units=32), 32 * (128 + 96 + 1)),
-        (LuongAttention("concat"), 128 * (128 + 96 + 1)),
+        (Attention("additive", units=32), 32 * (128 + 96 + 1)),
+        (Attention("additive"), 128 * (128 + 96 + 1)),
         (LuongAttention("general", window=3), 128 * 96 + 128 * 128 + 128),
     ],
 )
@@ -208,27 +216,27 @@ def test_dot_has_no_parameters():
     assert layer.count_params() == 0
 
 
-def test_bahdanau_with_unit_kernels_is_keras_additive_attention():
+def test_bahdanau_with_identity_kernels_is_the_additive_attention_of_keras():
     query, value, mask = batch_of(4)
-    ours, keras_own = BahdanauAttention(4), keras.layers.AdditiveAttention()
+    ours, keras_layer = BahdanauAttention(4), keras.layers.AdditiveAttention()
     ours.build(query.shape, value.shape)
-    expected = keras_own([query, value], mask=[None, ops.convert_to_tensor(mask)], return_attention_scores=True)
-    scale = numpy_of(keras_own.scale)
+    expected = keras_layer([query, value], mask=[None, ops.convert_to_tensor(mask)], return_attention_scores=True)
+    scale = numpy_of(keras_layer.scale)
     ours.set_weights([np.eye(4), np.eye(4), scale[:, None]])
     close(ours(query, value, mask=mask, return_weights=True), expected)
 
 
 @pytest.mark.parametrize("score", ["dot", "scaled_dot"])
-def test_dot_is_keras_attention(score):
+def test_dot_is_the_attention_of_keras(score):
     query, value, mask = batch_of(4)
-    keras_own = keras.layers.Attention(use_scale=True)
-    keras_own.build([query.shape, value.shape])
-    keras_own.set_weights([np.array(1.0 if score == "dot" else 0.5)])
-    expected = keras_own([query, value], mask=[None, ops.convert_to_tensor(mask)], return_attention_scores=True)
+    keras_layer = keras.layers.Attention(use_scale=True)
+    keras_layer.build([query.shape, value.shape])
+    keras_layer.set_weights([np.array(1.0 if score == "dot" else 0.5)])
+    expected = keras_layer([query, value], mask=[None, ops.convert_to_tensor(mask)], return_attention_scores=True)
     close(LuongAttention(score)(query, value, mask=mask, return_weights=True), expected)
 
 
-def test_the_window_is_around_the_predicted_position():
+def test_the_window_is_centered_at_the_predicted_position():
     layer = LuongAttention("dot", window=2)
     layer.build((None, 4), (None, None, 4))
     layer.set_weights([np.eye(4), np.zeros((4, 1))])  # sigmoid(0): the middle of the row's true length
@@ -259,16 +267,51 @@ def test_graph_needs_no_xla(make, value_size):
         lambda: BahdanauAttention(0),
         lambda: LuongAttention("cosine"),
         lambda: LuongAttention("dot", units=3),
-        lambda: LuongAttention("concat", units=0),
+        lambda: LuongAttention("additive", units=0),
         lambda: LuongAttention("dot", window=0),
         lambda: LuongAttention("dot").build((None, 3), (None, None, 4)),
         lambda: BahdanauAttention(3).project(np.ones((1, 2, 3))),
         lambda: BahdanauAttention(3)(np.ones((2, 3, 4)), np.ones((2, 5, 4)), mask=np.ones((2, 3, 5))),
     ],
 )
-def test_impossible_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="units|score|window|not built|mask has shape"):
+def test_invalid_arguments_are_refused(make):
+    with pytest.raises(ValueError, match="units is|score is|needs queries|window is|not built|mask has shape"):
         make()
+
+
+def test_the_error_for_concat_names_additive():
+    with pytest.raises(ValueError, match="use 'additive'"):
+        LuongAttention("concat")
+
+
+def test_the_command_line_offers_every_score():
+    """The command line cannot import Keras to read the table, so its config lists the names."""
+    from pipelines.configs.nmt import NmtConfig
+
+    choices = typing.get_args(typing.get_type_hints(NmtConfig)["score"])
+    assert choices == ATTENTION_SCORES, "layers/attention.py and the Literal of NmtConfig.score differ"
+
+
+def test_a_new_score_is_one_entry_in_the_table(monkeypatch):
+    def cosine(layer, queries, keys):
+        return ops.matmul(ops.normalize(queries), ops.swapaxes(ops.normalize(keys), 1, 2))
+
+    entry = Score(build=lambda layer, *sizes: None, keys=lambda layer, value: value, scores=cosine)
+    monkeypatch.setitem(SCORES, "cosine", entry)
+    query, value, mask = batch_of(4)
+    _, weights = Attention("cosine")(query, value, mask=mask, return_weights=True)
+    unit = [x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (query, value)]
+    exps = np.exp(unit[0] @ np.swapaxes(unit[1], 1, 2)) * mask[:, None]
+    close(weights, exps / exps.sum(-1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    "layer", [BahdanauAttention(5), LuongAttention("dot", window=2), Attention("additive", units=3)]
+)
+def test_the_config_keeps_all_arguments(layer):
+    copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
+    assert type(copy) is type(layer)
+    assert (copy.score, copy.units, copy.window) == (layer.score, layer.units, layer.window)
 
 
 def test_scaled_dot_does_not_overflow_in_float16():

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from layers.attention import BahdanauAttention, LuongAttention
+from layers.attention import SCORES, Attention, BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
 from layers.recurrent import JordanCell, PeepholeLSTMCell
 from tests.layers.checks import (
@@ -57,7 +57,7 @@ def some_cells(*names):
 
 
 def batch_of(dtype="float32"):
-    mask = np.arange(8) < np.array([8, 1, 5, 3])[:, None]  # a row with a single valid position among them
+    mask = np.arange(8) < np.array([8, 1, 5, 3])[:, None]  # one row has a single valid position
     return normal(4, 5, 3, dtype=dtype), normal(4, 8, 6, seed=1, dtype=dtype), mask
 
 
@@ -66,13 +66,14 @@ def built(cell, **options):
 
 
 def reference(cell, inputs, value, mask, states=None):
-    """The equations with a SimpleRNN cell inside: one row, one step, one position at a time."""
+    """The equations in NumPy, with a SimpleRNN cell, for one row, one step and one position at a time."""
     w, u, b = (numpy_of(v) for v in cell.cell.weights)
     attention = {v.name: numpy_of(v) for v in cell.attention.weights}
 
     def attend(query, x):
         if cell.style == "bahdanau":
-            scores = np.tanh(query @ attention["query_kernel"] + x @ attention["key_kernel"]) @ attention["score_vector"][:, 0]
+            hidden = np.tanh(query @ attention["query_kernel"] + x @ attention["key_kernel"])
+            scores = hidden @ attention["score_vector"][:, 0]
         else:
             scores = x @ attention["key_kernel"] @ query
         exps = np.exp(scores)
@@ -88,14 +89,15 @@ def reference(cell, inputs, value, mask, states=None):
                 a = attend(h, x)
                 h = y = np.tanh(np.concatenate([inputs[row, t], a @ x]) @ w + h @ u + b)
             else:
-                fed = np.concatenate([inputs[row, t], y]) if cell.input_feeding else inputs[row, t]
-                h = np.tanh(fed @ w + h @ u + b)
+                cell_inputs = np.concatenate([inputs[row, t], y]) if cell.input_feeding else inputs[row, t]
+                h = np.tanh(cell_inputs @ w + h @ u + b)
                 a = attend(h, x)
                 y = np.tanh(np.concatenate([a @ x, h]) @ numpy_of(cell.output_kernel))
             outputs[row, t], weights[row, t, mask[row]] = y, a
     return outputs, weights
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("name", ["bahdanau_simple", "luong_simple", "luong_feeding"])
 def test_equals_the_equation(name):
     inputs, value, mask = batch_of()
@@ -106,6 +108,7 @@ def test_equals_the_equation(name):
         close(call(decoder, inputs, value, mask=mask, initial_state=given), expected)
 
 
+@pytest.mark.any_backend
 @in_float64
 @pytest.mark.parametrize("name", ["bahdanau_lstm", "luong_feeding", "luong_local"])
 def test_gradient_equals_finite_differences(name):
@@ -118,45 +121,57 @@ def test_gradient_equals_finite_differences(name):
     check_gradients(loss, decoder.trainable_variables, [inputs, value])
 
 
+@pytest.mark.any_backend
 @cells
 def test_step_by_step_equals_teacher_forcing(make):
     inputs, value, mask = batch_of()
     decoder = built(make(), return_weights=True)
-    whole, weights = call(decoder, inputs, value, mask=mask)
+    outputs, weights = call(decoder, inputs, value, mask=mask)
     cell = decoder.cell
     states = cell.start(value, mask)
     for t in range(5):
-        output, states, looked = cell(inputs[:, t], states, return_weights=True)
-        close((output, looked), (whole[:, t], weights[:, t]))
-    close(call(AttentionDecoder(cell), inputs, value, mask=mask), whole)
+        output, states, step_weights = cell(inputs[:, t], states, return_weights=True)
+        close((output, step_weights), (outputs[:, t], weights[:, t]))
+    close(call(AttentionDecoder(cell), inputs, value, mask=mask), outputs)
+
+
+@some_cells("bahdanau_lstm", "luong_feeding")
+@pytest.mark.parametrize("return_weights", [False, True])
+def test_an_unrolled_decoder_gives_the_same_outputs(make, return_weights):
+    inputs, value, mask = batch_of()
+    decoder = built(make(), return_weights=return_weights)
+    unrolled = AttentionDecoder(decoder.cell, return_weights=return_weights, unroll=True)
+    close(call(unrolled, inputs, value, mask=mask), call(decoder, inputs, value, mask=mask))
 
 
 @some_cells("bahdanau_gru", "luong_feeding")
-def test_the_cell_in_a_plain_rnn(make):
+def test_the_cell_works_in_a_plain_rnn(make):
     inputs, value, mask = batch_of()
     decoder = built(make())
     plain = keras.layers.RNN(decoder.cell, return_sequences=True)
     close(plain(inputs, initial_state=decoder.cell.start(value, mask)), call(decoder, inputs, value, mask=mask))
 
 
+@pytest.mark.any_backend
 @cells
-def test_padding_and_neighbours_change_nothing_and_nothing_looks_ahead(make):
+def test_padding_and_other_rows_and_later_steps_change_no_result(make):
     inputs, value, mask = batch_of()
     decoder = built(make())
-    whole = call(decoder, inputs, value, mask=mask)
+    outputs = call(decoder, inputs, value, mask=mask)
     alone = call(decoder, inputs[2:3, :3], value[2:3, :5], mask=mask[2:3, :5])
-    close(whole[2:3, :3], alone)
-    # Later inputs, and the memory where it is not valid, change nothing before them; where it is valid, much.
+    close(outputs[2:3, :3], alone)
+    # Later inputs and the padding of the memory do not change earlier outputs; the valid part of the memory does.
     inputs = inputs + (np.arange(5) >= 3)[:, None].astype("float32")
-    noise = value + ~mask[:, :, None]
-    close(call(decoder, inputs, noise, mask=mask)[:, :3], whole[:, :3])
+    other_padding = value + ~mask[:, :, None]
+    close(call(decoder, inputs, other_padding, mask=mask)[:, :3], outputs[:, :3])
     changed = call(decoder, inputs, value + mask[:, :, None], mask=mask)
-    assert np.abs(changed - whole)[:, :3].max() > 1e-2
+    assert np.abs(changed - outputs)[:, :3].max() > 1e-2
 
 
 @some_cells("bahdanau_jordan", "luong_peephole", "luong_local")
 def test_trains_and_is_saved_in_an_encoder_decoder(make, survives_saving):
-    source, target = keras.Input((None,), dtype="int32", name="source"), keras.Input((None,), dtype="int32", name="target")
+    source = keras.Input((None,), dtype="int32", name="source")
+    target = keras.Input((None,), dtype="int32", name="target")
     mask = source != 0
     memory = keras.layers.GRU(6, return_sequences=True)(keras.layers.Embedding(9, 4)(source), mask=mask)
     decoder = AttentionDecoder(make(), return_weights=True)
@@ -170,13 +185,13 @@ def test_trains_and_is_saved_in_an_encoder_decoder(make, survives_saving):
 
 
 @some_cells("bahdanau_lstm", "bahdanau_jordan", "luong_feeding", "luong_peephole")
-def test_dropout_of_the_cell_within(make):
+def test_dropout_of_the_inner_cell_acts_in_training_only(make):
     inputs, value, mask = batch_of()
     decoder = built(make(inner={"dropout": 0.5, "recurrent_dropout": 0.5, "seed": 1}))
     exact = call(decoder, inputs, value, mask=mask)
-    for batch in (4, 3):  # a mask kept from the first call would be of another batch in the second
-        noisy = numpy_of(decoder(inputs[:batch], value[:batch], mask=mask[:batch], training=True))
-        assert np.abs(noisy - exact[:batch]).max() > 1e-3
+    for batch in (4, 3):  # a dropout mask left from the first call would have the wrong batch size in the second
+        with_dropout = numpy_of(decoder(inputs[:batch], value[:batch], mask=mask[:batch], training=True))
+        assert np.abs(with_dropout - exact[:batch]).max() > 1e-3
     close(call(decoder, inputs, value, mask=mask), exact)
 
 
@@ -190,7 +205,7 @@ def test_mixed_bfloat16_is_near_float32(make):
 
 
 @pytest.mark.parametrize(("name", "return_weights"), [("bahdanau_lstm", False), ("luong_feeding", True)])
-def test_passes_keras_own_layer_test(name, return_weights, keras_layer_test):
+def test_passes_the_layer_test_of_keras(name, return_weights, keras_layer_test):
     outputs = (2, 3, 5 if name == "bahdanau_lstm" else 4)
     keras_layer_test(
         AttentionDecoder,
@@ -199,15 +214,15 @@ def test_passes_keras_own_layer_test(name, return_weights, keras_layer_test):
         expected_output_shape=(outputs, (2, 3, 4)) if return_weights else outputs,
         expected_num_losses=0,
         supports_masking=True,
-        run_training_check=False,  # it knows layers of one input alone
+        run_training_check=False,  # Keras's check supports only layers with one input
     )
 
 
-def test_the_cell_config_round_trip():
+def test_the_config_of_the_cell_keeps_all_arguments():
     cell = CELLS["luong_feeding"]()
-    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(cell))
-    assert again.get_config() == cell.get_config()
-    assert (again.style, again.input_feeding, again.output_units, again.memory_size) == ("luong", True, 4, 6)
+    copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(cell))
+    assert copy.get_config() == cell.get_config()
+    assert (copy.style, copy.input_feeding, copy.output_units, copy.memory_size) == ("luong", True, 4, 6)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +236,12 @@ def test_the_cell_config_round_trip():
         # An LSTM on input and previous output; the attention; the output.
         (
             AttentionDecoderCell(
-                keras.layers.LSTMCell(25), LuongAttention(), memory_size=9, style="luong", input_feeding=True, output_units=8
+                keras.layers.LSTMCell(25),
+                LuongAttention(),
+                memory_size=9,
+                style="luong",
+                input_feeding=True,
+                output_units=8,
             ),
             4 * 25 * (12 + 8 + 25 + 1) + 25 * 9 + 8 * (9 + 25),
         ),
@@ -258,21 +278,25 @@ def test_decoding_loop_in_a_graph_needs_no_xla(make):
 def test_keys_are_projected_once_for_all_steps(monkeypatch):
     inputs, value, mask = batch_of()
     decoder = built(simple())
-    times = []
-    keys = BahdanauAttention._keys
-    monkeypatch.setattr(BahdanauAttention, "_keys", lambda self, value: times.append(1) or keys(self, value))
+    additive, calls = SCORES["additive"], []
+
+    def counted_keys(layer, value):
+        calls.append(value)
+        return additive.keys(layer, value)
+
+    monkeypatch.setitem(SCORES, "additive", additive._replace(keys=counted_keys))
     states = decoder.cell.start(value, mask)
     for t in range(5):
         _, states = decoder.cell(inputs[:, t], states)
-    assert len(times) == 1
+    assert len(calls) == 1
     decoder(inputs, value, mask=mask)
-    assert len(times) == 2
+    assert len(calls) == 2
 
 
 @needs_tensorflow
 def test_trains_under_xla_with_dynamic_batch_and_time():
-    """XLA cannot differentiate every product within a loop whose sizes are not known."""
-    attention = LuongAttention("concat", window=1)
+    """XLA cannot differentiate every matrix product in a loop whose sizes are unknown."""
+    attention = Attention("additive", window=1)
     cell = AttentionDecoderCell(keras.layers.SimpleRNNCell(4), attention, memory_size=6, style="luong")
     inputs, value = keras.Input((None, 3)), keras.Input((None, 6))
     model = keras.Model([inputs, value], AttentionDecoder(cell)(inputs, value))
@@ -299,6 +323,7 @@ def test_trains_under_xla_with_dynamic_batch_and_time():
         lambda: AttentionDecoder(simple(), return_sequences=True),
     ],
 )
-def test_impossible_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="AttentionDecoder has no|style|luong|sizes|nested|memory|states|must be|return_state"):
+def test_invalid_arguments_are_refused(make):
+    message = "AttentionDecoder has no|style|at least 1|nested|memory|states were given|must be an AttentionDecoderCell"
+    with pytest.raises(ValueError, match=message):
         make()

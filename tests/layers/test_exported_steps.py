@@ -1,18 +1,20 @@
-"""A decoding step in a SavedModel, run as TF Serving runs it: XLA disabled, and none of our code."""
+"""A decoding step in a SavedModel, run as in TF Serving: with XLA disabled and without our code."""
 
 import subprocess
 import sys
 
 import keras
 import numpy as np
+import pytest
 
 from layers import AttentionDecoder, AttentionDecoderCell, LuongAttention, TransformerDecoderBlock
 from tests.layers.checks import call, close, needs_tensorflow, normal, randomized
 
-# XLA has to be disabled before anything is compiled, so this is a process of its own.
+# XLA must be disabled before anything is compiled, so this runs in a fresh process.
 SERVER = """
 import ctypes, pathlib, sys
 import numpy as np
+import pytest
 import tensorflow as tf
 
 assert "layers" not in sys.modules
@@ -24,11 +26,11 @@ for library in sorted(pathlib.Path(tf.__file__).parent.glob("libtensorflow_cc*")
 else:
     sys.exit("no libtensorflow_cc")
 
-given = dict(np.load(sys.argv[1] + "/given.npz"))
+arrays = dict(np.load(sys.argv[1] + "/arrays.npz"))
 model = tf.saved_model.load(sys.argv[1] + "/saved")
 results = {}
 for name in ("block", "cell"):
-    inputs, memory, mask = (tf.constant(given[f"{name}_{kind}"]) for kind in ("inputs", "memory", "mask"))
+    inputs, memory, mask = (tf.constant(arrays[f"{name}_{kind}"]) for kind in ("inputs", "memory", "mask"))
     state = getattr(model, f"{name}_start")(memory, mask)
     outputs = []
     for t in range(inputs.shape[1]):
@@ -46,12 +48,15 @@ np.savez(sys.argv[1] + "/results.npz", **results)
 """
 
 
+@pytest.mark.any_backend
 @needs_tensorflow
 def test_steps_equal_the_whole_sequence(tmp_path):
     import tensorflow as tf
 
     block = randomized(TransformerDecoderBlock(2, 16, rotary=True), (None, None, 8), (None, None, 6))
-    cell = AttentionDecoderCell(keras.layers.LSTMCell(5), LuongAttention(window=2), 6, style="luong", input_feeding=True)
+    cell = AttentionDecoderCell(
+        keras.layers.LSTMCell(5), LuongAttention(window=2), 6, style="luong", input_feeding=True
+    )
     decoder = randomized(AttentionDecoder(cell), (None, None, 8), (None, None, 6))
     memory = [tf.TensorSpec([None, None, 6], name="memory"), tf.TensorSpec([None, None], "bool", name="mask")]
 
@@ -86,9 +91,11 @@ def test_steps_equal_the_whole_sequence(tmp_path):
 
     inputs, memory = normal(3, 5, 8), normal(3, 7, 6, seed=1)
     mask = np.arange(7) < np.array([7, 1, 4])[:, None]
-    given = {"inputs": inputs, "memory": memory, "mask": mask}
-    np.savez(tmp_path / "given.npz", **{f"{name}_{kind}": x for name in ("block", "cell") for kind, x in given.items()})
-    process = subprocess.run([sys.executable, "-c", SERVER, str(tmp_path)], capture_output=True, text=True, cwd=tmp_path)
+    arrays = {"inputs": inputs, "memory": memory, "mask": mask}
+    named = {f"{name}_{kind}": x for name in ("block", "cell") for kind, x in arrays.items()}
+    np.savez(tmp_path / "arrays.npz", **named)
+    command = [sys.executable, "-c", SERVER, str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     results = np.load(tmp_path / "results.npz")
     close(results["block"], call(block, inputs, memory, encoder_mask=mask))

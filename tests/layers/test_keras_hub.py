@@ -1,4 +1,4 @@
-"""Against the same layers of keras-hub, where it is installed: nothing else needs it."""
+"""Comparison with the corresponding layers of keras-hub (in requirements-dev.txt; only these tests need it)."""
 
 import warnings
 
@@ -10,15 +10,15 @@ from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 from tests.layers.checks import call, close, normal, randomized
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # those of its own imports
-    keras_hub = pytest.importorskip("keras_hub", exc_type=ImportError)
+    warnings.simplefilter("ignore")  # keras-hub's imports raise warnings
+    import keras_hub
 
 MASK = np.arange(7) < np.array([7, 1, 4])[:, None]
 NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
 
 
 def sublayers(theirs):
-    """In the order in which ours holds its weights."""
+    """The sublayers of a block of keras-hub, in the order of our weights."""
     cross = getattr(theirs, "_cross_attention_layer", None)
     return [
         theirs._self_attention_layer,
@@ -31,14 +31,14 @@ def sublayers(theirs):
 
 
 def copy_weights(ours, theirs):
-    taken = ours.get_weights()
+    weights = ours.get_weights()
     for layer in sublayers(theirs):
-        layer.set_weights([taken.pop(0).reshape(w.shape) for w in layer.weights])
-    assert not taken
+        layer.set_weights([weights.pop(0).reshape(w.shape) for w in layer.weights])
+    assert not weights
 
 
 @pytest.mark.parametrize("depth", [6, 7])
-def test_sinusoidal_positions(depth):
+def test_sinusoidal_positions_are_those_of_keras_hub(depth):
     x = normal(2, 50, depth)
     theirs = keras_hub.layers.SinePositionEncoding()
     close(SinusoidalPositionalEncoding()(x), x + np.array(theirs(x)), atol=2e-5)
@@ -47,7 +47,7 @@ def test_sinusoidal_positions(depth):
 
 @NORMS
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_encoder(norm, activation):
+def test_encoder_block_is_that_of_keras_hub(norm, activation):
     ours = randomized(TransformerEncoderBlock(2, 16, norm=norm, activation=activation), (None, None, 8))
     theirs = keras_hub.layers.TransformerEncoder(16, 2, activation=activation, normalize_first=norm == "pre")
     theirs.build((None, None, 8))
@@ -58,7 +58,7 @@ def test_encoder(norm, activation):
 
 @NORMS
 @pytest.mark.parametrize("cross", [False, True])
-def test_decoder(norm, cross):
+def test_decoder_block_is_that_of_keras_hub(norm, cross):
     shapes = [(None, None, 8), (None, None, 6)] if cross else [(None, None, 8)]
     ours = randomized(TransformerDecoderBlock(2, 16, norm=norm), *shapes)
     theirs = keras_hub.layers.TransformerDecoder(16, 2, normalize_first=norm == "pre")
@@ -74,7 +74,7 @@ def test_decoder(norm, cross):
 
 
 @NORMS
-def test_decoder_with_a_cache(norm):
+def test_decoder_block_with_a_cache_is_that_of_keras_hub(norm):
     ours = randomized(TransformerDecoderBlock(2, 16, norm=norm), (None, None, 8))
     theirs = keras_hub.layers.TransformerDecoder(16, 2, normalize_first=norm == "pre")
     theirs.build((None, None, 8))

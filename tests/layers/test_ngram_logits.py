@@ -7,14 +7,14 @@ from layers import NGramLogits
 
 
 def ngrams(row, max_n):
-    """All n-grams of a row without its padding, as tuples."""
+    """The set of n-grams of a row, as tuples, without padding."""
     row = [int(token) for token in row if token]
     return {tuple(row[i : i + n]) for n in range(1, max_n + 1) for i in range(len(row) - n + 1)}
 
 
 @pytest.fixture
 def known():
-    """A layer of 3 classes that knows some n-grams of a batch, and what it knows: n-gram -> (ratios, weights)."""
+    """A layer of 3 classes that knows some n-grams of a batch, the batch, and a dict n-gram -> (ratios, weights)."""
     rng = np.random.default_rng(0)
     ids = rng.integers(1, 6, size=(6, 9)).astype("int32")
     ids[1, 4:], ids[2, 1:] = 0, 0
@@ -22,7 +22,7 @@ def known():
     layer.build(ids.shape)
     grams = sorted(set().union(*(ngrams(row, 2) for row in ids[:4])))
     meaning = {gram: rng.normal(size=(2, 3)).astype("float32") for gram in grams}
-    # The hash of an n-gram, as the layer itself sees it in a text that is nothing else: its last one of that n.
+    # The hash of an n-gram is that of the text that consists of this n-gram only, at n = its length and position 0.
     hashes = []
     for gram in grams:
         row = ops.convert_to_numpy(layer.hash_ngrams(np.array([gram])))[0]
@@ -34,13 +34,15 @@ def known():
 
 
 def reference(row, meaning, full_norm):
-    found = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
-    ratios, weights = np.array([f[0] for f in found]), np.array([f[1] for f in found])
+    """The docstring's equation in NumPy."""
+    known = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
+    ratios, weights = np.array([k[0] for k in known]), np.array([k[1] for k in known])
     norm = np.sqrt((ratios**2).sum(0))
     scale = np.minimum(1 / norm, norm / full_norm**2) if full_norm else 1 / norm
     return (ratios * weights).sum(0) * scale + [0.1, 0.2, 0.3]
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("full_norm", [0.0, 2.5])
 def test_equals_the_equation_with_each_ngram_counted_once(known, full_norm):
     layer, ids, meaning = known
@@ -49,7 +51,8 @@ def test_equals_the_equation_with_each_ngram_counted_once(known, full_norm):
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 
-def test_padding_and_neighbours_change_nothing(known):
+@pytest.mark.any_backend
+def test_padding_and_other_rows_change_no_result(known):
     layer, ids, _ = known
     alone = ops.convert_to_numpy(layer(ids[1:2, :4]))
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids))[1:2], alone, atol=1e-6)
@@ -61,11 +64,11 @@ def test_a_text_without_known_ngrams_gives_the_bias(known):
     np.testing.assert_allclose(got, [[0.1, 0.2, 0.3]] * 2, atol=1e-6)
 
 
-def test_before_anything_is_known_all_logits_are_zero():
+def test_a_layer_without_known_ngrams_gives_zero_logits():
     np.testing.assert_array_equal(ops.convert_to_numpy(NGramLogits(2, 10)(np.array([[1, 2, 3]]))), [[0, 0]])
 
 
-def test_hashes_tell_ngrams_apart():
+def test_different_ngrams_have_different_hashes():
     layer = NGramLogits(2, 10, max_n=3)
     ids = np.random.default_rng(0).integers(1, 30_000, size=(50, 400))
     hashes = ops.convert_to_numpy(layer.hash_ngrams(ids)).reshape(50, 3, 400)
@@ -74,25 +77,31 @@ def test_hashes_tell_ngrams_apart():
     expected = len(np.unique(ids)) + sum(
         len(np.unique(np.lib.stride_tricks.sliding_window_view(ids, n, axis=1).reshape(-1, n), axis=0)) for n in (2, 3)
     )
-    # 50,000 numbers drawn from 2**31 meet about once.
+    # Among 50,000 random numbers below 2**31, about one pair is equal.
     assert expected - 10 <= distinct <= expected
 
 
-def test_is_saved_with_what_it_knows(known, survives_saving):
+def test_a_model_with_known_ngrams_survives_saving(known, survives_saving):
     layer, ids, _ = known
     inputs = keras.Input((None,), dtype="int32")
     survives_saving(keras.Model([inputs], layer(inputs)), [ids])
 
 
-def test_gradients_leave_it_alone():
-    assert not NGramLogits(2, 10).trainable_variables
+def test_no_weight_is_trainable():
     layer = NGramLogits(2, 10)
     layer.build((None, None))
     assert not layer.trainable_variables
     assert layer.count_params() == 10 * (1 + 2 * 2) + 2
 
 
-def test_passes_keras_own_layer_test(keras_layer_test):
+def test_more_ngrams_than_num_ngrams_are_refused():
+    layer = NGramLogits(2, 3)
+    layer.build((None, None))
+    with pytest.raises(ValueError, match="4 n-grams were given, but num_ngrams is 3"):
+        layer.set_ngrams(np.arange(4, dtype="int32"), np.ones((4, 2)), np.ones((4, 2)), np.zeros(2))
+
+
+def test_passes_the_layer_test_of_keras(keras_layer_test):
     keras_layer_test(
         NGramLogits,
         {"num_classes": 2, "num_ngrams": 10},
@@ -106,6 +115,6 @@ def test_passes_keras_own_layer_test(keras_layer_test):
 
 
 @pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0), (2, 10, 3, -1.0)])
-def test_impossible_arguments_are_refused(arguments):
-    with pytest.raises(ValueError, match="below"):
+def test_invalid_arguments_are_refused(arguments):
+    with pytest.raises(ValueError, match="must be at least"):
         NGramLogits(*arguments)

@@ -38,10 +38,11 @@ POOLINGS = pytest.mark.parametrize(
 def batch():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(5, 9, 4)).astype("float32")
-    lengths = np.array([9, 1, 4, 8, 2])  # a row with a single valid position among them
+    lengths = np.array([9, 1, 4, 8, 2])  # one row has a single valid position
     return x, np.arange(9) < lengths[:, None]
 
 
+@pytest.mark.any_backend
 @POOLINGS
 def test_equals_numpy(pooling, reference, batch):
     x, mask = batch
@@ -49,8 +50,9 @@ def test_equals_numpy(pooling, reference, batch):
     close(pooling()(x), reference(x, np.ones_like(mask)), atol=1e-6)
 
 
+@pytest.mark.any_backend
 @POOLINGS
-def test_padding_and_neighbours_change_nothing(pooling, reference, batch):
+def test_padding_and_other_rows_change_no_result(pooling, reference, batch):
     x, mask = batch
     alone = numpy_of(pooling()(x[2:3, :4], mask=mask[2:3, :4]))
     close(numpy_of(pooling()(x, mask=mask))[2:3], alone, atol=1e-6)
@@ -63,7 +65,7 @@ def test_no_valid_position_gives_zeros(pooling, reference):
 
 
 @POOLINGS
-def test_keras_own_layer_test(pooling, reference, keras_layer_test):
+def test_passes_the_layer_test_of_keras(pooling, reference, keras_layer_test):
     keras_layer_test(
         pooling,
         input_shape=(2, 5, 3),
@@ -76,18 +78,18 @@ def test_keras_own_layer_test(pooling, reference, keras_layer_test):
 
 
 @POOLINGS
-def test_saved_in_a_model(pooling, reference, batch, survives_saving):
+def test_a_model_with_pooling_survives_saving(pooling, reference, batch, survives_saving):
     x, mask = keras.Input((None, 4)), keras.Input((None,), dtype="bool")
     survives_saving(keras.Model([x, mask], pooling()(x, mask=mask)), list(batch))
 
 
-def test_mean_of_many_positions_survives_bfloat16():
+def test_the_mean_of_many_positions_is_precise_in_bfloat16():
     x = np.full((1, 4000, 1), 1.0, "float32")
     pooled = numpy_of(ops.cast(MaskedMeanPooling(dtype="mixed_bfloat16")(x), "float32"))
-    assert pooled[0, 0] == 1.0  # summed in bfloat16 it would stop at 256
+    assert pooled[0, 0] == 1.0  # a sum in bfloat16 would stop growing at 256
 
 
-def test_last_finds_its_way_through_any_mask():
+def test_last_pooling_works_with_gaps_and_left_padding():
     x = np.arange(8, dtype="float32").reshape(2, 4, 1)
     mask = np.array([[False, True, True, False], [True, False, True, False]])
     np.testing.assert_array_equal(numpy_of(MaskedLastPooling()(x, mask=mask)), [[2.0], [6.0]])
@@ -98,16 +100,18 @@ def attention():
     return randomized(AttentionPooling(units=3), (None, None, 4), scale=1.0)
 
 
+@pytest.mark.any_backend
 def test_attention_equals_numpy(attention, batch):
     x, mask = batch
-    for given, valid in ((mask, mask), (None, np.ones_like(mask))):
-        pooled, weights = attention(x, mask=given, return_weights=True)
+    for argument, valid in ((mask, mask), (None, np.ones_like(mask))):
+        pooled, weights = attention(x, mask=argument, return_weights=True)
         expected, expected_weights = attention_reference(x, valid, *attention.get_weights())
         close(numpy_of(weights), expected_weights, atol=1e-6)
         close(numpy_of(pooled), expected, atol=1e-5)
 
 
-def test_attention_padding_and_neighbours_change_nothing(attention, batch):
+@pytest.mark.any_backend
+def test_attention_padding_and_other_rows_change_no_result(attention, batch):
     x, mask = batch
     alone = numpy_of(attention(x[2:3, :4], mask=mask[2:3, :4]))
     x[2, 4:] = 1e4
@@ -119,6 +123,7 @@ def test_attention_of_no_valid_position_gives_zeros(attention):
     assert not np.any(numpy_of(pooled)) and not np.any(numpy_of(weights))
 
 
+@pytest.mark.any_backend
 @in_float64
 @pytest.mark.parametrize("pooling", [MaskedMeanPooling, MaskedMaxPooling, MaskedLastPooling, AttentionPooling])
 def test_gradient_equals_finite_differences(pooling, batch):
@@ -127,7 +132,7 @@ def test_gradient_equals_finite_differences(pooling, batch):
     check_gradients(lambda x: ops.sum(ops.sin(layer(x, mask=mask))), layer.trainable_variables, [x])
 
 
-def test_attention_keras_own_layer_test(keras_layer_test):
+def test_attention_pooling_passes_the_layer_test_of_keras(keras_layer_test):
     keras_layer_test(
         AttentionPooling,
         init_kwargs={"units": 4, "kernel_initializer": "he_normal"},
@@ -140,7 +145,7 @@ def test_attention_keras_own_layer_test(keras_layer_test):
     )
 
 
-def test_attention_saved_in_a_model(batch, survives_saving):
+def test_a_model_with_attention_pooling_survives_saving(batch, survives_saving):
     x, mask = keras.Input((None, 4)), keras.Input((None,), dtype="bool")
     layer = AttentionPooling()
     model = keras.Model([x, mask], layer(x, mask=mask, return_weights=True))
@@ -154,6 +159,6 @@ def test_attention_of_one_position_is_that_position(attention):
     close(numpy_of(attention(x)), x[:, 0], atol=1e-6)
 
 
-def test_attention_refuses_no_units():
+def test_attention_refuses_units_below_one():
     with pytest.raises(ValueError, match="units is 0"):
         AttentionPooling(units=0)

@@ -23,7 +23,7 @@ def sinusoid(position, feature, depth):
 
 
 def rotated(x, position):
-    """Su et al., equation 15: the block-diagonal matrix of rotations, times x."""
+    """Su et al., equation 15: the product of the block-diagonal rotation matrix and x."""
     depth = len(x)
     matrix = np.zeros((depth, depth))
     for i in range(0, depth, 2):
@@ -32,6 +32,7 @@ def rotated(x, position):
     return matrix @ x
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("depth", [1, 5, 8])
 def test_sinusoidal_equals_the_formula(depth):
     x = normal(2, 300, depth)
@@ -40,6 +41,7 @@ def test_sinusoidal_equals_the_formula(depth):
     close(got, x + np.array(expected), atol=3e-5)
 
 
+@pytest.mark.any_backend
 def test_rotary_equals_the_rotation_matrix():
     x = normal(2, 9, 3, 6)
     expected = [[[rotated(head, p) for head in step] for p, step in enumerate(row)] for row in x]
@@ -58,7 +60,7 @@ def test_rotary_keeps_norms_and_products_depend_on_distance_alone():
     assert product(5, 2) != pytest.approx(product(5, 3), abs=1e-2)
 
 
-def test_learned_adds_its_rows():
+def test_learned_adds_the_rows_of_its_table():
     layer = LearnedPositionalEmbedding(max_length=10)
     x = normal(2, 4, 3)
     got = numpy_of(layer(x, start=np.array([0, 6], "int32")))
@@ -66,6 +68,7 @@ def test_learned_adds_its_rows():
     close(got, x + np.stack([table[0:4], table[6:10]]), atol=1e-6)
 
 
+@pytest.mark.any_backend
 @in_float64
 @LAYERS
 def test_gradient_equals_finite_differences(make, shape):
@@ -77,37 +80,39 @@ def test_gradient_equals_finite_differences(make, shape):
 
 
 @in_float64
-def test_float64_is_as_precise_as_it_says():
+def test_results_in_float64_have_the_precision_of_float64():
     x = normal(1, 300, 6, dtype="float64")
     expected = [[sinusoid(p, j, 6) for j in range(6)] for p in range(300)]
     close(SinusoidalPositionalEncoding(dtype="float64")(x), x + np.array(expected), atol=1e-12)
-    turned = RotaryEmbedding(dtype="float64")(x[:, :, None, :])
-    close(turned[0, :, 0], np.array([rotated(step, p) for p, step in enumerate(x[0])]), atol=1e-12)
+    got = RotaryEmbedding(dtype="float64")(x[:, :, None, :])
+    close(got[0, :, 0], np.array([rotated(step, p) for p, step in enumerate(x[0])]), atol=1e-12)
 
 
+@pytest.mark.any_backend
 @LAYERS
-def test_one_step_at_a_time_from_unequal_positions(make, shape):
+def test_single_steps_at_different_positions_equal_the_full_pass(make, shape):
     layer = make()
-    whole = numpy_of(layer(normal(*shape)))
-    rows = np.array([4, 0, 6])
-    steps = normal(*shape)[np.arange(3), rows][:, None]
-    got = numpy_of(layer(steps, start=rows.astype("int32")))
-    close(got[:, 0], whole[np.arange(3), rows], atol=1e-5)
-    # A scalar moves all rows, as an int and as a tensor.
+    outputs = numpy_of(layer(normal(*shape)))
+    positions = np.array([4, 0, 6])
+    steps = normal(*shape)[np.arange(3), positions][:, None]
+    got = numpy_of(layer(steps, start=positions.astype("int32")))
+    close(got[:, 0], outputs[np.arange(3), positions], atol=1e-5)
+    # A scalar start, as an int and as a tensor, is the start of all rows.
     for start in (2, ops.convert_to_tensor(2, "int32")):
-        close(layer(normal(*shape)[:, 2:], start=start), whole[:, 2:], atol=1e-5)
+        close(layer(normal(*shape)[:, 2:], start=start), outputs[:, 2:], atol=1e-5)
 
 
+@pytest.mark.any_backend
 @LAYERS
-def test_padding_and_neighbours_change_nothing(make, shape):
+def test_padding_and_other_rows_change_no_result(make, shape):
     layer = make()
-    whole = numpy_of(layer(normal(*shape)))
+    outputs = numpy_of(layer(normal(*shape)))
     alone = numpy_of(layer(normal(*shape)[1:2, :4]))
-    close(whole[1:2, :4], alone, atol=1e-5)
+    close(outputs[1:2, :4], alone, atol=1e-5)
 
 
 @LAYERS
-def test_saved_in_a_model_of_any_length_and_start(make, shape, survives_saving):
+def test_a_model_of_any_length_and_start_survives_saving(make, shape, survives_saving):
     x = keras.Input((None, *shape[2:]))
     start = keras.Input((), dtype="int32")
     model = keras.Model([x, start], make()(x, start=start))
@@ -122,7 +127,7 @@ def test_saved_in_a_model_of_any_length_and_start(make, shape, survives_saving):
         (RotaryEmbedding, {"max_wavelength": 100.0}, (2, 5, 2, 4), 0),
     ],
 )
-def test_keras_own_layer_test(layer, kwargs, shape, weights, keras_layer_test):
+def test_passes_the_layer_test_of_keras(layer, kwargs, shape, weights, keras_layer_test):
     keras_layer_test(
         layer,
         init_kwargs=kwargs,
@@ -135,17 +140,17 @@ def test_keras_own_layer_test(layer, kwargs, shape, weights, keras_layer_test):
     )
 
 
-def test_bfloat16_tells_late_positions_apart():
+def test_bfloat16_distinguishes_large_positions():
     zeros = np.zeros((1, 2, 2), "float32")
     got = ops.cast(SinusoidalPositionalEncoding(dtype="mixed_bfloat16")(zeros, start=256), "float32")
     expected = [[np.sin(256), np.cos(256)], [np.sin(257), np.cos(257)]]
     close(numpy_of(got)[0], np.array(expected), atol=0.01)
     x = np.array([[[[1.0, 0.0]]]], "float32")
-    turned = ops.cast(RotaryEmbedding(dtype="mixed_bfloat16")(x, start=257), "float32")
-    close(numpy_of(turned)[0, 0, 0], np.array([np.cos(257), np.sin(257)]), atol=0.01)
+    got = ops.cast(RotaryEmbedding(dtype="mixed_bfloat16")(x, start=257), "float32")
+    close(numpy_of(got)[0, 0, 0], np.array([np.cos(257), np.sin(257)]), atol=0.01)
 
 
-def test_learned_refuses_what_lies_past_its_maximum():
+def test_learned_refuses_positions_outside_of_its_table():
     layer = LearnedPositionalEmbedding(max_length=4)
     with pytest.raises(ValueError, match="position 4, but max_length is 4"):
         layer(normal(1, 5, 2))
@@ -157,7 +162,7 @@ def test_learned_refuses_what_lies_past_its_maximum():
         LearnedPositionalEmbedding(max_length=4)(keras.Input((5, 2)))
 
 
-def test_learned_past_its_maximum_at_run_time():
+def test_learned_raises_or_gives_nan_for_a_large_position_at_run_time():
     layer = LearnedPositionalEmbedding(max_length=4)
     x, start = normal(2, 1, 2), np.array([1, 4], "int32")
     if keras.backend.backend() == "tensorflow":
@@ -171,12 +176,12 @@ def test_learned_past_its_maximum_at_run_time():
 
 
 @pytest.mark.parametrize("layer", [SinusoidalPositionalEncoding, RotaryEmbedding])
-def test_impossible_wavelength(layer):
+def test_a_wavelength_of_zero_is_refused(layer):
     with pytest.raises(ValueError, match="max_wavelength is 0"):
         layer(max_wavelength=0)
 
 
-def test_impossible_shapes():
+def test_invalid_shapes_are_refused():
     with pytest.raises(ValueError, match="head_dim is 3"):
         RotaryEmbedding()(normal(1, 2, 1, 3))
     with pytest.raises(ValueError, match="heads, head_dim"):

@@ -18,7 +18,7 @@ from tests.layers.checks import (
 )
 
 SHAPE = (4, 7, 3)
-MASK = np.arange(7) < np.array([7, 1, 4, 6])[:, None]  # a row with a single valid step among them
+MASK = np.arange(7) < np.array([7, 1, 4, 6])[:, None]  # one row has a single valid step
 
 
 def sigmoid(x):
@@ -35,7 +35,9 @@ def layer_norm(x, gain, shift=0.0):
 
 
 def jordan_reference(cell, x, mask):
-    w, u, b, v, c = (numpy_of(t) for t in (cell.kernel, cell.recurrent_kernel, cell.bias, cell.output_kernel, cell.output_bias))
+    """The equations in NumPy, for one row and one step at a time: the output of every step."""
+    weights = (cell.kernel, cell.recurrent_kernel, cell.bias, cell.output_kernel, cell.output_bias)
+    w, u, b, v, c = (numpy_of(weight) for weight in weights)
     outputs = np.zeros((*x.shape[:2], v.shape[1]))
     for row in range(len(x)):
         y = np.zeros(v.shape[1])
@@ -51,7 +53,8 @@ def jordan_reference(cell, x, mask):
 
 
 def peephole_reference(cell, x, mask):
-    w, u, b, p = (numpy_of(t) for t in (cell.kernel, cell.recurrent_kernel, cell.bias, cell.peepholes))
+    """The equations in NumPy, for one row and one step at a time: the output of every step."""
+    w, u, b, p = (numpy_of(weight) for weight in (cell.kernel, cell.recurrent_kernel, cell.bias, cell.peepholes))
     outputs = np.zeros((*x.shape[:2], cell.units))
     for row in range(len(x)):
         h = c = np.zeros(cell.units)
@@ -65,8 +68,8 @@ def peephole_reference(cell, x, mask):
                 i, f = sigmoid(z_i + p[0] * c), sigmoid(z_f + p[1] * c)
                 c = f * c + i * np.tanh(z_c)
                 norm = cell.state_norm if cell.layer_normalization else None
-                seen = layer_norm(c, numpy_of(norm.gamma), numpy_of(norm.beta)) if norm else c
-                h = sigmoid(z_o + p[2] * c) * np.tanh(seen)
+                normalized = layer_norm(c, numpy_of(norm.gamma), numpy_of(norm.beta)) if norm else c
+                h = sigmoid(z_o + p[2] * c) * np.tanh(normalized)
             outputs[row, t] = h
     return outputs
 
@@ -83,6 +86,7 @@ def rnn(cell, **options):
     return randomized(keras.layers.RNN(cell, return_sequences=True, **options), SHAPE)
 
 
+@pytest.mark.any_backend
 @cells
 @normalization
 def test_equals_the_equation(make, reference, layer_normalization):
@@ -90,30 +94,33 @@ def test_equals_the_equation(make, reference, layer_normalization):
     close(call(layer, x, mask=MASK), reference(layer.cell, x, MASK))
 
 
+@pytest.mark.any_backend
 @in_float64
 @cells
 @normalization
 def test_gradient_equals_finite_differences(make, reference, layer_normalization):
     layer = rnn(make(layer_normalization=layer_normalization, dtype="float64"), dtype="float64")
-    weights = normal(4, 7, 4, seed=2, dtype="float64")
+    weights = ops.convert_to_tensor(normal(4, 7, 4, seed=2, dtype="float64"))
     x = normal(*SHAPE, dtype="float64")
     check_gradients(lambda x: ops.sum(layer(x, mask=MASK) * weights), layer.trainable_variables, [x])
 
 
+@pytest.mark.any_backend
 @cells
-def test_padding_and_neighbours_change_nothing(make, reference):
+def test_padding_and_other_rows_change_no_result(make, reference):
     x, layer = normal(*SHAPE), rnn(make())
     close(call(layer, x, mask=MASK)[2:3, :4], call(layer, x[2:3, :4]))
 
 
+@pytest.mark.any_backend
 @cells
 def test_step_by_step_equals_the_whole_sequence(make, reference):
     x, layer = normal(*SHAPE), rnn(make())
-    whole = call(layer, x)
+    outputs = call(layer, x)
     states = layer.cell.get_initial_state(batch_size=4)
     for t in range(7):
         output, states = layer.cell(x[:, t], states)
-        close(output, whole[:, t])
+        close(output, outputs[:, t])
 
 
 @cells
@@ -128,7 +135,7 @@ def test_bidirectional_and_stacked_is_saved_with_dynamic_batch_and_time(make, re
 
 
 @cells
-def test_passes_keras_own_layer_test(make, reference, keras_layer_test):
+def test_passes_the_layer_test_of_keras(make, reference, keras_layer_test):
     keras_layer_test(
         keras.layers.RNN,
         lambda dtype: {"cell": make(layer_normalization=True, dtype=dtype)},
@@ -149,39 +156,40 @@ def test_mixed_bfloat16_is_near_float32(make, reference):
 
 
 @cells
-def test_config_round_trip(make, reference):
+def test_the_config_keeps_all_arguments(make, reference):
     cell = make(dropout=0.1, recurrent_dropout=0.2, layer_normalization=True, seed=3)
-    again = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(cell))
-    assert again.get_config() == cell.get_config()
-    assert (again.dropout, again.recurrent_dropout, again.layer_normalization, again.seed) == (0.1, 0.2, True, 3)
+    copy = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(cell))
+    assert copy.get_config() == cell.get_config()
+    assert (copy.dropout, copy.recurrent_dropout, copy.layer_normalization, copy.seed) == (0.1, 0.2, True, 3)
 
 
 @cells
-def test_dropout_acts_in_training_alone_and_follows_the_seed(make, reference):
+def test_dropout_acts_in_training_only_and_follows_the_seed(make, reference):
     x = normal(*SHAPE)
     plain = call(rnn(make()), x)
     for rates in ({"dropout": 0.5}, {"recurrent_dropout": 0.5}):
-        layer, same = (rnn(make(seed=7, **rates)) for _ in range(2))
-        noisy = call(layer, x, training=True)
-        close(noisy, call(same, x, training=True), atol=1e-6)
-        assert np.abs(noisy - plain).max() > 1e-3
+        layer, same_seed = (rnn(make(seed=7, **rates)) for _ in range(2))
+        in_training = call(layer, x, training=True)
+        close(in_training, call(same_seed, x, training=True), atol=1e-6)
+        assert np.abs(in_training - plain).max() > 1e-3
         close(call(layer, x), plain, atol=1e-6)
 
 
-def test_dropout_masks_stay_the_same_over_the_steps():
-    cell = JordanCell(6, activation="linear", output_activation="linear", dropout=0.5, recurrent_initializer="zeros", seed=1)
+def test_dropout_drops_the_same_inputs_at_every_step():
+    linear = {"activation": "linear", "output_activation": "linear"}
+    cell = JordanCell(6, dropout=0.5, recurrent_initializer="zeros", seed=1, **linear)
     outputs = numpy_of(keras.layers.RNN(cell, return_sequences=True)(np.ones((3, 6, 8), "float32"), training=True))
     close(outputs, np.repeat(outputs[:, :1], 6, axis=1), atol=1e-6)
     assert np.abs(outputs[0, 0] - outputs[1, 0]).max() > 1e-3
 
 
-def test_peephole_at_zero_is_the_keras_cell():
-    x, ours, keras_own = normal(*SHAPE), keras.layers.RNN(PeepholeLSTMCell(4)), randomized(keras.layers.LSTM(4), SHAPE)
+def test_peepholes_of_zero_give_the_lstm_of_keras():
+    x, ours, keras_lstm = normal(*SHAPE), keras.layers.RNN(PeepholeLSTMCell(4)), randomized(keras.layers.LSTM(4), SHAPE)
     ours.build(SHAPE)
-    np.testing.assert_array_equal(numpy_of(ours.cell.bias), [0] * 4 + [1] * 4 + [0] * 8)  # unit forget bias
+    np.testing.assert_array_equal(numpy_of(ours.cell.bias), [0] * 4 + [1] * 4 + [0] * 8)  # the forget bias is one
     np.testing.assert_array_equal(numpy_of(ours.cell.peepholes), 0)
-    ours.set_weights([*keras_own.get_weights(), np.zeros((3, 4))])
-    close(call(ours, x, mask=MASK), call(keras_own, x, mask=MASK), atol=1e-6)
+    ours.set_weights([*keras_lstm.get_weights(), np.zeros((3, 4))])
+    close(call(ours, x, mask=MASK), call(keras_lstm, x, mask=MASK), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +214,7 @@ def test_keras_simple_rnn_is_the_elman_network_of_the_worked_example():
     v = np.array([[0.601, 0.683], [0.021, 0.970], [0.832, 0.212], [0.182, 0.183], [0.304, 0.525]])
     layer = keras.layers.RNN(keras.layers.SimpleRNNCell(2, activation="relu", use_bias=False), return_sequences=True)
     layer(np.zeros((1, 2, 2)))
-    # The material writes W x, Keras x W; `so` and `long` go in, `long` and `and` should come out.
+    # The example computes W x, Keras computes x W. The inputs are `so` and `long`, the targets `long` and `and`.
     layer.set_weights([w.T, u.T])
     h = numpy_of(layer(np.array([[so, long]], "float32")))[0]
     y = softmax(h @ v.T)
@@ -237,6 +245,6 @@ def test_graph_needs_no_xla(make, reference):
         lambda: PeepholeLSTMCell(3, recurrent_dropout=-0.1),
     ],
 )
-def test_impossible_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="units|dropout"):
+def test_invalid_arguments_are_refused(make):
+    with pytest.raises(ValueError, match="units|dropout is"):
         make()

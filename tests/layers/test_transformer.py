@@ -18,7 +18,7 @@ from tests.layers.checks import (
     randomized,
 )
 
-LENGTHS = np.array([7, 1, 4])  # a row with a single valid position among them
+LENGTHS = np.array([7, 1, 4])  # one row has a single valid position
 MASK = np.arange(7) < LENGTHS[:, None]
 STYLES = pytest.mark.parametrize(
     "style",
@@ -39,16 +39,20 @@ def decoder(cross, **options):
     return randomized(TransformerDecoderBlock(2, 16, **options), (None, None, 8), (None, None, 6) if cross else None)
 
 
-@pytest.mark.parametrize(("norm", "activation"), [("post", "relu"), ("pre", "gelu"), ("pre", "swiglu"), ("post", "gelu")])
-def test_encoder_equals_the_same_from_keras_layers(norm, activation):
+@pytest.mark.any_backend
+@pytest.mark.parametrize(
+    ("norm", "activation"), [("post", "relu"), ("pre", "gelu"), ("pre", "swiglu"), ("post", "gelu")]
+)
+def test_encoder_equals_the_block_from_keras_layers(norm, activation):
     block = encoder(norm=norm, activation=activation)
     x = normal(3, 7, 8)
     close(call(block, x, mask=MASK), from_keras(block, x, None, MASK), atol=2e-5)
 
 
+@pytest.mark.any_backend
 @pytest.mark.parametrize("norm", ["post", "pre"])
 @pytest.mark.parametrize("cross", [False, True])
-def test_decoder_equals_the_same_from_keras_layers(norm, cross):
+def test_decoder_equals_the_block_from_keras_layers(norm, cross):
     block = decoder(cross, norm=norm)
     x, z = normal(3, 5, 8), normal(3, 7, 6, seed=1) if cross else None
     got = call(block, x, z, encoder_mask=MASK) if cross else call(block, x)
@@ -56,38 +60,40 @@ def test_decoder_equals_the_same_from_keras_layers(norm, cross):
 
 
 def from_keras(block, x, z, mask, causal=False):
-    """The equations of the block again, each sublayer one of Keras's with the same weights."""
-    d, taken = 8, list(block.get_weights())
+    """The outputs of the block, computed with the layers of Keras and the same weights."""
+    d, weights = 8, list(block.get_weights())
+    x = ops.convert_to_tensor(x)
 
-    def take(layer, *shapes):
+    def with_weights(layer, *shapes):
         layer.build(*shapes)
-        layer.set_weights([taken.pop(0).reshape(w.shape) for w in layer.weights])
+        layer.set_weights([weights.pop(0).reshape(w.shape) for w in layer.weights])
         return layer
 
-    def attend(z_shape):
-        return take(keras.layers.MultiHeadAttention(2, d // 2), (None, None, d), z_shape)
+    def attention_layer(z_shape):
+        return with_weights(keras.layers.MultiHeadAttention(2, d // 2), (None, None, d), z_shape)
 
     def norm_layer():
-        return take(keras.layers.LayerNormalization(epsilon=1e-5), (None, None, d))
+        return with_weights(keras.layers.LayerNormalization(epsilon=1e-5), (None, None, d))
 
-    def join(x, norm, f):
+    def residual(x, norm, f):
         return x + f(norm(x)) if block.norm == "pre" else norm(x + f(x))
 
-    attention, norm = attend((None, None, d)), norm_layer()
+    attention, norm = attention_layer((None, None, d)), norm_layer()
     attention_mask = None if causal else mask[:, None, :]
-    x = join(x, norm, lambda y: attention(y, y, attention_mask=attention_mask, use_causal_mask=causal))
+    x = residual(x, norm, lambda y: attention(y, y, attention_mask=attention_mask, use_causal_mask=causal))
     if z is not None:
-        cross, norm = attend((None, None, 6)), norm_layer()
-        x = join(x, norm, lambda y: cross(y, z, attention_mask=mask[:, None, :]))
+        cross, norm = attention_layer((None, None, 6)), norm_layer()
+        x = residual(x, norm, lambda y: cross(y, z, attention_mask=mask[:, None, :]))
     activation = {"swiglu": "silu"}.get(block.activation, block.activation)
-    hidden = take(keras.layers.Dense(16, activation=activation), (None, None, d))
-    gate = take(keras.layers.Dense(16), (None, None, d)) if block.activation == "swiglu" else None
-    output, norm = take(keras.layers.Dense(d), (None, None, 16)), norm_layer()
-    x = join(x, norm, lambda y: output(hidden(y) * gate(y) if gate else hidden(y)))
-    assert not taken
+    hidden = with_weights(keras.layers.Dense(16, activation=activation), (None, None, d))
+    gate = with_weights(keras.layers.Dense(16), (None, None, d)) if block.activation == "swiglu" else None
+    output, norm = with_weights(keras.layers.Dense(d), (None, None, 16)), norm_layer()
+    x = residual(x, norm, lambda y: output(hidden(y) * gate(y) if gate else hidden(y)))
+    assert not weights
     return x
 
 
+@pytest.mark.any_backend
 @in_float64
 @STYLES
 def test_gradient_equals_finite_differences(style):
@@ -96,12 +102,14 @@ def test_gradient_equals_finite_differences(style):
         (encoder(dtype="float64", **style), [x], {"mask": MASK}),
         (decoder(True, dtype="float64", **style), [x, z], {"encoder_mask": MASK}),
     ):
-        variables = [v for v in block.trainable_variables if "key/bias" not in v.path]  # no softmax sees it: all zeros
+        # The gradient of the key's bias is zero, because a softmax does not change if all its scores shift equally.
+        variables = [v for v in block.trainable_variables if "key/bias" not in v.path]
         check_gradients(lambda *arrays: ops.sum(ops.sin(block(*arrays, **masks))), variables, arrays)  # noqa: B023
 
 
+@pytest.mark.any_backend
 @STYLES
-def test_padding_and_neighbours_change_nothing(style):
+def test_padding_and_other_rows_change_no_result(style):
     x, z = normal(3, 7, 8), normal(3, 7, 6, seed=1)
     padded_x, padded_z = (np.where(MASK[..., None], a, 50.0).astype("float32") for a in (x, z))
     block = encoder(**style)
@@ -116,16 +124,16 @@ def test_padding_and_neighbours_change_nothing(style):
 
 
 @STYLES
-def test_the_future_changes_nothing(style):
+def test_later_steps_change_no_earlier_output(style):
     block, x = decoder(False, **style), normal(2, 6, 8)
     changed = x.copy()
-    changed[:, 4] += normal(8, seed=1)  # no constant: a layer normalisation takes it away
-    before, after = call(block, x), call(block, changed)
-    np.testing.assert_array_equal(before[:, :4], after[:, :4])
-    assert np.all(np.abs(before - after)[:, 4:].max(axis=-1) > 1e-4)
+    changed[:, 4] += normal(8, seed=1)  # not a constant, which layer normalization would remove
+    outputs, changed_outputs = call(block, x), call(block, changed)
+    np.testing.assert_array_equal(outputs[:, :4], changed_outputs[:, :4])
+    assert np.all(np.abs(outputs - changed_outputs)[:, 4:].max(axis=-1) > 1e-4)
 
 
-def test_dropout_in_training_alone():
+def test_dropout_acts_in_training_only():
     for block in (encoder(dropout=0.5), encoder(attention_dropout=0.5), decoder(False, dropout=0.5)):
         x = normal(2, 6, 8)
         plain = call(block, x)
@@ -133,7 +141,7 @@ def test_dropout_in_training_alone():
         assert np.abs(call(block, x, training=True) - plain).max() > 1e-2
 
 
-def test_keras_own_layer_test(keras_layer_test):
+def test_passes_the_layer_test_of_keras(keras_layer_test):
     style = {"dropout": 0.1, "activation": "swiglu", "norm": "pre", "rotary": True, "norm_epsilon": 1e-3}
     keras_layer_test(
         TransformerEncoderBlock,
@@ -174,7 +182,7 @@ def test_parameter_counts():
     assert decoder(True).count_params() == plain + 2 * d * (d + 1) + 2 * d * (dz + 1) + 2 * d
 
 
-def test_encoder_saved_in_a_model(survives_saving):
+def test_a_model_with_encoder_blocks_survives_saving(survives_saving):
     x, mask = keras.Input((None, 8)), keras.Input((None,), dtype="bool")
     y, weights = TransformerEncoderBlock(2, 16)(x, mask=mask, return_weights=True)
     y = TransformerEncoderBlock(2, 16, norm="pre", activation="swiglu", rotary=True)(y, mask=mask)
@@ -182,7 +190,7 @@ def test_encoder_saved_in_a_model(survives_saving):
     survives_saving(keras.Model([x, mask], [y, weights]), [normal(3, 7, 8), MASK])
 
 
-def test_decoder_saved_in_a_model(survives_saving):
+def test_a_model_with_decoder_blocks_survives_saving(survives_saving):
     x, z = keras.Input((None, 8)), keras.Input((None, 6))
     mask = keras.Input((None,), dtype="bool")
     y, weights = TransformerDecoderBlock(2, 16)(x, z, encoder_mask=mask, return_weights=True)
@@ -191,7 +199,7 @@ def test_decoder_saved_in_a_model(survives_saving):
     survives_saving(model, [normal(3, 5, 8), normal(3, 7, 6), MASK])
 
 
-def test_refuses_the_impossible():
+def test_invalid_arguments_are_refused():
     for options, message in [
         ({"num_heads": 0}, "num_heads is 0"),
         ({"intermediate_size": 0}, "intermediate_size is 0"),
@@ -206,73 +214,77 @@ def test_refuses_the_impossible():
     alone, crossed = decoder(False), decoder(True)
     with pytest.raises(ValueError, match="no cross-attention"):
         alone(x, z)
-    with pytest.raises(ValueError, match="it needs them"):
+    with pytest.raises(ValueError, match="give encoder_outputs, or a cache"):
         crossed(x)
-    with pytest.raises(ValueError, match="give them to initial_cache"):
-        crossed(x, z, cache=crossed.initial_cache(2, 4, ops.convert_to_tensor(z)), position=start)
-    with pytest.raises(ValueError, match="a cache needs no mask"):
+    cache = crossed.initial_cache(2, 4, ops.convert_to_tensor(z))
+    with pytest.raises(ValueError, match="give them to initial_cache only"):
+        crossed(x, z, cache=cache, position=start)
+    with pytest.raises(ValueError, match="mask with a cache needs a slot"):
         alone(x, mask=np.ones((2, 1), bool), cache=alone.initial_cache(2, 4), position=start)
-    with pytest.raises(ValueError, match="give them to initial_cache"):
-        crossed(x, cache=crossed.initial_cache(2, 4, ops.convert_to_tensor(z)), position=start, encoder_mask=np.ones((2, 3)))
-    with pytest.raises(ValueError, match="and nowhere else"):
+    with pytest.raises(ValueError, match="give them to initial_cache only"):
+        crossed(x, cache=cache, position=start, encoder_mask=np.ones((2, 3)))
+    with pytest.raises(ValueError, match="if and only if the block has cross-attention"):
         crossed.initial_cache(2, 4)
     with pytest.raises(ValueError, match="not built"):
         TransformerDecoderBlock(2, 4).initial_cache(2, 4)
 
 
+@pytest.mark.any_backend
 @STYLES
 @pytest.mark.parametrize("cross", [False, True])
 def test_steps_equal_the_full_pass(style, cross):
-    """Prompts of unequal length at once, then a step at a time, each row from its own position."""
+    """One call for prompts of different lengths, then one call per step, with a different position in each row."""
     block, x, z = decoder(cross, **style), normal(3, 9, 8), normal(3, 7, 6, seed=1) if cross else None
-    whole, seen = call(block, x, *([z] if cross else []), return_weights=True, **({"encoder_mask": MASK} if cross else {}))
+    encoder = ([z], {"encoder_mask": MASK}) if cross else ([], {})
+    outputs, full_weights = call(block, x, *encoder[0], return_weights=True, **encoder[1])
     prompts = np.array([4, 1, 2])
     prompt = np.where(np.arange(4)[None, :, None] < prompts[:, None, None], x[:, :4], 50.0).astype("float32")
     cache = block.initial_cache(3, 9, *([ops.convert_to_tensor(z), MASK] if cross else []))
     got, cache = call(block, prompt, cache=cache, position=0)
     for row, length in enumerate(prompts):
-        close(got[row, :length], whole[row, :length])
+        close(got[row, :length], outputs[row, :length])
     for step in range(5):
         position = prompts + step  # int64
         rows = np.arange(3)
         arguments = {"cache": cache, "position": position, "return_weights": True}
         got, weights, cache = block(x[rows, position][:, None], **arguments)
-        close(got[:, 0], whole[rows, position])
-        for name in seen:
-            close(weights[name][:, :, 0], seen[name][rows, :, position])
+        close(got[:, 0], outputs[rows, position])
+        for name in full_weights:
+            close(weights[name][:, :, 0], full_weights[name][rows, :, position])
 
 
+@pytest.mark.any_backend
 @STYLES
 def test_a_ring_of_slots_equals_the_full_pass(style):
-    """Rows of unequal length write to one slot, the slots in turn: a row's steps are in those before it, wherever it stands."""
-    block, x, size = decoder(False, **style), normal(3, 9, 8), 5
-    cache, position = block.initial_cache(3, size), np.array([0, 0, 0], "int32")
-    begins = np.array([0, 2, 7])
+    """All rows write to the same slot, and the slots are used in turn. So a row's last steps are in the last slots."""
+    block, x, num_slots = decoder(False, **style), normal(3, 9, 8), 5
+    cache, num_valid = block.initial_cache(3, num_slots), np.array([0, 0, 0], "int32")
+    starts = np.array([0, 2, 7])  # the time at which each row starts
     for time in range(9):
-        alive = time >= begins
-        position = np.where(alive, np.minimum(position + 1, size), position).astype("int32")
-        seen = (time - np.arange(size)) % size < position[:, None]
-        steps = np.where(alive[:, None], x[np.arange(3), np.maximum(time - begins, 0)], 9.0).astype("float32")
-        at = np.maximum(time - begins, 0).astype("int32")
-        got, cache = call(block, steps[:, None], cache=cache, position=at, slot=time % size, mask=seen)
-        for row in np.flatnonzero(alive):
-            past = x[row : row + 1, : at[row] + 1]
-            within = np.tril(np.ones((1, at[row] + 1, at[row] + 1), bool), 0)
-            within &= ~np.tril(np.ones_like(within), -size)
-            close(got[row, 0], call(block, past, mask=within)[0, -1])
+        started = time >= starts
+        num_valid = np.where(started, np.minimum(num_valid + 1, num_slots), num_valid).astype("int32")
+        mask = (time - np.arange(num_slots)) % num_slots < num_valid[:, None]
+        position = np.maximum(time - starts, 0).astype("int32")
+        steps = np.where(started[:, None], x[np.arange(3), position], 9.0).astype("float32")
+        got, cache = call(block, steps[:, None], cache=cache, position=position, slot=time % num_slots, mask=mask)
+        for row in np.flatnonzero(started):
+            length = position[row] + 1
+            window = np.tril(np.ones((1, length, length), bool), 0)
+            window &= ~np.tril(np.ones_like(window), -num_slots)
+            close(got[row, 0], call(block, x[row : row + 1, :length], mask=window)[0, -1])
 
 
 def test_bfloat16_keeps_its_cache_in_bfloat16():
     block, x = decoder(False, dtype="mixed_bfloat16"), normal(2, 3, 8)
     cache = block.initial_cache(2, 3)
-    whole = float32_of(call(block, x))
+    outputs = float32_of(call(block, x))
     for t in range(3):
         got, cache = block(x[:, t : t + 1], cache=cache, position=np.full(2, t, "int32"))
-        close(float32_of(got)[:, 0], whole[:, t], atol=0.1)
+        close(float32_of(got)[:, 0], outputs[:, t], atol=0.1)
     assert {keras.backend.standardize_dtype(leaf.dtype) for leaf in keras.tree.flatten(cache)} == {"bfloat16"}
 
 
-def test_a_step_in_a_functional_model():
+def test_a_step_works_in_a_functional_model():
     block, x = decoder(False), normal(2, 1, 8)
     cache = block.initial_cache(2, 4)
     inputs = {
@@ -286,9 +298,10 @@ def test_a_step_in_a_functional_model():
     close(got, block(x, cache=cache, position=position)[0])
 
 
+@pytest.mark.any_backend
 @needs_tensorflow
 def test_an_exported_greedy_loop_equals_greedy_full_passes(tmp_path):
-    """step(ids, state) -> (logits, state) inside tf.while_loop, in a SavedModel without an op that needs XLA."""
+    """step(ids, state) -> (logits, state) runs in a tf.while_loop, in a SavedModel without ops that need XLA."""
     import tensorflow as tf
 
     model = LanguageModel()
@@ -298,26 +311,26 @@ def test_an_exported_greedy_loop_equals_greedy_full_passes(tmp_path):
     module.model = model
     signature = [tf.TensorSpec([None, None], "int32"), tf.TensorSpec([None], "int32"), tf.TensorSpec([None, None, 6])]
     module.generate = tf.function(model.generate, input_signature=signature)
-    got = module.generate(prompts, lengths, sources).numpy()
+    generated = module.generate(prompts, lengths, sources).numpy()
 
     for row, length in enumerate(lengths):
         ids = list(prompts[row, :length])
-        for _ in range(model.new):
+        for _ in range(model.num_new):
             logits = model.full(np.array([ids], "int32"), ops.convert_to_tensor(sources[row : row + 1]))
             ids.append(int(np.argmax(numpy_of(logits)[0, -1])))
-        assert list(got[row]) == ids[length:]
-    assert len(set(got.ravel())) > 1
+        assert list(generated[row]) == ids[length:]
+    assert len(set(generated.ravel())) > 1
 
     tf.saved_model.save(module, str(tmp_path))
     reloaded = tf.saved_model.load(str(tmp_path))
-    np.testing.assert_array_equal(reloaded.generate(prompts, lengths, sources).numpy(), got)
+    np.testing.assert_array_equal(reloaded.generate(prompts, lengths, sources).numpy(), generated)
     assert "TensorScatterUpdate" in ops_without_xla(module.generate)
 
 
 class LanguageModel(keras.Model):
-    """Two decoder blocks over an encoder's outputs, and the contract of decoding."""
+    """Two decoder blocks over an encoder's outputs, with `start` and `step` for decoding."""
 
-    new, max_length = 5, 8
+    num_new, max_length = 5, 8
 
     def __init__(self):
         super().__init__()
@@ -352,12 +365,12 @@ class LanguageModel(keras.Model):
         logits, state = self.step(prompts, self.start(sources))
         state["position"] = lengths
         ids = tf.argmax(tf.gather(logits, lengths - 1, batch_dims=1), axis=-1, output_type="int32")
-        written = tf.TensorArray("int32", size=self.new, element_shape=[None]).write(0, ids)
+        generated = tf.TensorArray("int32", size=self.num_new, element_shape=[None]).write(0, ids)
 
-        def body(i, ids, state, written):
+        def body(i, ids, state, generated):
             logits, state = self.step(ids[:, None], state)
             ids = tf.argmax(logits[:, 0], axis=-1, output_type="int32")
-            return i + 1, ids, state, written.write(i, ids)
+            return i + 1, ids, state, generated.write(i, ids)
 
-        *_, written = tf.while_loop(lambda i, *_: i < self.new, body, (1, ids, state, written))
-        return tf.transpose(written.stack())
+        *_, generated = tf.while_loop(lambda i, *_: i < self.num_new, body, (1, ids, state, generated))
+        return tf.transpose(generated.stack())
