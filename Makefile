@@ -1,19 +1,35 @@
-# make demo: trains a sentiment classifier on the embedded sample.   make test: runs the tests.
-# Both set up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
+# make demo: trains a sentiment classifier on the embedded sample.
+# make check: lint and the fast tests (one minute).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
+# Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 PY := $(patsubst 3.%,python3.%,$(PYTHON))
 READY := .venv/ready
+DEV_READY := .venv/dev-ready
+TORCH_READY := .venv/torch-ready
+PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check
+PYTEST := .venv/bin/python -m pytest --numprocesses=2
 
-.PHONY: demo test clean
+.PHONY: demo check lint test test-all clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
 
-test: $(READY)
-	@.venv/bin/python -m pytest
-	@KERAS_BACKEND=jax .venv/bin/python -m pytest tests/layers -k "equal or padding or without_tensorflow"
+check: lint
+	@$(PYTEST) -m "not slow and not long"
+
+lint: $(DEV_READY)
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+
+test: $(DEV_READY)
+	@$(PYTEST) -m "not long"
+
+test-all: lint $(TORCH_READY)
+	@$(PYTEST)
+	@KERAS_BACKEND=jax $(PYTEST) tests/layers -m any_backend
+	@KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(PYTEST) tests/layers -m any_backend
 
 $(READY): requirements.txt
 	@case "$$(uname -sm)" in Linux\ *|Darwin\ arm64) ;; \
@@ -25,9 +41,21 @@ $(READY): requirements.txt
 		{ echo "$(PY) cannot make virtual environments: install its venv package (Debian: python3-venv)."; exit 1; }
 	@echo "setting up .venv with $$($(PY) --version); this downloads about 1 GB once"
 	@$(PY) -m venv --clear .venv
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt || \
+	@$(PIP) -r requirements.txt || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 3 GB of free disk?"; exit 1; }
 	@touch $@
 
+$(DEV_READY): requirements-dev.txt $(READY)
+	@echo "installing what the tests need"
+	@$(PIP) -r requirements-dev.txt || \
+		{ echo "The packages could not be installed (see above): is there a connection, and 1 GB of free disk?"; exit 1; }
+	@touch $@
+
+$(TORCH_READY): requirements-torch.txt $(DEV_READY)
+	@echo "installing PyTorch, a backend on which the layers are tested"
+	@$(PIP) -r requirements-torch.txt || \
+		{ echo "PyTorch could not be installed (see above): is there a connection, and enough free disk?"; exit 1; }
+	@touch $@
+
 clean:
-	rm -rf .venv .pytest_cache
+	rm -rf .venv .pytest_cache .ruff_cache

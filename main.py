@@ -1,104 +1,112 @@
-"""Unroll's front door: `python main.py train|evaluate|predict PIPELINE`, `serve`, `check PATH`.
+"""Unroll's entry point: `python main.py train|evaluate|predict TASK`, `serve`, `check PATH`.
 
-Reads the command line and imports nothing heavy before it knows what to do, so that `--help` and a mistyped flag answer at
-once. Results go to stdout, progress and messages to stderr.
+Parses the command line and imports nothing heavy before it knows the command, so that `--help` and a mistyped flag
+answer immediately. Results go to stdout, progress and messages to stderr.
 """
 
 import dataclasses
+import functools
+import operator
 import sys
 from typing import Annotated
 
 import tyro
 
-from pipelines.commands import char_lm, check, encoder, nmt, sentiment, serve, transfer
-from pipelines.commands.common import Training, tell
-from pipelines.errors import UserError, is_disk_full
+from pipelines.command_line import TrainCommand, print_error
+from pipelines.commands.check import Check
+from pipelines.commands.serve import Serve
+from pipelines.support.errors import UserError, is_disk_full
+from pipelines.task import TASKS
+
+_DESCRIPTIONS = {
+    "Train": "Train {}, measure it, and export it as a SavedModel. The same command resumes an interrupted run.",
+    "Evaluate": "Measure {}.",
+    "Predict": "Use {}.",
+}
+
+
+def _task_commands(command: str):
+    """Returns the union of the classes named `command` ("Train", "Evaluate" or "Predict") of all tasks, for tyro."""
+    subcommands = []
+    for entry in TASKS.values():
+        if command == "Train" or entry.has_predictions:
+            make = getattr(entry.command(), command)
+            default = make(task=entry.name)
+            if command == "Train":
+                default = dataclasses.replace(default, config=dataclasses.replace(default.config, **entry.defaults))
+            description = _DESCRIPTIONS[command].format(entry.description)
+            subcommands.append(
+                Annotated[make, tyro.conf.subcommand(entry.name, default=default, description=description)]
+            )
+    return functools.reduce(operator.or_, subcommands)
 
 
 @dataclasses.dataclass(frozen=True)
 class Train:
-    """Train a pipeline on text: embedded, downloaded or your own."""
+    """Train a model on text: the embedded sample, a corpus that is downloaded, or your own files."""
 
-    pipeline: (
-        Annotated[sentiment.Train, tyro.conf.subcommand("sentiment")]
-        | Annotated[char_lm.Train, tyro.conf.subcommand("char-lm")]
-        | Annotated[nmt.Train, tyro.conf.subcommand("nmt")]
-        | Annotated[transfer.Train, tyro.conf.subcommand("transfer")]
-        | Annotated[encoder.Train, tyro.conf.subcommand("encoder")]
-    )
+    task: _task_commands("Train")
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
     """Measure an exported model on text that it has not seen."""
 
-    pipeline: (
-        Annotated[sentiment.Evaluate, tyro.conf.subcommand("sentiment")]
-        | Annotated[char_lm.Evaluate, tyro.conf.subcommand("char-lm")]
-        | Annotated[nmt.Evaluate, tyro.conf.subcommand("nmt")]
-        | Annotated[transfer.Evaluate, tyro.conf.subcommand("transfer")]
-    )
+    task: _task_commands("Evaluate")
 
 
 @dataclasses.dataclass(frozen=True)
 class Predict:
-    """Answer with an exported model."""
+    """Use an exported model: label, continue or translate text."""
 
-    pipeline: (
-        Annotated[sentiment.Predict, tyro.conf.subcommand("sentiment")]
-        | Annotated[char_lm.Predict, tyro.conf.subcommand("char-lm")]
-        | Annotated[nmt.Predict, tyro.conf.subcommand("nmt")]
-        | Annotated[transfer.Predict, tyro.conf.subcommand("transfer")]
-    )
+    task: _task_commands("Predict")
 
 
 Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
-    | Annotated[serve.Serve, tyro.conf.subcommand("serve")]
-    | Annotated[check.Check, tyro.conf.subcommand("check")]
+    | Annotated[Serve, tyro.conf.subcommand("serve")]
+    | Annotated[Check, tyro.conf.subcommand("check")]
 )
 
 
 def parse(arguments: list[str] | None = None):
-    """The command that the arguments name. Ends the process with status 2 and a message where they name none."""
+    """Returns the command that the arguments name. Exits with status 2 and a message if they name none."""
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
-    command = tyro.cli(
-        Command, prog="main.py", args=arguments, config=markers,
-        description="Unroll: train, measure, export and serve text models. Each command has a --help of its own.",
-    )  # fmt: skip
-    return getattr(command, "pipeline", command)
+    description = "Unroll: train, measure, export and serve text models. Each command has its own --help."
+    command = tyro.cli(Command, prog="main.py", args=arguments, config=markers, description=description)
+    return command.task if isinstance(command, Train | Evaluate | Predict) else command
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
     command = None
     try:
         command = parse(arguments)
-        sys.stdout.reconfigure(errors="backslashreplace")  # a text that is not UTF-8 can be shown all the same
+        sys.stdout.reconfigure(errors="backslashreplace")  # texts that are not valid UTF-8 can still be printed
         command()
     except UserError as error:
-        tell(f"error: {error}")
+        print_error(f"error: {error}")
         return 2
     except KeyboardInterrupt:
-        tell("interrupted. The same command goes on from the last checkpoint." if command_trains(command) else "interrupted.")
+        resume = " The same command continues from the last checkpoint." if isinstance(command, TrainCommand) else ""
+        print_error(f"interrupted.{resume}")
         return 130
     except BrokenPipeError:
         sys.stderr.close()
         return 1
     except Exception as error:
         if is_disk_full(error):
-            tell("error: the disk is full: nothing half-written was kept. Make room and run the same command again.")
+            print_error(
+                "error: the disk is full: no half-written file was kept. Free some space and repeat the same command."
+            )
             return 2
         if isinstance(error, OSError) and error.filename is not None:
-            tell(f"error: {error.filename}: {error.strerror}")
+            print_error(f"error: {error.filename}: {error.strerror}")
             return 2
         raise
     return 0
-
-
-def command_trains(command) -> bool:
-    return isinstance(command, Training)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""The figures of the language model pipeline: loss after a time, and how fast an export writes.
+"""Figures of the language models: the loss after a time, and the speed of generation of an export.
 
-    python benchmarks/language_models.py loss --data PATH/TO/tinyshakespeare/input.txt [--models lstm ...] [--preset quick] [-- FLAGS]
+    python benchmarks/language_models.py loss --data input.txt [--models lstm ...] [--preset quick] [-- FLAGS]
     python benchmarks/language_models.py speed --export saved_models/char-lm/1
 
-`loss` trains each model with main.py, as a user does, and prints a table in Markdown: the loss on the last tenth of the text, and the
-seconds spent in training and validation. `speed` measures characters per second from a loaded export, for one prompt and for 64.
-Both want an otherwise idle machine.
+`loss` trains each model with main.py, as a user does, and prints a table in Markdown: the loss on the last tenth of the
+text, and the seconds of training and validation. `speed` measures the tokens per second of a loaded export, for one
+prompt and for 64. Both need an otherwise idle machine.
 """
 
 import argparse
@@ -15,12 +15,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from training import trained
+from training import ROOT, trained
+
+sys.path.insert(0, str(ROOT))
 
 
 def loss(arguments) -> None:
     folder = Path(arguments.folder or tempfile.mkdtemp(prefix="unroll-benchmark-"))
-    print("| model | flags | parameters | epochs | training | train, measure, export | validation loss | bits per character |")
+    columns = "model,flags,parameters,epochs,training,whole run,validation loss,bits per character"
+    print(f"| {columns.replace(',', ' | ')} |")
     print("|---|---|---:|---:|---:|---:|---:|---:|", flush=True)
     for model in arguments.models:
         command = ["char-lm", "--data", arguments.data, "--model", model, "--preset", arguments.preset]
@@ -29,8 +32,9 @@ def loss(arguments) -> None:
         result, seconds = trained(*command), time.monotonic() - started
         scores = result["scores"]["validation"]
         print(
-            f"| {model} | `{' '.join(['--preset', arguments.preset, *arguments.flags])}` | {result['parameters']:,} | {len(result['epochs'])} | "
-            f"{result['training_seconds']:.0f} s | {seconds:.0f} s | {scores['loss']:.4f} | {scores['bits_per_character']:.3f} |",
+            f"| {model} | `{' '.join(['--preset', arguments.preset, *arguments.flags])}` | {result['parameters']:,} | "
+            f"{len(result['epochs'])} | {result['training_seconds']:.0f} s | {seconds:.0f} s | {scores['loss']:.4f} | "
+            f"{scores['bits_per_character']:.3f} |",
             flush=True,
         )
     print(f"\nruns and exports: {folder}", file=sys.stderr)
@@ -40,20 +44,21 @@ def speed(arguments) -> None:
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the tokenizer's ops)
 
+    from pipelines.decoding.options import SAMPLING, defaults, filled
+
     generate = tf.saved_model.load(arguments.export).signatures["generate"]
     for batch_size in (1, 64):
-        inputs = {
-            "text": tf.fill([batch_size], "The "), "max_length": tf.fill([batch_size], arguments.length),
-            "temperature": tf.fill([batch_size], 0.8), "top_k": tf.fill([batch_size], 0), "top_p": tf.fill([batch_size], 0.95),
-            "seed": tf.range(batch_size), "stop": tf.fill([batch_size], ""),
-        }  # fmt: skip
+        text = tf.fill([batch_size], "The ")
+        inputs = filled(SAMPLING, defaults(SAMPLING) | {"max_length": arguments.length}, text)
+        inputs |= {"text": text, "seed": tf.range(batch_size)}
         generate(**inputs)
         rates = []
         for _ in range(5):
             started = time.perf_counter()
             tokens = generate(**inputs)["tokens"].numpy().sum()
             rates.append(tokens / (time.perf_counter() - started))
-        print(f"{batch_size} at a time: {statistics.median(rates):,.0f} tokens per second (median of 5)", flush=True)
+        median = statistics.median(rates)
+        print(f"{batch_size} prompts in one batch: {median:,.0f} tokens per second (median of 5)", flush=True)
 
 
 def main() -> None:
@@ -63,12 +68,12 @@ def main() -> None:
     command.add_argument("--data", required=True, help="a text file")
     command.add_argument("--models", nargs="+", default=["simple", "gru", "lstm", "peephole", "transformer"])
     command.add_argument("--preset", default="quick")
-    command.add_argument("--folder", help="runs and exports are kept there (default: a new one)")
-    command.add_argument("flags", nargs="*", help="further flags for `train char-lm`, behind --")
+    command.add_argument("--folder", help="folder for runs and exports (default: a new one)")
+    command.add_argument("flags", nargs="*", help="further flags for `train char-lm`, after --")
     command.set_defaults(run=loss)
     command = commands.add_parser("speed")
-    command.add_argument("--export", required=True, help="a version's folder")
-    command.add_argument("--length", type=int, default=500, help="tokens to write")
+    command.add_argument("--export", required=True, help="folder of a version of an export")
+    command.add_argument("--length", type=int, default=500, help="number of tokens to generate")
     command.set_defaults(run=speed)
     arguments = parser.parse_args()
     arguments.run(arguments)

@@ -2,8 +2,8 @@
 
     python benchmarks/layers.py [--hidden 512] [--pairs 11]
 
-Each line times a forward and backward pass of our layer and of Keras's in turn, A B A B ..., and prints the median of the
-ratios pair by pair. Wants an otherwise idle machine.
+Each line times a forward and backward pass of our layer and of Keras's in turn, A B A B ..., and prints the median of
+the ratios pair by pair. Wants an otherwise idle machine.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from pipelines.quiet import import_tensorflow
+from pipelines.support.quiet import import_tensorflow
 
 import_tensorflow()
 
@@ -102,7 +102,12 @@ def main() -> None:
     print("| ours against Keras's | policy | ratio | range | ours | Keras |\n|---|---|---:|---|---:|---:|")
     for policy in ("float32", "mixed_bfloat16"):
         rows = [
-            ("HoistedLSTM / LSTM", lambda s: layers.HoistedLSTM(hidden)(s), lambda s: keras.layers.LSTM(hidden)(s), [x]),
+            (
+                "HoistedLSTM / LSTM",
+                lambda s: layers.HoistedLSTM(hidden)(s),
+                lambda s: keras.layers.LSTM(hidden)(s),
+                [x],
+            ),
             ("HoistedGRU / GRU", lambda s: layers.HoistedGRU(hidden)(s), lambda s: keras.layers.GRU(hidden)(s), [x]),
             (
                 "PeepholeLSTMCell / LSTMCell",

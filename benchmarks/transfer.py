@@ -1,14 +1,15 @@
-"""The figures of the transfer pipeline: what pretraining is worth, and what fine-tuning a module costs.
+"""Measures the gain from pretraining, and the cost of fine-tuning a module.
 
-    python benchmarks/transfer.py curve --data PATH/TO/imdb/train.csv.xz --folder PATH [--labels 100 500 2500 0] [--seeds 1 2 3]
+    python benchmarks/transfer.py curve --data PATH/TO/imdb/train.csv.xz --folder PATH [--labels 100 500 2500 0]
     python benchmarks/transfer.py cost --data PATH/TO/imdb/train.csv.xz --folder PATH --encoder PATH/saved/pretrained/1
     python benchmarks/transfer.py vectors --data PATH/TO/imdb/train.csv.xz --folder PATH --vectors PATH/TO/glove.txt
 
-`curve` pretrains an encoder on the reviews without their labels, then teaches it sentiment with so many of the labels (0: all), and the same
-architecture from scratch with the same ones. It prints a table in Markdown and draws --plot. Accuracy is on the tenth of the films that the runs
-hold out. Each finished run is kept in --folder, so that the same command goes on where it was stopped. `cost` compares a training step of an
-encoder that is a module with one of the Keras layers it was made of (--folder that of `curve`), side by side. `vectors` fine-tunes word vectors.
-All want an otherwise idle machine.
+`curve` pretrains an encoder on the reviews without their labels, then fine-tunes it with N of the labels (0: all), and
+trains the same architecture from scratch with the same labels. It prints a table in Markdown and draws --plot. Accuracy
+is on the tenth of the films that the runs hold out. Each finished run is kept in --folder, so that the same command
+resumes an interrupted benchmark. `cost` compares a training step through a module with one through the Keras layers
+that it was made of (--folder is that of `curve`), in turn. `vectors` fine-tunes word vectors. All need an otherwise
+idle machine.
 """
 
 import argparse
@@ -21,34 +22,44 @@ from pathlib import Path
 from training import ROOT, kept, trained
 
 sys.path.insert(0, str(ROOT))
-from pipelines.configs.transfer import TransferConfig  # noqa: E402
+from pipelines.transfer.config import TransferConfig  # noqa: E402
 
 WAYS = ("pretrained", "from scratch")
 _RUN = "pretraining"
 
 
 def pretrained(arguments, where: list) -> dict:
-    command = ["encoder", "--data", arguments.data, "--run", _RUN, "--name", "pretrained", *where, *arguments.pretraining]
+    command = [
+        "encoder",
+        "--data",
+        arguments.data,
+        "--run",
+        _RUN,
+        "--name",
+        "pretrained",
+        *where,
+        *arguments.pretraining,
+    ]
     return kept(arguments.folder / "pretrained.json", lambda: trained(*command))
 
 
 def layers_of(folder: Path):
-    """(config, tokenizer, model) of the pretraining, its weights as they are drawn."""
-    from pipelines.quiet import import_tensorflow
+    """Returns (config, tokenizer, model) of the pretraining, with new random weights."""
+    from pipelines.support.quiet import import_tensorflow
 
     import_tensorflow()
-    from pipelines import encoder
-    from pipelines.configs.base import from_dict
-    from pipelines.configs.encoder import EncoderConfig
+    from pipelines.config import from_dict
+    from pipelines.encoder import task
+    from pipelines.encoder.config import EncoderConfig
 
     run = folder / "runs" / "encoder" / _RUN
     config = from_dict(EncoderConfig, json.loads((run / "config.json").read_text())["config"])
-    tokenizer = encoder.load_tokenizer(run / "tokenizer")
-    return config, tokenizer, encoder.build(config, tokenizer, None, training=False)
+    tokenizer = task.load_tokenizer(run / "tokenizer")
+    return config, tokenizer, task.build(config, None, tokenizer, training=False)
 
 
 def untrained(folder: Path, seed: int) -> Path:
-    """The encoder's architecture with its tokenizer, but weights that have learned nothing."""
+    """Exports the architecture of the encoder with its tokenizer and random weights; returns the folder."""
     import keras
 
     path = folder / f"untrained-{seed}"
@@ -57,19 +68,19 @@ def untrained(folder: Path, seed: int) -> Path:
         config, tokenizer, model = layers_of(folder)
         import tensorflow as tf
 
-        from pipelines import encoder
+        from pipelines.encoder import task
 
-        servable = encoder.servable(model, tokenizer, config, None)
+        servable = task.make_servable(config, None, tokenizer, model)
         tf.saved_model.save(servable, str(path), signatures=servable.signatures())
     return path
 
 
 def settings(way: str, labels: int) -> list[str]:
-    """The flags of a way, besides the pipeline's defaults; both ways read the labels equally often."""
-    flags = ["--layer-decay", 1, "--no-halves"]  # on one core each, two runs at a time take less time
+    """Returns the flags that differ from the defaults; both ways train for the same number of epochs."""
+    flags = ["--layer-decay", 1, "--no-split-batches"]  # two runs at a time, on one core each, take less time
     if way == "pretrained":
         return flags
-    epochs = TransferConfig().settled(labels or sys.maxsize, ["embeddings", "layer_1"]).epochs
+    epochs = TransferConfig().complete(labels or sys.maxsize, ["embeddings", "layer_1"]).epochs
     return [*flags, "--head-epochs", 0, "--top-epochs", 0, "--all-epochs", epochs, "--learning-rate", 0.002]
 
 
@@ -78,7 +89,8 @@ def curve(arguments) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     where = ["--runs", folder / "runs", "--saved-models", folder / "saved"]
     first = pretrained(arguments, where)
-    print(f"pretraining: {first['training_seconds']:.0f} s, perplexity {first['scores']['validation']['perplexity']:.1f}\n", flush=True)
+    perplexity = first["scores"]["validation"]["perplexity"]
+    print(f"pretraining: {first['training_seconds']:.0f} s, perplexity {perplexity:.1f}\n", flush=True)
     print(f"| labels | {' | '.join(WAYS)} | gain |\n|---:|---:|---:|---:|")
     found: dict[str, dict[int, list[float]]] = {way: {} for way in WAYS}
     for labels in arguments.labels:
@@ -86,12 +98,26 @@ def curve(arguments) -> None:
             for seed in arguments.seeds:
                 name = f"{way.replace(' ', '-')}-{labels}-{seed}"
                 encoder = first["export"] if way == "pretrained" else untrained(folder, seed)
-                command = ["transfer", "--encoder", encoder, "--data", arguments.data, "--labels", labels, "--seed", seed, "--run", name]
+                command = [
+                    "transfer",
+                    "--encoder",
+                    encoder,
+                    "--data",
+                    arguments.data,
+                    "--max-labels",
+                    labels,
+                    "--seed",
+                    seed,
+                    "--run",
+                    name,
+                ]
                 command += ["--name", name, *where, *settings(way, labels)]
                 result = kept(folder / f"{name}.json", lambda command=command: trained(*command))
                 found[way].setdefault(result["rows"]["train"], []).append(result["scores"]["validation"]["accuracy"])
         count = max(found[WAYS[0]])
-        shown = [f"{statistics.mean(of[count]):.4f} ({', '.join(f'{a:.4f}' for a in of[count])})" for of in found.values()]
+        shown = [
+            f"{statistics.mean(of[count]):.4f} ({', '.join(f'{a:.4f}' for a in of[count])})" for of in found.values()
+        ]
         gain = statistics.mean(found[WAYS[0]][count]) - statistics.mean(found[WAYS[1]][count])
         print(f"| {count:,} | {' | '.join(shown)} | {100 * gain:+.1f} points |", flush=True)
     if arguments.plot:
@@ -99,13 +125,31 @@ def curve(arguments) -> None:
 
 
 def vectors(arguments) -> None:
-    """Accuracy behind each stage of an encoder of word vectors, with all labels."""
+    """Prints the accuracy after each stage with an encoder of word vectors, with all labels."""
     where = ["--runs", arguments.folder / "runs", "--saved-models", arguments.folder / "saved"]
     encoder = trained("encoder", "--vectors", arguments.vectors, "--name", "vectors", *where)
-    flags = "--head-epochs 2 --head-rate 0.01 --top-epochs 0 --all-epochs 6 --learning-rate 0.005 --layer-decay 1".split()
-    result = trained("transfer", "--encoder", encoder["export"], "--data", arguments.data, "--name", "of-vectors", *where, *flags)
+    flags = [
+        "--head-epochs",
+        "2",
+        "--head-learning-rate",
+        "0.01",
+        "--top-epochs",
+        "0",
+        "--all-epochs",
+        "6",
+        "--learning-rate",
+        "0.005",
+        "--layer-decay",
+        "1",
+    ]
+    result = trained(
+        "transfer", "--encoder", encoder["export"], "--data", arguments.data, "--name", "of-vectors", *where, *flags
+    )
     frozen = min(result["epochs"][:2], key=lambda row: row["val_loss"])
-    print(f"{encoder['words']:,} words: frozen {frozen['val_accuracy']:.3f}, learning {result['scores']['validation']['accuracy']:.3f}")
+    print(
+        f"{encoder['words']:,} words: frozen {frozen['val_accuracy']:.3f}, "
+        f"trained {result['scores']['validation']['accuracy']:.3f}"
+    )
 
 
 def draw(found: dict, path: Path) -> None:
@@ -132,14 +176,13 @@ def cost(arguments) -> None:
     import tensorflow as tf
 
     from layers.hub import HubEncoder
-    from pipelines import encoder
     from pipelines.data import tables
-    from pipelines.text import window
-    from pipelines.text_encoder import network
+    from pipelines.encoder.networks import encoder_network, reading_layers
+    from pipelines.text.tokenizers import keep_ends
 
     texts = tf.constant(list(tables.read_texts(Path(arguments.data), None)[0][: 64 * 32 : 64]))
-    ids = window(tokenizer.encode(texts), config.max_tokens).to_tensor()
-    plain = network(*encoder.reading_part(config, model))
+    ids = keep_ends(tokenizer.encode(texts), config.max_tokens).to_tensor()
+    plain = encoder_network(*reading_layers(config, model))
     module = HubEncoder(arguments.encoder, trainable=True, output_key="pooled_output")
 
     def step_of(features, variables):
@@ -155,7 +198,9 @@ def cost(arguments) -> None:
         return step
 
     steps = {
-        "plain": step_of(lambda: plain(ids, training=True)["pooled_output"], [v.value for v in plain.trainable_variables]),
+        "plain": step_of(
+            lambda: plain(ids, training=True)["pooled_output"], [v.value for v in plain.trainable_variables]
+        ),
         "module": step_of(lambda: module(texts, training=True), [v.value for v in module.trainable_variables]),
     }
     seconds = {name: [] for name in steps}
@@ -165,7 +210,10 @@ def cost(arguments) -> None:
             step()[0].numpy()
             seconds[name].append(time.perf_counter() - started)
     ratios = [module / plain for module, plain in zip(seconds["module"][1:], seconds["plain"][1:], strict=True)]
-    print(f"plain Keras layers {statistics.median(seconds['plain'][1:]):.3f} s a step of 32 reviews, the module {statistics.median(ratios):.3f} times that")
+    print(
+        f"plain Keras layers {statistics.median(seconds['plain'][1:]):.3f} s per step of 32 reviews; "
+        f"the module {statistics.median(ratios):.3f} times as long"
+    )
 
 
 def main() -> None:
@@ -174,13 +222,17 @@ def main() -> None:
     for name in ("curve", "cost", "vectors"):
         command = commands.add_parser(name)
         command.add_argument("--data", required=True, help="the IMDB training reviews as CSV")
-        command.add_argument("--folder", type=Path, required=True, help="what is measured is kept there")
+        command.add_argument("--folder", type=Path, required=True, help="keeps the results")
     commands.choices["curve"].add_argument("--labels", type=int, nargs="+", default=[100, 500, 2500, 0])
     commands.choices["curve"].add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     commands.choices["curve"].add_argument("--plot", type=Path, help="a PNG file to draw the curve to")
-    commands.choices["curve"].add_argument("--pretraining", nargs=argparse.REMAINDER, default=[], help="last: flags for `train encoder`")
+    commands.choices["curve"].add_argument(
+        "--pretraining", nargs=argparse.REMAINDER, default=[], help="last: flags for `train encoder`"
+    )
     commands.choices["cost"].add_argument("--encoder", required=True, help="a folder that `train encoder` exported")
-    commands.choices["vectors"].add_argument("--vectors", required=True, help="a file in the format of GloVe or word2vec")
+    commands.choices["vectors"].add_argument(
+        "--vectors", required=True, help="a file in the format of GloVe or word2vec"
+    )
     commands.choices["cost"].add_argument("--pairs", type=int, default=11)
     arguments = parser.parse_args()
     {"curve": curve, "cost": cost, "vectors": vectors}[arguments.what](arguments)

@@ -3,7 +3,7 @@
 from layers.attention import ATTENTION_SCORES, Attention, BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
 from layers.averaging import MeanAfterTraining
-from layers.hoisted import HoistedGRU, HoistedLSTM
+from layers.lstm_gru import HoistedGRU, HoistedLSTM
 from layers.multi_head_attention import CachedMultiHeadAttention
 from layers.ngrams import HashedNGrams, NGramLogits
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling

@@ -22,6 +22,10 @@ class InputError(ValueError):
     """A module was called with inputs of another type or structure than it takes."""
 
 
+class DictInputError(InputError):
+    """A module that takes a dict was called with something else, such as strings."""
+
+
 _URL = re.compile(r"^[a-z]+://")
 _WRONG_INPUTS = re.compile("Could not find matching concrete function|Binding inputs to tf.function failed")
 _GRAPH_FILES = ("saved_model.pb", "saved_model.pbtxt")
@@ -142,7 +146,7 @@ class Module:
         """
         if not self._is_signature:
             if self._input_names and not isinstance(inputs, dict):
-                raise InputError(
+                raise DictInputError(
                     f"{self.source} takes a dict of {', '.join(self._input_names)}: "
                     "a preprocessing module makes it from strings"
                 )
@@ -155,7 +159,7 @@ class Module:
         if not isinstance(inputs, dict):
             names = list(self._function.structured_input_signature[1])
             if len(names) != 1:
-                raise InputError(f"{self.source} takes a dict of {', '.join(sorted(names))}")
+                raise DictInputError(f"{self.source} takes a dict of {', '.join(sorted(names))}")
             inputs = {names[0]: inputs}
         return self._function(**inputs)
 

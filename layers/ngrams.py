@@ -147,7 +147,7 @@ class NGramLogits(keras.layers.Layer):
         self.bias.assign(bias)
 
     def hash_ngrams(self, ids):
-        """int [batch, time] -> int32 [batch, max_n * time]: the hash of each n-gram, -1 where there is none."""
+        """Int [batch, time] -> int32 [batch, max_n * time]: the hash of each n-gram, -1 where there is none."""
         ids = ops.cast(ids, "int32")
         following = [ops.pad(ids, ((0, 0), (0, k)))[:, k:] for k in range(self.max_n)]  # with padding after the end
         hashes = []

@@ -16,7 +16,7 @@ def _positions(inputs, start):
 
 
 def _angles(inputs, start, wavelength):
-    """position / wavelength^(2i / depth): [batch or 1, time, ceil(depth / 2)], in float32 at least.
+    """Position / wavelength^(2i / depth): [batch or 1, time, ceil(depth / 2)], in float32 at least.
 
     bfloat16 would round position 257 to 256.
     """

@@ -36,10 +36,12 @@ class ServingError(Exception):
 
 
 def invalid(message: str) -> ServingError:
+    """Returns the error of a request that is wrong in itself."""
     return ServingError(Code.INVALID_ARGUMENT, message)
 
 
 def not_found(message: str) -> ServingError:
+    """Returns the error of a request for a model, version or signature that does not exist."""
     return ServingError(Code.NOT_FOUND, message)
 
 

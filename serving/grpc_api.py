@@ -21,6 +21,7 @@ from serving.errors import Code, ServingError, invalid
 
 
 def add_services(core: Core, server: grpc.Server) -> None:
+    """Adds the prediction, model and health services to the server."""
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(_PredictionService(core), server)
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(_ModelService(core), server)
     health_pb2_grpc.add_HealthServicer_to_server(_HealthService(core), server)

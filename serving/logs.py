@@ -19,6 +19,7 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as a JSON object: time, level, event, the fields of `log_event`, an exception's traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Returns the record as one line of JSON."""
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = {
             "time": f"{seconds}.{int(record.msecs):03d}Z",

@@ -14,6 +14,7 @@ _DISABLE_XLA = "_ZN10tensorflow21DisableXlaCompilationEv"
 
 
 def main(folder: Path) -> None:
+    """Runs the warm-up requests of the SavedModel in `folder`."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the ops)

@@ -27,6 +27,7 @@ _JSON_OPTIONS = {"preserving_proto_field_name": True, "always_print_fields_with_
 
 
 def app(core: Core) -> Starlette:
+    """Returns the web application of the REST API."""
     # Starlette's own limit is 40 threads. The requests that wait for a thread would neither count for `max_requests`
     # nor time out.
     threads = anyio.CapacityLimiter(core.limits.max_requests + _EXTRA_THREADS)

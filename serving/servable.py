@@ -118,6 +118,7 @@ class Servable:
             self._user_left.notify_all()
 
     def wait_until_unused(self) -> None:
+        """Waits until no request uses this version."""
         with self._user_left:
             self._user_left.wait_for(lambda: self._num_users == 0)
 

@@ -51,6 +51,7 @@ def parse(body: bytes) -> dict:
 
 
 def is_row_format(document: dict) -> bool:
+    """Whether a REST request has one entry per row ("instances") instead of one per input ("inputs")."""
     return "instances" in document
 
 

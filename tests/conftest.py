@@ -1,4 +1,4 @@
-"""What all tests share. TensorFlow is imported here, once and without its noise, before any test module is."""
+"""What all tests share. TensorFlow is imported here, once and without its log lines, before any test module is."""
 
 import os
 import subprocess
@@ -7,27 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.quiet import import_tensorflow
+from pipelines.support.quiet import import_tensorflow
 
 ROOT = Path(__file__).resolve().parent.parent
-CORPORA = ROOT.parent / "shared" / "data"  # real corpora lie here on machines that measure; nothing needs them
+# Real corpora, for measurements: tests that use them skip where they are absent.
+CORPORA = ROOT.parent / "shared" / "data"
 
 if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow":
     import_tensorflow()
-else:
-    # JAX compiles each operation and each loop: quickly rather than well, and what it has compiled before it need not again.
+elif os.environ["KERAS_BACKEND"] == "jax":
+    # JAX compiles each operation and each loop: compile quickly rather than well, and keep what is compiled for the
+    # next run.
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 
-_LONG = ("test_main", "test_resume", "test_translator", "test_generator", "test_exporting")
-
-
 def pytest_collection_modifyitems(items):
-    """The long files come first: at the end, each worker then finds something short to do until all is done."""
-    items.sort(key=lambda item: not item.path.name.startswith(_LONG))
+    """Runs the slow files first, so that at the end no worker waits long for another one."""
+    slow_files = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in slow_files)
 
 
 @pytest.fixture(scope="session")
@@ -39,25 +39,25 @@ def imdb_file() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def deterministic_no_longer_than_the_test():
-    """A training in this process makes TensorFlow deterministic, and then Keras compiles nothing with XLA."""
+def restore_op_determinism():
+    """Ends the deterministic mode that a training in this process starts: in it, Keras compiles nothing with XLA."""
     yield
     if "tensorflow" in sys.modules:
-        from tensorflow.python.framework import config  # there is no public way back
+        from tensorflow.python.framework import config  # there is no public function to end it
 
         config.disable_op_determinism()
 
 
 @pytest.fixture
-def here(monkeypatch, capsys):
-    """`main.main` in this process and the given folder: what a finished process would be."""
-    import main as front_door
+def run_main(monkeypatch, capsys):
+    """Runs `main.main` in this process and the given folder; returns what a finished process would return."""
+    import main
 
     def run(folder, *arguments):
         monkeypatch.chdir(folder)
         capsys.readouterr()
         try:
-            code = front_door.main([str(argument) for argument in arguments])
+            code = main.main([str(argument) for argument in arguments])
         except SystemExit as end:
             code = end.code
         output = capsys.readouterr()
@@ -67,8 +67,8 @@ def here(monkeypatch, capsys):
 
 
 @pytest.fixture
-def unverified(monkeypatch):
-    """Exports are not checked in a process of their own: for tests of something else."""
-    from pipelines import exporting
+def without_verification(monkeypatch):
+    """Exports are not checked in a fresh process: for tests of something else."""
+    from pipelines.export import saved_model
 
-    monkeypatch.setattr(exporting, "_verify", lambda *arguments: None)
+    monkeypatch.setattr(saved_model, "_verify", lambda *arguments: None)

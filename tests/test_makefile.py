@@ -1,4 +1,4 @@
-"""`make` says in one line why it can't."""
+"""`make` reports in one line why it cannot set up the environment, and the lists of packages are complete."""
 
 import os
 import shutil
@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-torch.txt")
 
 
 def make(folder, *arguments, **environment):
-    shutil.copy(ROOT / "Makefile", folder)
-    shutil.copy(ROOT / "requirements.txt", folder)
-    # Under `make test` these are set, and would have this `make` speak as its child.
-    outer = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON")}
+    for name in ("Makefile", *REQUIREMENTS):
+        shutil.copy(ROOT / name, folder)
+    # Under `make test` these are set; with them this `make` would print the lines of a child of that one.
+    inherited = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON")
+    outer = {name: value for name, value in os.environ.items() if name not in inherited}
     return subprocess.run(
         ["make", *arguments], cwd=folder, capture_output=True, text=True, env={**outer, **environment}, timeout=60
     )
@@ -27,7 +29,7 @@ def script(path, text):
     return path
 
 
-@pytest.mark.parametrize("target", ["demo", "test"])
+@pytest.mark.parametrize("target", ["demo", "check", "test", "test-all"])
 def test_a_python_that_is_too_old(tmp_path, target):
     process = make(tmp_path, target, f"PYTHON={script(tmp_path / 'bin' / 'python3.8', 'exit 1')}")
     assert process.returncode != 0
@@ -41,13 +43,26 @@ def test_no_python_at_all(tmp_path):
 
 
 @pytest.mark.parametrize("system", ["MINGW64_NT-10.0 x86_64", "Darwin x86_64"])
-def test_another_system(tmp_path, system):
+def test_an_unsupported_system(tmp_path, system):
     uname = script(tmp_path / "bin" / "uname", f"echo {system}")
     process = make(tmp_path, "demo", PATH=f"{uname.parent}:{os.environ['PATH']}")
     assert process.stdout.strip() == "Unroll runs on Linux and on Apple-silicon macOS; on Windows use WSL."
 
 
-def test_every_requirement_is_pinned_and_has_its_reason():
-    lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    for line in lines:
-        assert "==" in line.split("#")[0] and line.split("#")[1].strip(), line
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_every_requirement_is_pinned_and_has_its_reason(name):
+    lines = (ROOT / name).read_text().splitlines()
+    requirements = [line for line in lines if not line.startswith(("#", "-r "))]
+    assert requirements
+    for line in requirements:
+        package, _, reason = line.partition("#")
+        assert "==" in package and reason.strip(), line
+
+
+def test_test_all_contains_test_and_the_continuous_integration_runs_it():
+    def marks(target):
+        listed = subprocess.run(["make", "-n", "-C", ROOT, target], capture_output=True, text=True, check=True).stdout
+        return [line for line in listed.splitlines() if "-m pytest" in line]
+
+    assert any(line.rstrip().endswith("pytest --numprocesses=2") for line in marks("test-all"))
+    assert "make test-all" in (ROOT / ".ci" / "run").read_text()

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.commands.common import PathFlag, print_json
-from pipelines.errors import UserError
+from pipelines.command_line import print_json
+from pipelines.config import PATH
+from pipelines.support.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True)
 class Check:
     """Check whether TF Serving can load a SavedModel, and report every problem."""
 
-    path: tyro.conf.Positional[Annotated[Path, PathFlag]]
+    path: tyro.conf.Positional[Annotated[Path, PATH]]
     """Folder of a version, such as saved_models/sentiment/1."""
     server: Annotated[str, tyro.conf.arg(metavar="VERSION")] = "2.20.0"
     """Version of TF Serving: 2.19.1 or 2.20.0."""
@@ -23,6 +24,7 @@ class Check:
     """Print the findings as one JSON object."""
 
     def __call__(self) -> None:
+        """Checks the SavedModel and prints the findings."""
         from serving import check
 
         if self.server not in check.SERVER_VERSIONS:

@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pipelines.commands.common import SAVED_MODELS, PathFlag, SavedModels, tell
-from pipelines.configs.base import require
-from pipelines.errors import UserError
+from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_error
+from pipelines.config import PATH, require
+from pipelines.support.errors import UserError
 
 _LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 
@@ -21,16 +21,16 @@ class Serve:
     --host changes that. For access from other machines, put a proxy with authentication in front of the server.
     """
 
-    saved_models: SavedModels = SAVED_MODELS
+    saved_models: SavedModelsFlag = SAVED_MODELS
     """Folder of the exported models. All of them are served, and new versions as soon as they appear."""
     engine: Literal["embedded", "tf-serving"] = "embedded"
     """embedded: the server in this package. tf-serving: TF Serving itself, `tensorflow_model_server` from the PATH or
     its Docker image."""
-    config: Annotated[Path | None, PathFlag] = None
+    config: Annotated[Path | None, PATH] = None
     """A models.config of TF Serving, which names the models to serve instead of --saved-models."""
     write_config: bool = False
     """Write models.config, batching.config and monitoring.config for TF Serving into --saved-models, and exit."""
-    served_from: Annotated[str, PathFlag] = "/models"
+    served_from: Annotated[str, PATH] = "/models"
     """With --write-config: path of the folder of the models as TF Serving sees it."""
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 for all addresses of this machine."""
@@ -50,12 +50,13 @@ class Serve:
     """Maximum requests in progress, including those that wait. Further requests are refused with status 429."""
     timeout: float = 60.0
     """Maximum seconds until the answer."""
-    tls_certificate: Annotated[Path | None, PathFlag] = None
+    tls_certificate: Annotated[Path | None, PATH] = None
     """PEM file of a certificate. With it and --tls-key, both APIs are encrypted."""
-    tls_key: Annotated[Path | None, PathFlag] = None
+    tls_key: Annotated[Path | None, PATH] = None
     """PEM file of the key of --tls-certificate."""
 
     def __call__(self) -> None:
+        """Serves, or writes the configuration of TF Serving."""
         self._check()
         if self.write_config:
             self._write_configs(self.saved_models, self.served_from)
@@ -95,7 +96,7 @@ class Serve:
             paths = engine.write_configs(self.saved_models, folder, served_from)
         except ValueError as error:
             raise UserError(str(error)) from error
-        tell(f"wrote {', '.join(map(str, paths))}")
+        print_error(f"wrote {', '.join(map(str, paths))}")
 
     def _start_tf_serving(self) -> None:
         from serving import engine
@@ -113,13 +114,13 @@ class Serve:
             else:
                 self._write_configs(Path(configs), str(self.saved_models.resolve()))
                 self._warn_if_public("0.0.0.0")  # tensorflow_model_server has no option for the address
-            tell(" ".join(command))
+            print_error(" ".join(command))
             status = subprocess.call(command)
         if status:
             raise UserError(f"{Path(command[0]).name} ended with status {status}: see its messages above")
 
     def _start_embedded_server(self) -> None:
-        from pipelines.quiet import import_tensorflow
+        from pipelines.support.quiet import import_tensorflow
 
         import_tensorflow()
         from serving import logs, server
@@ -157,12 +158,12 @@ class Serve:
         host = f"[{self.host}]" if ":" in self.host else self.host
         names = ", ".join(name for name, ready in server.manager.readiness().items() if ready)
         addresses = f"{scheme}://{host}:{server.rest_port}, gRPC {host}:{server.grpc_port}"
-        tell(f"serving {names or 'no model yet'}: {addresses}")
+        print_error(f"serving {names or 'no model yet'}: {addresses}")
         self._warn_if_public(self.host)
 
     def _warn_if_public(self, host: str) -> None:
         if host not in _LOCAL_HOSTS:
-            tell(
+            print_error(
                 f"note: there is no authentication, and the ports are open at {host}: put a proxy with authentication "
                 "in front of them"
             )

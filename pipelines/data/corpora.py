@@ -1,6 +1,7 @@
-"""Named corpora: downloaded once, verified against a checksum, unpacked safely, kept in `UNROLL_CACHE`."""
+"""Named corpora: downloaded once, verified with a checksum, unpacked safely, and kept in `UNROLL_CACHE`."""
 
 import dataclasses
+import functools
 import hashlib
 import logging
 import os
@@ -10,36 +11,38 @@ import stat
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from pipelines import console
-from pipelines.errors import UserError, is_disk_full
-from pipelines.files import folder_written_beside, sha256_of
+from pipelines.support import console
+from pipelines.support.errors import UserError, is_disk_full
+from pipelines.support.files import folder_written_beside, sha256_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A corpus that comes as an archive (tar or zip), as a file, or as several files.
+    """A corpus that is published as an archive (tar or zip), as one file, or as several files.
 
     Attributes:
-        holds: "reviews", "text" or "pairs".
-        url: where the archive or the file is; of several files, what their names are put behind.
-        sha256: of it, or of the sums of the files; None where it is not known: then the first download's is kept.
-        licence: what one may do with it.
-        root: the folder in the archive that holds it all; None for files, which are kept as they are.
-        keep: pattern of the members (their path below `root`) that are unpacked.
-        most_bytes: what the kept members may hold in all; an archive that unpacks to more is refused.
+        kind: "labelled texts", "text" or "pairs".
+        url: of the archive or file; of several files, the common start of their URLs.
+        sha256: checksum of the archive or file; of several files, of their checksums. None if none is published: then
+            the checksum of the first download is recorded.
+        licence: the conditions of use.
+        root: folder in the archive that contains all its files; None for plain files, which are stored unchanged.
+        keep: regular expression of the archive's files to unpack (their paths below `root`).
+        max_bytes: maximum size of the unpacked files; a larger archive is refused.
         files: name -> sha256, of several files.
     """
 
-    holds: str
+    kind: str
     url: str
     sha256: str | None
     licence: str
     root: str | None = None
     keep: str = ""
-    most_bytes: int = 0
+    max_bytes: int = 0
     files: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
@@ -57,68 +60,76 @@ _MULTI30K = {
 
 CORPORA = {
     "imdb": Corpus(
-        holds="reviews",
+        kind="labelled texts",
         url="https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
         sha256="c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
         root="aclImdb",
         keep=r"(train|test)/((pos|neg)/\d+_\d+\.txt|urls_(pos|neg)\.txt)",
-        most_bytes=2**28,
+        max_bytes=2**28,
         licence="Large Movie Review Dataset v1.0, for research; cite Maas et al. 2011, "
         "Learning Word Vectors for Sentiment Analysis",
     ),
     "tiny-shakespeare": Corpus(
-        holds="text",
-        url="https://raw.githubusercontent.com/karpathy/char-rnn/6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
+        kind="text",
+        url="https://raw.githubusercontent.com/karpathy/char-rnn/"
+        "6f9487a6fe5b420b7ca9afb0d7c078e37c1d1b4e/data/tinyshakespeare/input.txt",
         sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-        licence="plays by Shakespeare, in the public domain; put together by Andrej Karpathy",
+        licence="plays by Shakespeare, public domain; collected by Andrej Karpathy",
     ),
     "multi30k": Corpus(
-        holds="pairs",
+        kind="pairs",
         url="https://raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1/raw/",
         sha256=hashlib.sha256("".join(_MULTI30K.values()).encode()).hexdigest(),
         files=_MULTI30K,
-        licence="descriptions of Flickr30k's pictures and their translations, for research: see the Multi30k repository; cite "
-        "Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions",
+        licence="descriptions of Flickr30k's pictures and their translations, for research: see the Multi30k "
+        "repository; cite Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions",
     ),
     "tatoeba-spa-eng": Corpus(
-        holds="pairs",
+        kind="pairs",
         url="https://storage.googleapis.com/download.tensorflow.org/data/spa-eng.zip",
         sha256=None,
         root="spa-eng",
         keep=r"spa\.txt|_about\.txt",
-        most_bytes=2**26,
+        max_bytes=2**26,
         licence="sentences of Tatoeba by way of ManyThings.org, CC BY 2.0 FR",
     ),
 }
 
 
 def cache_folder() -> Path:
+    """Returns the folder of downloaded corpora."""
     return Path(os.environ.get("UNROLL_CACHE") or "~/.cache/unroll").expanduser()
 
 
-def named(data: str | None, holds: str) -> bool:
-    """Is `data` the name of a corpus of such a kind?"""
-    return data in CORPORA and CORPORA[data].holds == holds
+def named(data: str | None, kind: str) -> bool:
+    """Whether `data` is the name of a corpus of this kind."""
+    return data in CORPORA and CORPORA[data].kind == kind
 
 
-def existing(data: str, holds: str) -> Path:
-    """The path `data`.
+def existing(data: str, kind: str) -> Path:
+    """Returns the path `data`.
 
     Raises:
-        UserError: there is nothing; the message names the corpora of this kind.
+        UserError: it does not exist; the message names the corpora of this kind.
     """
     path = Path(data).expanduser()
     if not path.exists():
-        names = ", ".join(name for name in CORPORA if named(name, holds))
+        names = ", ".join(name for name in CORPORA if named(name, kind))
         raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
     return path
 
 
 def fetch(name: str) -> Path:
-    """The folder of corpus `name`, downloaded and unpacked if it is not in the cache yet; the path of a corpus that is a file.
+    """Downloads and unpacks a corpus unless it is in the cache.
+
+    Args:
+        name: key of CORPORA.
+
+    Returns:
+        The corpus's folder, or the path of a corpus that is one file.
 
     Raises:
-        UserError: no connection, a file with another checksum, or an archive that must not be unpacked.
+        UserError: there is no connection, a file has another checksum, or an archive must not be unpacked.
     """
     corpus = CORPORA[name]
     folder = cache_folder() / f"{name}-{corpus.sha256[:8] if corpus.sha256 else 'pinned'}"
@@ -138,69 +149,80 @@ def fetch(name: str) -> Path:
         if corpus.sha256 is None:
             sha256 = sha256_of(archive)
             (part / "SHA256").write_text(f"{sha256}  {corpus.url}\n")
-            console.say(f"{name}: nobody has published a checksum of {corpus.url}; what came has sha256 {sha256}")
+            console.say(f"{name}: no checksum is published for {corpus.url}; the downloaded file has sha256 {sha256}")
     archive.unlink()
     return folder
 
 
-def _download(name: str, url: str, sha256: str | None, folder: Path, file: str, else_do: str) -> Path:
-    import pooch  # here, since it takes half a second that most commands do not need
+def _download(name: str, url: str, sha256: str | None, folder: Path, file: str, manual_step: str) -> Path:
+    """Downloads `url` to `folder`/`file` unless that exists and has the checksum; returns its path.
+
+    Args:
+        manual_step: what to do with a file that the user downloads, for error messages.
+    """
+    import pooch  # takes half a second that most commands do not need
     import requests
 
     pooch.get_logger().setLevel(logging.WARNING)
-    by_hand = f"or download {url} yourself, {else_do} with --data"
+    manual = f"or download {url} yourself, {manual_step} with --data"
     try:
         path = pooch.retrieve(url, sha256 and f"sha256:{sha256}", fname=file, path=folder, progressbar=True)
     except requests.exceptions.HTTPError as error:
-        raise UserError(f"{name}: the server answered {error.response.status_code}: try again later, {by_hand}") from error
+        raise UserError(
+            f"{name}: the server answered {error.response.status_code}: try again later, {manual}"
+        ) from error
     except requests.exceptions.RequestException as error:
         host = urlsplit(url).hostname
-        raise UserError(f"{name}: no connection to {host}: go online and run this again, {by_hand}") from error
+        raise UserError(f"{name}: no connection to {host}: go online and run this again, {manual}") from error
     except ValueError as error:
-        raise UserError(f"{name}: {url} is not the file whose checksum is known: run this again, {by_hand}") from error
+        raise UserError(
+            f"{name}: {url} has another checksum than the published file: run this again, {manual}"
+        ) from error
     return Path(path)
 
 
 def _unpack(archive: Path, corpus: Corpus, folder: Path) -> None:
-    """Unpacks the members of `archive` that match `corpus.keep`, the root folder cut off, to `folder`.
+    """Unpacks the files of `archive` that match `corpus.keep` to `folder`, without the root folder.
 
     Raises:
-        UserError: damaged; a member outside the folder or one that is no plain file; more than `corpus.most_bytes`; nothing.
+        UserError: the archive is damaged, has a file outside the root folder or one that is not a plain file, is larger
+            than `corpus.max_bytes`, or has no file of the corpus.
     """
     size = 0
     try:
-        for member, plain, bytes_, source in _members(archive):
+        for member, is_plain, num_bytes, open_member in _members(archive):
             path = PurePosixPath(member)
-            if path.is_absolute() or ".." in path.parts or not plain:
+            if path.is_absolute() or ".." in path.parts or not is_plain:
                 raise UserError(f"{archive} was not unpacked: {member!r} in it is not a file below {corpus.root}")
             inside = PurePosixPath(*path.parts[1:])
-            if source is None or path.parts[0] != corpus.root or not re.fullmatch(corpus.keep, str(inside)):
+            if open_member is None or path.parts[0] != corpus.root or not re.fullmatch(corpus.keep, str(inside)):
                 continue
-            size += bytes_
-            if size > corpus.most_bytes:
-                raise UserError(f"{archive} was not unpacked: it holds more than {corpus.most_bytes >> 20} MiB")
+            size += num_bytes
+            if size > corpus.max_bytes:
+                raise UserError(f"{archive} was not unpacked: its files have more than {corpus.max_bytes >> 20} MiB")
             target = folder / inside
             target.parent.mkdir(parents=True, exist_ok=True)
-            with source() as file, open(target, "wb") as copy:
+            with open_member() as file, open(target, "wb") as copy:
                 shutil.copyfileobj(file, copy)
     except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, zlib.error) as error:
         if is_disk_full(error):
             raise
         raise UserError(f"{archive} is damaged ({error}): delete it and run this again") from error
     if not size:
-        raise UserError(f"{archive} holds no {corpus.holds} below {corpus.root}")
+        raise UserError(f"{archive} has no {corpus.kind} below {corpus.root}")
 
 
-def _members(archive: Path):
-    """(name, whether it is a plain file or a folder, bytes, how to open it or None for a folder) for each member."""
+def _members(archive: Path) -> Iterator[tuple[str, bool, int, Callable | None]]:
+    """Yields (name, whether it is a plain file or a folder, bytes, function that opens it or None for a folder)."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as opened:
             for member in opened.infolist():
-                kind = stat.S_IFMT(member.external_attr >> 16)  # 0 where the archive was made on a system without such kinds
-                plain = kind in (0, stat.S_IFREG, stat.S_IFDIR)
-                yield member.filename, plain, member.file_size, None if member.is_dir() else lambda m=member: opened.open(m)
+                file_type = stat.S_IFMT(member.external_attr >> 16)  # 0 if the archive's system has no file types
+                is_plain = file_type in (0, stat.S_IFREG, stat.S_IFDIR)
+                open_member = None if member.is_dir() else functools.partial(opened.open, member)
+                yield member.filename, is_plain, member.file_size, open_member
         return
     with tarfile.open(archive) as opened:
         for member in opened:
-            plain = member.isfile() or member.isdir()
-            yield member.name, plain, member.size, (lambda m=member: opened.extractfile(m)) if member.isfile() else None
+            open_member = functools.partial(opened.extractfile, member) if member.isfile() else None
+            yield member.name, member.isfile() or member.isdir(), member.size, open_member

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.errors import UserError
+from pipelines.support.errors import UserError
 
 NOT_A_CLASS = ("unsup",)  # aclImdb's 50,000 unlabelled reviews
 
@@ -14,13 +14,13 @@ NOT_A_CLASS = ("unsup",)  # aclImdb's 50,000 unlabelled reviews
 def read(folder: Path) -> dict[str, tuple]:
     """Reads `folder/train/CLASS/*.txt` and `folder/test/CLASS/*.txt`, or `folder/CLASS/*.txt` as training data.
 
-    Where `urls_CLASS.txt` lies beside a class (aclImdb: line i is the film of review i), the film is the group.
+    If `urls_CLASS.txt` lies beside a class (aclImdb: line i is the film of review i), the film is the group.
 
     Returns:
-        split name -> the fields of `Reviews`.
+        split -> fields of `LabelledTexts`.
 
     Raises:
-        UserError: no such sub-folders, or no readable text in them.
+        UserError: there are no such sub-folders, or no readable text in them.
     """
     if (folder / "train").is_dir():
         splits = {"train": folder / "train"}
@@ -32,19 +32,22 @@ def read(folder: Path) -> dict[str, tuple]:
 
 
 def texts(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
-    """The .txt files anywhere in `folder`, each a text: object array of str, and counts of those left out.
+    """Reads the .txt files in `folder` and its sub-folders, each as one text.
+
+    Returns:
+        (object array [n] of str, reason -> number of files that were left out).
 
     Raises:
         UserError: there is none in UTF-8.
     """
     files = sorted(folder.rglob("*.txt"))
-    found = []
+    contents = []
     for file in files:
         with contextlib.suppress(UnicodeDecodeError):
-            found.append(file.read_text(encoding="utf-8-sig"))
-    if not found:
-        raise UserError(f"{folder} holds no .txt files in UTF-8")
-    return _objects(found), _counted("not UTF-8", len(files) - len(found))
+            contents.append(file.read_text(encoding="utf-8-sig"))
+    if not contents:
+        raise UserError(f"{folder} has no .txt files in UTF-8")
+    return _object_array(contents), _counted("not UTF-8", len(files) - len(contents))
 
 
 def _read_classes(folder: Path) -> tuple:
@@ -64,16 +67,23 @@ def _read_classes(folder: Path) -> tuple:
             groups.append(_group(file, films[path.name]))
     if not texts:
         raise UserError(f"{folder}: none of the {unreadable} files is UTF-8; convert them, for example with iconv")
-    by_film = all(films.values())
-    return _objects(texts), _objects(labels), _objects(groups) if by_film else None, _counted("not UTF-8", unreadable)
+    has_films = all(films.values())
+    return (
+        _object_array(texts),
+        _object_array(labels),
+        _object_array(groups) if has_films else None,
+        _counted("not UTF-8", unreadable),
+    )
 
 
 def _films(path: Path) -> list[str]:
+    """The film of each review of a class; an empty list if it is unknown."""
     return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
 
 
 def _group(file: Path, films: list[str]) -> str:
-    number = re.match(r"(\d+)_", file.name)  # aclImdb: ID_RATING.txt
+    """The film of a review, whose file is named ID_RATING.txt in aclImdb; the file's name if it is unknown."""
+    number = re.match(r"(\d+)_", file.name)
     line = int(number.group(1)) if number else -1
     return films[line] if 0 <= line < len(films) else file.name
 
@@ -82,7 +92,7 @@ def _counted(reason: str, rows: int) -> dict[str, int]:
     return {reason: rows} if rows else {}
 
 
-def _objects(values: list[str]) -> np.ndarray:
+def _object_array(values: list[str]) -> np.ndarray:
     array = np.empty(len(values), object)
     array[:] = values
     return array

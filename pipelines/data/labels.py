@@ -1,10 +1,16 @@
-"""From labels as people spell them to classes in order."""
+"""From labels as people spell them to ids of classes.
+
+With `polarity`, different spellings of negative, neutral and positive are the same labels; without it, a label stays as
+spelled.
+"""
+
+import math
 
 import numpy as np
 
-from pipelines.errors import UserError
+from pipelines.support.errors import UserError
 
-# Spellings that mean the same classes. The first one that covers a file's labels is taken.
+# Spellings of polarity. The first one that has exactly the labels of the data is used.
 SPELLINGS = (
     {"negative": "negative", "positive": "positive"},
     {"neg": "negative", "pos": "positive"},
@@ -15,58 +21,71 @@ SPELLINGS = (
     {"neg": "negative", "neu": "neutral", "pos": "positive"},
     {"-1": "negative", "0": "neutral", "1": "positive"},
 )
-MOST_CLASSES = 100
+MAX_CLASSES = 100
 
 
-def plain(labels: np.ndarray) -> np.ndarray:
-    """Labels without surrounding space, whole numbers without a fraction ("4.0" is "4"), known words in lower case."""
-    return np.array([_plain(label) for label in labels], dtype=object)
+def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ...]:
+    """Returns the classes in `labels`: negative before neutral before positive, numbers by size, everything else in
+    alphabetical order.
 
-
-def _plain(label: str) -> str:
-    label = label.strip()
-    if label.lower() in {word for spelling in SPELLINGS for word in spelling}:
-        return label.lower()
-    try:
-        number = float(label)
-    except ValueError:
-        return label
-    return str(int(number)) if number.is_integer() else label
-
-
-def classes_of(labels: np.ndarray, source: str) -> tuple[str, ...]:
-    """The classes in `labels`: negative before neutral before positive, numbers by size, all else by the alphabet.
+    Args:
+        labels: object array [n] of str.
+        source: name of the data for messages.
+        polarity: whether to use SPELLINGS.
 
     Raises:
-        UserError: fewer than two classes, or so many that this can't be the label's column.
+        UserError: there are fewer than two classes, or so many that the column cannot be the label.
     """
-    found = set(plain(labels))
+    found = set(normalize_labels(labels, polarity))
     if len(found) == 1:
-        only = next(iter(found))
-        raise UserError(f"{source}: all {len(labels)} rows have the label {only!r}; two classes or more are needed")
+        raise UserError(
+            f"{source}: all {len(labels)} rows have the label {found.pop()!r}; at least two classes are needed"
+        )
     if not found:
         raise UserError(f"{source}: no row has both a text and a label")
-    if len(found) > MOST_CLASSES:
+    if len(found) > MAX_CLASSES:
         raise UserError(
-            f"{source}: {len(found)} different labels (at most {MOST_CLASSES}); name the right column with --label-column"
+            f"{source}: {len(found)} different labels, at most {MAX_CLASSES}: name the right column with --label-column"
         )
-    for spelling in SPELLINGS:
-        if found == set(spelling):
-            return tuple(spelling.values())
-    try:
-        return tuple(sorted(found, key=float))
-    except ValueError:
-        return tuple(sorted(found))
+    if polarity:
+        for spelling in SPELLINGS:
+            if found == set(spelling):
+                return tuple(spelling.values())
+    if all(_is_number(label) for label in found):
+        return tuple(sorted(found, key=lambda label: (float(label), label)))
+    return tuple(sorted(found))
 
 
-def class_ids(labels: np.ndarray, classes: tuple[str, ...]) -> np.ndarray:
-    """Index of each label in `classes`, -1 for a label that is none of them; int32 [n].
+def class_ids(labels: np.ndarray, classes: tuple[str, ...], polarity: bool) -> np.ndarray:
+    """Returns the index of each label in `classes`, int32 [n]; -1 for a label that is none of them.
 
-    Another spelling of the same classes (1 for positive) is understood.
+    With `polarity`, another spelling of the same classes (1 for positive) is understood.
     """
-    labels = plain(labels)
+    labels = normalize_labels(labels, polarity)
     index = {name: i for i, name in enumerate(classes)}
-    for spelling in SPELLINGS:
+    for spelling in SPELLINGS if polarity else ():
         if not set(labels) <= set(index) and set(labels) <= set(spelling) and set(spelling.values()) <= set(classes):
             labels = np.array([spelling[label] for label in labels], dtype=object)
     return np.array([index.get(label, -1) for label in labels], dtype=np.int32)
+
+
+def normalize_labels(labels: np.ndarray, polarity: bool) -> np.ndarray:
+    """Returns the labels without surrounding space; with `polarity` also known words in lower case and 4.0 as 4."""
+    return np.array([_normalize_polarity(label) if polarity else label.strip() for label in labels], dtype=object)
+
+
+def _normalize_polarity(label: str) -> str:
+    label = label.strip()
+    if label.lower() in {word for spelling in SPELLINGS for word in spelling}:
+        return label.lower()
+    if not _is_number(label):
+        return label
+    number = float(label)
+    return str(int(number)) if number.is_integer() else label
+
+
+def _is_number(label: str) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False

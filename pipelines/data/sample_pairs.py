@@ -1,8 +1,8 @@
 """The embedded sample: English sentences and their Spanish translations, from a small seeded grammar.
 
-Scores on it say nothing about real text. It is here so that the whole way, from training to an export, can be tried offline. Word by
-word it cannot be translated: Spanish adjectives stand behind their nouns and agree with them, as articles do; verbs agree with
-their subjects; "not" changes its place.
+Its scores say nothing about real text. It serves to try training, evaluation and export without a download. A
+translation word by word is not enough: Spanish adjectives follow their nouns and agree with them, articles agree with
+nouns and verbs with subjects, and "not" moves to another position.
 """
 
 import dataclasses
@@ -10,7 +10,8 @@ import random
 
 import numpy as np
 
-VERSION = 1  # raise it with any change of what is generated: finished runs on the old sample are then not taken for new
+# Raise it with any change of the sentences: a finished run on the old sample must not count as one on the new sample.
+VERSION = 1
 PAIR = "en-es"
 
 
@@ -19,61 +20,111 @@ class _Noun:
     english: str
     spanish: str
     feminine: bool
-    plural: str = ""  # English; with an s if not given
+    english_plural: str = ""  # by default the singular with an s
 
-    def in_english(self, many: bool) -> str:
-        return (self.plural or self.english + "s") if many else self.english
+    def in_english(self, is_plural: bool) -> str:
+        return (self.english_plural or self.english + "s") if is_plural else self.english
 
-    def in_spanish(self, many: bool) -> str:
-        return _plural(self.spanish) if many else self.spanish
+    def in_spanish(self, is_plural: bool) -> str:
+        return _spanish_plural(self.spanish) if is_plural else self.spanish
 
 
 _PEOPLE = (
-    _Noun("man", "hombre", False, "men"), _Noun("woman", "mujer", True, "women"), _Noun("girl", "chica", True), _Noun("boy", "chico", False),
-    _Noun("doctor", "m\u00e9dico", False), _Noun("nurse", "enfermera", True), _Noun("neighbour", "vecino", False), _Noun("queen", "reina", True),
-    _Noun("dog", "perro", False), _Noun("cow", "vaca", True), _Noun("teacher", "maestra", True), _Noun("painter", "pintor", False),
-)  # fmt: skip
+    _Noun("man", "hombre", False, "men"),
+    _Noun("woman", "mujer", True, "women"),
+    _Noun("girl", "chica", True),
+    _Noun("boy", "chico", False),
+    _Noun("doctor", "m\u00e9dico", False),
+    _Noun("nurse", "enfermera", True),
+    _Noun("neighbour", "vecino", False),
+    _Noun("queen", "reina", True),
+    _Noun("dog", "perro", False),
+    _Noun("cow", "vaca", True),
+    _Noun("teacher", "maestra", True),
+    _Noun("painter", "pintor", False),
+)
 _THINGS = (
-    _Noun("house", "casa", True), _Noun("car", "coche", False), _Noun("apple", "manzana", True), _Noun("book", "libro", False),
-    _Noun("table", "mesa", True), _Noun("hat", "sombrero", False), _Noun("bicycle", "bicicleta", True), _Noun("tree", "\u00e1rbol", False),
-    _Noun("letter", "carta", True), _Noun("glass", "vaso", False, "glasses"), _Noun("window", "ventana", True), _Noun("train", "tren", False),
-)  # fmt: skip
+    _Noun("house", "casa", True),
+    _Noun("car", "coche", False),
+    _Noun("apple", "manzana", True),
+    _Noun("book", "libro", False),
+    _Noun("table", "mesa", True),
+    _Noun("hat", "sombrero", False),
+    _Noun("bicycle", "bicicleta", True),
+    _Noun("tree", "\u00e1rbol", False),
+    _Noun("letter", "carta", True),
+    _Noun("glass", "vaso", False, "glasses"),
+    _Noun("window", "ventana", True),
+    _Noun("train", "tren", False),
+)
 _PLACES = (
-    ("in the garden", "en el jard\u00edn"), ("behind the church", "detr\u00e1s de la iglesia"), ("on the beach", "en la playa"),
-    ("near the river", "cerca del r\u00edo"), ("at the market", "en el mercado"), ("under the bridge", "debajo del puente"),
-)  # fmt: skip
+    ("in the garden", "en el jard\u00edn"),
+    ("behind the church", "detr\u00e1s de la iglesia"),
+    ("on the beach", "en la playa"),
+    ("near the river", "cerca del r\u00edo"),
+    ("at the market", "en el mercado"),
+    ("under the bridge", "debajo del puente"),
+)
 _TIMES = (("today", "hoy"), ("every morning", "cada ma\u00f1ana"), ("now", "ahora"), ("on Sundays", "los domingos"))
 _ADJECTIVES = (
-    ("red", "rojo"), ("white", "blanco"), ("old", "viejo"), ("small", "peque\u00f1o"), ("beautiful", "hermoso"), ("green", "verde"),
-    ("big", "grande"), ("sad", "triste"), ("blue", "azul"), ("new", "nuevo"), ("cheap", "barato"), ("strong", "fuerte"),
-)  # fmt: skip
+    ("red", "rojo"),
+    ("white", "blanco"),
+    ("old", "viejo"),
+    ("small", "peque\u00f1o"),
+    ("beautiful", "hermoso"),
+    ("green", "verde"),
+    ("big", "grande"),
+    ("sad", "triste"),
+    ("blue", "azul"),
+    ("new", "nuevo"),
+    ("cheap", "barato"),
+    ("strong", "fuerte"),
+)
 # English stem, third person; Spanish third person singular, plural.
 _VERBS = (
-    ("see", "sees", "ve", "ven"), ("buy", "buys", "compra", "compran"), ("paint", "paints", "pinta", "pintan"),
-    ("look for", "looks for", "busca", "buscan"), ("sell", "sells", "vende", "venden"), ("want", "wants", "quiere", "quieren"),
-    ("find", "finds", "encuentra", "encuentran"), ("carry", "carries", "lleva", "llevan"),
-)  # fmt: skip
+    ("see", "sees", "ve", "ven"),
+    ("buy", "buys", "compra", "compran"),
+    ("paint", "paints", "pinta", "pintan"),
+    ("look for", "looks for", "busca", "buscan"),
+    ("sell", "sells", "vende", "venden"),
+    ("want", "wants", "quiere", "quieren"),
+    ("find", "finds", "encuentra", "encuentran"),
+    ("carry", "carries", "lleva", "llevan"),
+)
+
+
+def version() -> str:
+    """A text that changes whenever the sample changes."""
+    return f"embedded sample {VERSION}"
 
 
 def generate(pairs: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """(English, Spanish): object arrays [pairs] of sentences; the same for the same seed, and no English one twice."""
+    """Generates different English sentences and their Spanish translations; the same for the same seed.
+
+    Args:
+        pairs: number of pairs.
+
+    Returns:
+        (English, Spanish), both object [pairs] of str.
+    """
     rng = random.Random(seed)
-    made = {}
-    while len(made) < pairs:
+    translations: dict[str, str] = {}
+    while len(translations) < pairs:
         english, spanish = _sentence(rng)
-        made.setdefault(english, spanish)
-    return np.array(list(made), object), np.array(list(made.values()), object)
+        translations.setdefault(english, spanish)
+    return np.array(list(translations), object), np.array(list(translations.values()), object)
 
 
 def _sentence(rng: random.Random) -> tuple[str, str]:
-    many = rng.random() < 0.4
-    subject, subject_spanish = _phrase(rng, rng.choice(_PEOPLE), many)
+    """A sentence in English and Spanish."""
+    is_plural = rng.random() < 0.4
+    subject, subject_spanish = _phrase(rng, rng.choice(_PEOPLE), is_plural)
     thing, thing_spanish = _phrase(rng, rng.choice(_THINGS), rng.random() < 0.4)
-    stem, third, singular, plural = rng.choice(_VERBS)
+    stem, third_person, singular, plural = rng.choice(_VERBS)
     if rng.random() < 0.25:
-        verb, verb_spanish = f"{'do' if many else 'does'} not {stem}", f"no {plural if many else singular}"
+        verb, verb_spanish = f"{'do' if is_plural else 'does'} not {stem}", f"no {plural if is_plural else singular}"
     else:
-        verb, verb_spanish = (stem, plural) if many else (third, singular)
+        verb, verb_spanish = (stem, plural) if is_plural else (third_person, singular)
     english, spanish = f"{subject} {verb} {thing}", f"{subject_spanish} {verb_spanish} {thing_spanish}"
     if rng.random() < 0.5:
         place, place_spanish = rng.choice(_PLACES)
@@ -84,20 +135,24 @@ def _sentence(rng: random.Random) -> tuple[str, str]:
     return english[0].upper() + english[1:] + ".", spanish[0].upper() + spanish[1:] + "."
 
 
-def _phrase(rng: random.Random, noun: _Noun, many: bool) -> tuple[str, str]:
+def _phrase(rng: random.Random, noun: _Noun, is_plural: bool) -> tuple[str, str]:
+    """A noun with an article and up to two adjectives, in English and Spanish."""
     adjectives = rng.sample(_ADJECTIVES, rng.choice((0, 1, 1, 2)))
-    english = " ".join([*(english for english, _ in adjectives), noun.in_english(many)])
-    spanish = " y ".join(_agreeing(spanish, noun.feminine, many) for _, spanish in adjectives)
-    spanish = f"{noun.in_spanish(many)} {spanish}".rstrip()
-    if many or rng.random() < 0.6:
-        return f"the {english}", f"{('los', 'las')[noun.feminine] if many else ('el', 'la')[noun.feminine]} {spanish}"
-    return f"{'an' if english[0] in 'aeiou' else 'a'} {english}", f"{('un', 'una')[noun.feminine]} {spanish}"
+    english = " ".join([*(english for english, _ in adjectives), noun.in_english(is_plural)])
+    spanish = " y ".join(_agree(spanish, noun.feminine, is_plural) for _, spanish in adjectives)
+    spanish = f"{noun.in_spanish(is_plural)} {spanish}".rstrip()
+    if is_plural or rng.random() < 0.6:
+        article = ("los", "las")[noun.feminine] if is_plural else ("el", "la")[noun.feminine]
+        return f"the {english}", f"{article} {spanish}"
+    article = "an" if english[0] in "aeiou" else "a"
+    return f"{article} {english}", f"{('un', 'una')[noun.feminine]} {spanish}"
 
 
-def _agreeing(adjective: str, feminine: bool, many: bool) -> str:
+def _agree(adjective: str, feminine: bool, is_plural: bool) -> str:
+    """The Spanish adjective in the gender and number of its noun."""
     adjective = adjective[:-1] + "a" if feminine and adjective.endswith("o") else adjective
-    return _plural(adjective) if many else adjective
+    return _spanish_plural(adjective) if is_plural else adjective
 
 
-def _plural(word: str) -> str:
+def _spanish_plural(word: str) -> str:
     return word + "s" if word[-1] in "aeo" else word + "es"

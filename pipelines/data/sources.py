@@ -1,45 +1,33 @@
-"""What is behind the `--data` of a run: a name for it, and a sum that changes when it does."""
+"""The data of a run: a short name for it, and a fingerprint that changes when the data does."""
 
 from pathlib import Path
 
-from pipelines.data import corpora, sample_pairs, sample_reviews, texts
-from pipelines.files import fingerprint as fingerprint_of_files
-
-def _sample_reviews() -> str:
-    return f"embedded sample {sample_reviews.VERSION}"
-
-
-_SAMPLES = {
-    "sentiment": _sample_reviews,
-    "transfer": _sample_reviews,
-    "encoder": _sample_reviews,
-    "char-lm": texts.sample_version,
-    "nmt": lambda: f"embedded sample {sample_pairs.VERSION}",
-}
-_HOLD = {"sentiment": "reviews", "transfer": "reviews", "encoder": "text", "char-lm": "text", "nmt": "pairs"}
+from pipelines.data import corpora
+from pipelines.support.files import fingerprint as fingerprint_of_files
+from pipelines.task import TaskEntry
 
 
 def name(data: str | None) -> str:
-    """A short name for `data`, good as part of a folder's name: `sample`, `imdb`, or the file's own name."""
+    """Returns a short name for `data` that can be part of a folder's name: `sample`, `imdb`, or the file's own name."""
     if data is None:
         return "sample"
     stem = Path(data).resolve().name.split(".")[0]
     return "".join(c if c.isalnum() or c in "-_" else "-" for c in stem) or "data"
 
 
-def fingerprint(pipeline: str, data: str | None) -> str:
-    """Changes when the data behind the name `data` does.
+def fingerprint(data: str | None, entry: TaskEntry) -> str:
+    """Returns a text that changes when the data named `data` changes; `None` is the embedded sample of the task.
 
     Raises:
         UserError: there is no such file or folder.
     """
     if data is None:
-        return _SAMPLES[pipeline]()
+        return entry.sample_version()
     if data in corpora.CORPORA:
         return corpora.CORPORA[data].sha256 or corpora.CORPORA[data].url
-    return fingerprint_of_files(corpora.existing(data, _HOLD[pipeline]))
+    return fingerprint_of_files(corpora.existing(data, entry.data_kind))
 
 
-def modules(handles: dict[str, str | None]) -> dict[str, str]:
-    """name -> a sum that changes when the module does, of those that are on this machine."""
-    return {name: fingerprint_of_files(Path(handle)) for name, handle in handles.items() if handle and Path(handle).exists()}
+def module_fingerprints(handles: dict[str, str]) -> dict[str, str]:
+    """Returns field -> fingerprint for the handles that are files or folders on this machine."""
+    return {field: fingerprint_of_files(Path(handle)) for field, handle in handles.items() if Path(handle).exists()}

@@ -1,4 +1,4 @@
-"""CSV and TSV files, plain or compressed, read by pandas: whole for training, in chunks for prediction."""
+"""CSV and TSV files, plain or compressed, read by pandas: completely for training, in chunks for prediction."""
 
 import gzip
 import lzma
@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.errors import UserError
+from pipelines.support.errors import UserError
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
 LABEL_NAMES = ("label", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
@@ -23,6 +23,7 @@ _DAMAGED = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, zipfile.BadZipFile, EO
 
 
 def is_table(path: Path) -> bool:
+    """Whether the file's name is that of a CSV or TSV file, with or without the suffix of a compression."""
     return _separator(path) is not None
 
 
@@ -34,17 +35,17 @@ def _separator(path: Path) -> str | None:
 
 
 def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Reads `path` piece by piece, every cell as str.
+    """Reads `path` in chunks, every cell as str.
 
     Args:
-        path: a file whose name ends in .csv or .tsv, with or without a compression's suffix.
-        rows: rows per piece.
+        path: a file whose name ends in .csv or .tsv, with or without the suffix of a compression.
+        rows: maximum number of rows per chunk.
 
     Yields:
-        (the piece, the number of rows skipped in it because they have too many cells).
+        (chunk, number of rows that were skipped in it because they have too many cells).
 
     Raises:
-        UserError: not a table, empty, not UTF-8, damaged, or with quotes that never close.
+        UserError: the file is not a table, empty, not UTF-8 or damaged, or has quotes that are never closed.
     """
     separator = _separator(path)
     if separator is None:
@@ -74,16 +75,25 @@ def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
     except pd.errors.ParserError as error:
         raise UserError(f"{path} cannot be read as a table: {str(error).strip().splitlines()[-1]}") from error
     except (*_DAMAGED, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # permission, a device error: says itself what is wrong
+        if (
+            isinstance(error, OSError) and error.errno is not None
+        ):  # such as a missing permission: the system's message is clear
             raise
-        raise UserError(f"{path} is damaged or not what its name says ({error}): get the file again") from error
+        raise UserError(f"{path} is damaged, or its name has the wrong suffix ({error}): get the file again") from error
 
 
 def find_column(path: Path, names: list[str], wanted: str | None, candidates: tuple[str, ...], flag: str) -> str:
-    """The column called `wanted`, or the first of `candidates` that `names` has (in any case).
+    """Returns `wanted`, or the first of `candidates` that is in `names`, in upper or lower case.
+
+    Args:
+        path: of the table, for messages.
+        names: columns of the table.
+        wanted: column that the user named; None if the user named none.
+        candidates: usual names of such a column.
+        flag: with which the user can name it.
 
     Raises:
-        UserError: there is none; the message lists the columns and the flag that names one.
+        UserError: there is no such column; the message lists the columns and the flag.
     """
     if wanted is not None:
         if wanted not in names:
@@ -93,18 +103,29 @@ def find_column(path: Path, names: list[str], wanted: str | None, candidates: tu
     for candidate in candidates:
         if candidate in by_lower:
             return by_lower[candidate]
-    raise UserError(f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {', '.join(names)} with {flag}")
+    raise UserError(
+        f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {', '.join(names)} with {flag}"
+    )
 
 
 def column_names(path: Path) -> list[str]:
+    """Returns the columns of a table.
+
+    Raises:
+        UserError: the table cannot be read, or has no rows.
+    """
     for frame, _ in chunks(path, rows=1):
         if len(frame):
             return [str(name) for name in frame.columns]
-    raise UserError(f"{path} has a header but no rows: add some reviews below it")
+    raise UserError(f"{path} has a header but no rows: add rows below the header")
 
 
 def read(path: Path, text_column: str | None, label_column: str | None) -> tuple:
-    """Texts, labels, groups (None without a `url` column) and counts of dropped rows; the fields of `Reviews`."""
+    """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped.
+
+    Raises:
+        UserError: the table cannot be read, or has no such column.
+    """
     names = column_names(path)
     text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
     label = find_column(path, names, label_column, LABEL_NAMES, "--label-column")
@@ -115,22 +136,27 @@ def read(path: Path, text_column: str | None, label_column: str | None) -> tuple
 
 
 def _columns(path: Path, names: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
-    """These columns of all rows, and counts of dropped rows."""
-    frames, skipped = [], 0
-    for frame, bad in chunks(path, rows=10_000):
+    """Returns the columns `names` of all rows, and reason -> number of dropped rows."""
+    frames, num_skipped = [], 0
+    for frame, skipped in chunks(path, rows=10_000):
         frames.append(frame[names])
-        skipped += bad
-    return pd.concat(frames, ignore_index=True), {"too many cells in the row": skipped} if skipped else {}
+        num_skipped += skipped
+    return pd.concat(frames, ignore_index=True), {"too many cells in the row": num_skipped} if num_skipped else {}
 
 
 def read_texts(path: Path, text_column: str | None) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
-    """Texts without their labels, groups (None without a `url` column): object [n]; counts of dropped rows, the empty ones among them."""
+    """Returns (texts, groups, dropped) of a table whose labels are not needed; rows with an empty text are dropped.
+
+    Returns:
+        (object array [n] of str, object array [n] of str or None without a `url` column, reason -> number of dropped
+        rows).
+    """
     names = column_names(path)
     text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
-    columns = [text, GROUP_NAME] if GROUP_NAME in names else [text]
-    table, dropped = _columns(path, columns)
+    has_groups = GROUP_NAME in names
+    table, dropped = _columns(path, [text, GROUP_NAME] if has_groups else [text])
     empty = table[text].str.strip() == ""
     if empty.any():
         dropped["empty text"] = int(empty.sum())
     table = table[~empty]
-    return table[text].to_numpy(object), table[GROUP_NAME].to_numpy(object) if len(columns) == 2 else None, dropped
+    return table[text].to_numpy(object), table[GROUP_NAME].to_numpy(object) if has_groups else None, dropped

@@ -1,34 +1,89 @@
-"""One long text, wherever it comes from: read in pieces, so that it may be larger than memory."""
+"""One long text: a file, a corpus or the embedded sample. It is read in pieces: it may be larger than memory."""
 
 import bz2
+import dataclasses
 import gzip
 import io
 import lzma
-import sys
 import zlib
 from collections.abc import Iterator
 
 from pipelines.data import corpora
-from pipelines.errors import UserError
+from pipelines.data.sample_text import sample_text
+from pipelines.support.errors import UserError
 
 _PIECE = 2**20  # characters
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-_SEARCHED_FOR_ZEROS = 2**16  # bytes at the start: text has no zero bytes, binary data soon has
+_BYTES_TO_CHECK = 2**16  # at the start of a file: text has no zero bytes, binary data almost always has some early
+
+
+@dataclasses.dataclass(frozen=True)
+class Text:
+    """The characters `first` to `last` (excluded) of a source.
+
+    Attributes:
+        source: a path, the name of a corpus, or None for the embedded sample.
+        last: None is the end of the source.
+        characters: number of characters.
+    """
+
+    source: str | None
+    first: int
+    last: int | None
+    characters: int
+
+    def pieces(self) -> Iterator[str]:
+        """Yields the text in pieces."""
+        return pieces(self.source, self.first, self.last)
+
+
+@dataclasses.dataclass(frozen=True)
+class TextSplits:
+    """A text for training and one for validation."""
+
+    train: Text
+    valid: Text
+
+
+def split_text(data: str | None, valid: str | None, valid_fraction: float) -> TextSplits:
+    """Finds the text and splits off its end for validation.
+
+    Args:
+        data: see `Text.source`.
+        valid: validation text; None splits off the last `valid_fraction` of `data`.
+
+    Raises:
+        UserError: a text cannot be read, or is too short to split.
+    """
+    source, count = data or "the embedded sample", characters(data)
+    if valid:
+        splits = TextSplits(Text(data, 0, None, count), Text(valid, 0, None, characters(valid)))
+    else:
+        cut = int(count * (1 - valid_fraction))
+        splits = TextSplits(Text(data, 0, cut, cut), Text(data, cut, None, count - cut))
+    for part, name in ((splits.train, source), (splits.valid, valid or source)):
+        if not part.characters:
+            raise UserError(
+                f"{name} is empty"
+                if not count or valid
+                else f"{name} is too short to split: give validation text with --valid"
+            )
+    return splits
 
 
 def characters(data: str | None) -> int:
-    """How many characters the text has. Reads it whole, and so finds out whether it can be read."""
+    """Returns the number of characters of a text. Reads all of it, and so finds out whether it can be read."""
     return sum(len(piece) for piece in pieces(data))
 
 
 def pieces(data: str | None, first: int = 0, last: int | None = None) -> Iterator[str]:
-    """The characters `first` to `last` (that one excluded) of a text, in pieces.
+    """Yields the characters `first` to `last` (excluded) of a text, in pieces.
 
     Args:
-        data: a path, the name of a corpus, or None for the sample.
+        data: see `Text.source`.
 
     Raises:
-        UserError: there is no such file, it is binary, damaged, or not UTF-8.
+        UserError: the file does not exist, is binary, damaged, or not UTF-8.
     """
     position = 0
     for piece in _all_pieces(data):
@@ -41,7 +96,7 @@ def pieces(data: str | None, first: int = 0, last: int | None = None) -> Iterato
 
 
 def lines(data: str | None) -> Iterator[str]:
-    """The lines of a text, without their ends. For errors see `pieces`."""
+    """Yields the lines of a text, without their ends. For errors see `pieces`."""
     rest = ""
     for piece in pieces(data):
         *whole, rest = (rest + piece).split("\n")
@@ -52,36 +107,24 @@ def lines(data: str | None) -> Iterator[str]:
 
 def _all_pieces(data: str | None) -> Iterator[str]:
     if data is None:
-        yield _sample()
+        yield sample_text()
         return
     path = corpora.fetch(data) if corpora.named(data, "text") else corpora.existing(data, "text")
     if path.is_dir():
         raise UserError(f"{data} is a folder: give a text file")
     try:
         with _OPENERS.get(path.suffix, open)(path, "rb") as file:
-            if b"\0" in file.peek(_SEARCHED_FOR_ZEROS)[:_SEARCHED_FOR_ZEROS]:
+            if b"\0" in file.peek(_BYTES_TO_CHECK)[:_BYTES_TO_CHECK]:
                 raise UserError(f"{path} is not text (it has zero bytes): give a text file in UTF-8")
-            text = io.TextIOWrapper(file, encoding="utf-8-sig")  # also makes one kind of line end of three
+            text = io.TextIOWrapper(file, encoding="utf-8-sig")  # also converts all line ends to "\n"
             while piece := text.read(_PIECE):
                 yield piece
     except UnicodeDecodeError as error:
-        around = error.object[max(0, error.start - 20) : error.start].decode("utf-8", "replace")
+        context = error.object[max(0, error.start - 20) : error.start].decode("utf-8", "replace")
         raise UserError(
-            f"{path} is not UTF-8 (behind {around!r}): convert it, for example with `iconv -f latin1 -t utf-8`"
+            f"{path} is not UTF-8 (after {context!r}): convert it, for example with `iconv -f latin1 -t utf-8`"
         ) from error
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         if path.suffix not in _OPENERS:
             raise
         raise UserError(f"{path} is damaged ({error}): get it again") from error
-
-
-def sample_version() -> str:
-    """Says which text the sample is: that of one Python is not that of another."""
-    return f"pydoc_data.topics, {len(_sample()):,} characters, Python {sys.version_info.major}.{sys.version_info.minor}"
-
-
-def _sample() -> str:
-    """The help texts of Python itself."""
-    from pydoc_data import topics
-
-    return "\n\n".join(text.strip() for _, text in sorted(topics.topics.items())) + "\n"

@@ -13,6 +13,7 @@ import sys
 
 
 def main(command: str, *files: str) -> None:
+    """Runs one of the commands of the module's docstring."""
     if command == "merge":
         print(json.dumps(merge(files), sort_keys=True, separators=(",", ":")))
         return

@@ -5,7 +5,7 @@ import os
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-WORDS = "[PAD] [UNK] [CLS] [SEP] a dull film gripping story the was not ##ly".split()
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "dull", "film", "gripping", "story", "the", "was", "not", "##ly"]
 SIZE, DEPTH = 8, 3
 
 

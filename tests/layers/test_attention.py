@@ -1,11 +1,9 @@
-import typing
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from layers.attention import ATTENTION_SCORES, SCORES, Attention, BahdanauAttention, LuongAttention, Score
+from layers.attention import SCORES, Attention, BahdanauAttention, LuongAttention, Score
 from tests.layers.checks import (
     check_gradients,
     close,
@@ -282,14 +280,6 @@ def test_invalid_arguments_are_refused(make):
 def test_the_error_for_concat_names_additive():
     with pytest.raises(ValueError, match="use 'additive'"):
         LuongAttention("concat")
-
-
-def test_the_command_line_offers_every_score():
-    """The command line cannot import Keras to read the table, so its config lists the names."""
-    from pipelines.configs.nmt import NmtConfig
-
-    choices = typing.get_args(typing.get_type_hints(NmtConfig)["score"])
-    assert choices == ATTENTION_SCORES, "layers/attention.py and the Literal of NmtConfig.score differ"
 
 
 def test_a_new_score_is_one_entry_in_the_table(monkeypatch):

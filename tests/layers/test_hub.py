@@ -59,9 +59,9 @@ def values(variables):
 def test_shapes_and_structures_are_those_of_the_module(modules):
     text = keras.Input((), dtype="string")
     ids = HubEncoder(modules["preprocess"])(text)
-    assert {name: (x.shape, x.dtype) for name, x in ids.items()} == {
-        name: ((None, 12), "int32") for name in ("input_word_ids", "input_mask", "input_type_ids")
-    }
+    assert {name: (x.shape, x.dtype) for name, x in ids.items()} == dict.fromkeys(
+        ("input_word_ids", "input_mask", "input_type_ids"), ((None, 12), "int32")
+    )
     outputs = HubEncoder(modules["bert"])(ids)
     assert outputs["pooled_output"].shape == (None, hub_modules.SIZE)
     assert len(outputs["encoder_outputs"]) == hub_modules.DEPTH
@@ -338,13 +338,13 @@ def test_a_copy_from_the_config_has_the_weights_of_the_module(modules):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (lambda m, p: dict(handle=p / "nowhere"), "no such folder"),
-        (lambda m, p: dict(handle=p), "is not a SavedModel"),
-        (lambda m, p: dict(handle=p / "no.tar.gz"), "no such file"),
-        (lambda m, p: dict(handle="https://localhost:1/module/1"), "download it elsewhere"),
-        (lambda m, p: dict(handle=m["images"]), "takes images"),
-        (lambda m, p: dict(handle=m["preprocess"], trainable=True), "no trainable weights"),
-        (lambda m, p: dict(handle=m["sentences"], signature="x"), "its signatures are embed"),
+        (lambda m, p: {"handle": p / "nowhere"}, "no such folder"),
+        (lambda m, p: {"handle": p}, "is not a SavedModel"),
+        (lambda m, p: {"handle": p / "no.tar.gz"}, "no such file"),
+        (lambda m, p: {"handle": "https://localhost:1/module/1"}, "download it elsewhere"),
+        (lambda m, p: {"handle": m["images"]}, "takes images"),
+        (lambda m, p: {"handle": m["preprocess"], "trainable": True}, "no trainable weights"),
+        (lambda m, p: {"handle": m["sentences"], "signature": "x"}, "its signatures are embed"),
     ],
 )
 def test_invalid_arguments_are_refused(modules, tmp_path, arguments, message):

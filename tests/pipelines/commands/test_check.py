@@ -14,23 +14,23 @@ def folder(tmp_path_factory):
     return small_models.save(tmp_path_factory.mktemp("models"), "upper", 1)
 
 
-def test_a_valid_model_has_only_ok_lines(folder, here):
-    process = here(folder, "check", folder)
+def test_a_valid_model_has_only_ok_lines(folder, run_main):
+    process = run_main(folder, "check", folder)
     assert process.returncode == 0 and all(line.startswith("ok ") for line in lines_of(process.stdout))
 
 
-def test_json_is_one_object(folder, here):
-    process = here(folder, "check", folder, "--server", "2.19.1", "--json")
+def test_json_is_one_object(folder, run_main):
+    process = run_main(folder, "check", folder, "--server", "2.19.1", "--json")
     document = json.loads(process.stdout)
     assert process.returncode == 0 and document["ok"] is True and document["server"] == "2.19.1"
     assert {"check": "signature serving_default", "problem": ""} in document["findings"]
 
 
 @pytest.mark.parametrize("flags", [[], ["--json"]])
-def test_a_problem_is_printed_and_the_status_is_2(folder, here, tmp_path, flags):
+def test_a_problem_is_printed_and_the_status_is_2(folder, run_main, tmp_path, flags):
     broken = shutil.copytree(folder, tmp_path / "1")
     small_models.write_warm_up(broken, b"\xff\xff")
-    process = here(tmp_path, "check", broken, *flags)
+    process = run_main(tmp_path, "check", broken, *flags)
     assert_one_line(
         process, f"TF Serving 2.20.0 cannot serve {broken}: warm-up requests, with XLA disabled: DecodeError"
     )
@@ -48,5 +48,5 @@ def test_a_problem_is_printed_and_the_status_is_2(folder, here, tmp_path, flags)
         (["nowhere", "--server", "1.0"], "--server 1.0: the ops of this version are unknown; known are 2.19.1, 2.20.0"),
     ],
 )
-def test_a_mistake_is_one_line(tmp_path, here, arguments, message):
-    assert_one_line(here(tmp_path, "check", *arguments), message)
+def test_a_mistake_is_one_line(tmp_path, run_main, arguments, message):
+    assert_one_line(run_main(tmp_path, "check", *arguments), message)

@@ -106,29 +106,29 @@ def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
         ("predict sentiment --input x --server localhost:1", "leave out --input"),
     ],
 )
-def test_a_mistake_is_one_line(tmp_path, here, arguments, message):
+def test_a_mistake_is_one_line(tmp_path, run_main, arguments, message):
     (tmp_path / "main.py").write_text("")
     (tmp_path / "saved").mkdir()
     flags = []
     if arguments.startswith("serve") and "--saved-models" not in arguments:
         flags = ["--saved-models", tmp_path / "saved"]
-    assert_one_line(here(tmp_path, *arguments.split(), *flags), message)
+    assert_one_line(run_main(tmp_path, *arguments.split(), *flags), message)
 
 
-def test_a_port_that_is_not_free_is_one_line(models, here):
+def test_a_port_that_is_not_free_is_one_line(models, run_main):
     with serve(models) as (_, rest, grpc):
         taken_ports = {"--rest-port": rest.rsplit(":", 1)[1], "--grpc-port": grpc.rsplit(":", 1)[1]}
         for flag, port in taken_ports.items():
             ports = {"--rest-port": "0", "--grpc-port": "0", flag: port}
             flags = [argument for pair in ports.items() for argument in pair]
             assert_one_line(
-                here(models, "serve", "--saved-models", models, *flags), "choose other ports with --rest-port"
+                run_main(models, "serve", "--saved-models", models, *flags), "choose other ports with --rest-port"
             )
 
 
-def test_tf_serving_without_its_program_and_docker_is_one_line(models, here, monkeypatch):
+def test_tf_serving_without_its_program_and_docker_is_one_line(models, run_main, monkeypatch):
     monkeypatch.setenv("PATH", "")
-    assert_one_line(here(models, "serve", "--saved-models", models, "--engine", "tf-serving"), "install Docker")
+    assert_one_line(run_main(models, "serve", "--saved-models", models, "--engine", "tf-serving"), "install Docker")
 
 
 def put_program_on_path(monkeypatch, folder, script):
@@ -138,28 +138,28 @@ def put_program_on_path(monkeypatch, folder, script):
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def test_tf_serving_is_started_with_the_configs(models, here, monkeypatch, tmp_path):
+def test_tf_serving_is_started_with_the_configs(models, run_main, monkeypatch, tmp_path):
     print_config = 'for flag in "$@"; do case "$flag" in --model_config_file=*) cat "${flag#*=}";; esac; done > "$OUT"'
     put_program_on_path(monkeypatch, tmp_path, print_config)
     monkeypatch.setenv("OUT", str(tmp_path / "config"))
-    process = here(models, "serve", "--saved-models", models, "--engine", "tf-serving")
+    process = run_main(models, "serve", "--saved-models", models, "--engine", "tf-serving")
     assert process.returncode == 0, process.stderr
     assert "no authentication, and the ports are open at 0.0.0.0" in process.stderr
     config = (tmp_path / "config").read_text()
     assert f'base_path: "{models}/upper"' in config and 'key: "canary"' in config
 
 
-def test_the_status_of_tf_serving_is_reported(models, here, monkeypatch, tmp_path):
+def test_the_status_of_tf_serving_is_reported(models, run_main, monkeypatch, tmp_path):
     put_program_on_path(monkeypatch, tmp_path, "exit 3")
-    process = here(models, "serve", "--saved-models", models, "--engine", "tf-serving")
+    process = run_main(models, "serve", "--saved-models", models, "--engine", "tf-serving")
     assert_one_line(process, "tensorflow_model_server ended with status 3")
 
 
-def test_write_config_writes_the_configs_into_the_folder_of_the_models(tmp_path, here):
+def test_write_config_writes_the_configs_into_the_folder_of_the_models(tmp_path, run_main):
     for version in (1, 2):
         small_models.save(tmp_path, "upper", version)
     flags = ["--saved-models", tmp_path, "--write-config", "--served-from", "/elsewhere"]
-    assert here(tmp_path, "serve", *flags).returncode == 0
+    assert run_main(tmp_path, "serve", *flags).returncode == 0
     (model,) = parse_config((tmp_path / "models.config").read_text()).values()
     assert str(model.path) == "/elsewhere/upper" and dict(model.labels) == {"stable": 1, "canary": 2}
     assert model.num_latest == 2

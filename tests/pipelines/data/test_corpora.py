@@ -13,8 +13,8 @@ import zipfile
 
 import pytest
 
-from pipelines.data import corpora, pairs, reviews, texts
-from pipelines.errors import UserError
+from pipelines.data import corpora, labelled_texts, pairs, texts
+from pipelines.support.errors import UserError
 
 GOOD = {
     "aclImdb/README": "about",
@@ -77,22 +77,22 @@ def imdb(server, tmp_path, monkeypatch):
     return offer
 
 
-def test_downloaded_verified_unpacked_and_kept(imdb, tmp_path):
+def test_a_corpus_is_downloaded_verified_unpacked_and_cached(imdb, tmp_path):
     requests = imdb(archive(GOOD))
     for _ in range(2):
-        found = reviews.read("imdb")
+        found = labelled_texts.read("imdb")
         assert found["train"].texts.tolist() == ["bad", "good"]
         assert found["train"].groups.tolist() == ["film-b", "film-a"]
         assert found["test"].texts.tolist() == ["awful", "fine"]
-    assert len(requests) == 1  # the second time it came from the cache
+    assert len(requests) == 1  # the second time, the cache is used
     files = [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    assert "0_0.txt" not in files and "imdb.tar.gz" not in files  # nothing that isn't used is kept
+    assert "0_0.txt" not in files and "imdb.tar.gz" not in files  # files that are not used are not kept
 
 
-def test_another_checksum(imdb, tmp_path):
+def test_a_file_with_another_checksum_is_refused(imdb, tmp_path):
     imdb(archive(GOOD), sha256="0" * 64)
-    with pytest.raises(UserError, match="is not the file whose checksum is known"):
-        reviews.read("imdb")
+    with pytest.raises(UserError, match="has another checksum than the published file"):
+        labelled_texts.read("imdb")
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
@@ -105,53 +105,53 @@ def test_another_checksum(imdb, tmp_path):
         [tarfile.TarInfo("aclImdb/train/pos/../../../../outside.txt")],
     ],
 )
-def test_a_hostile_archive_is_refused_whole(imdb, tmp_path, extra):
+def test_an_archive_with_a_file_outside_its_folder_is_refused(imdb, tmp_path, extra):
     imdb(archive(GOOD, extra))
     with pytest.raises(UserError, match="was not unpacked: .* is not a file below aclImdb"):
-        reviews.read("imdb")
+        labelled_texts.read("imdb")
     assert not list((tmp_path / "cache").rglob("*.txt"))
     assert not list(tmp_path.rglob("outside*"))
 
 
-def test_an_archive_that_grows_too_large_is_refused(imdb):
-    imdb(archive(GOOD | {"aclImdb/train/pos/1_9.txt": "x" * 5000}), most_bytes=4096)
-    with pytest.raises(UserError, match="was not unpacked: it holds more than"):
-        reviews.read("imdb")
+def test_an_archive_that_unpacks_to_more_than_max_bytes_is_refused(imdb):
+    imdb(archive(GOOD | {"aclImdb/train/pos/1_9.txt": "x" * 5000}), max_bytes=4096)
+    with pytest.raises(UserError, match="was not unpacked: its files have more than"):
+        labelled_texts.read("imdb")
 
 
 @pytest.mark.parametrize("data", [b"no archive at all", archive(GOOD)[:-30], b""], ids=["no archive", "cut", "empty"])
-def test_a_damaged_archive(imdb, tmp_path, data):
+def test_a_damaged_archive_is_refused(imdb, tmp_path, data):
     imdb(data)
     with pytest.raises(UserError, match="is damaged"):
-        reviews.read("imdb")
+        labelled_texts.read("imdb")
     assert not list((tmp_path / "cache").glob("imdb-*"))
 
 
-def test_an_archive_of_something_else(imdb):
+def test_an_archive_without_files_of_the_corpus_is_refused(imdb):
     imdb(archive({"other/file.txt": "x"}))
-    with pytest.raises(UserError, match="holds no reviews"):
-        reviews.read("imdb")
+    with pytest.raises(UserError, match="has no labelled texts"):
+        labelled_texts.read("imdb")
 
 
-def test_offline(monkeypatch, imdb):
+def test_without_a_connection_the_message_says_what_to_do(monkeypatch, imdb):
     imdb(b"")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/imdb.tar.gz"
         monkeypatch.setitem(corpora.CORPORA, "imdb", dataclasses.replace(corpora.CORPORA["imdb"], url=url))
         with pytest.raises(UserError, match="no connection to 127.0.0.1: go online .* --data"):
-            reviews.read("imdb")
+            labelled_texts.read("imdb")
 
 
-def test_not_there_any_more(imdb, monkeypatch):
+def test_an_error_of_the_server_is_reported(imdb, monkeypatch):
     imdb(b"")
     gone = corpora.CORPORA["imdb"].url + ".old"
     monkeypatch.setitem(corpora.CORPORA, "imdb", dataclasses.replace(corpora.CORPORA["imdb"], url=gone))
     with pytest.raises(UserError, match="the server answered 404"):
-        reviews.read("imdb")
+        labelled_texts.read("imdb")
 
 
-def test_a_corpus_that_is_a_file(server, tmp_path, monkeypatch):
+def test_a_corpus_that_is_one_file_is_downloaded_once(server, tmp_path, monkeypatch):
     folder, port, requests = server
     (folder / "input.txt").write_text("First Citizen:")
     known = {
@@ -166,13 +166,13 @@ def test_a_corpus_that_is_a_file(server, tmp_path, monkeypatch):
     assert len(requests) == 1
 
 
-@pytest.mark.parametrize(("read", "name"), [(reviews.read, "tiny-shakespeare"), (texts.characters, "imdb")])
-def test_a_corpus_of_another_kind(read, name):
+@pytest.mark.parametrize(("read", "name"), [(labelled_texts.read, "tiny-shakespeare"), (texts.characters, "imdb")])
+def test_a_corpus_of_another_kind_is_not_found(read, name):
     with pytest.raises(UserError, match=f"no such file or folder: {name}"):
         read(name)
 
 
-def test_a_corpus_of_several_files(server, tmp_path, monkeypatch):
+def test_a_corpus_of_several_files_is_downloaded_complete_or_not_at_all(server, tmp_path, monkeypatch):
     folder, port, requests = server
     monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))
     sums = {}
@@ -195,7 +195,7 @@ def test_a_corpus_of_several_files(server, tmp_path, monkeypatch):
 
     (folder / "val.de.gz").write_bytes(b"another file")
     monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "second"))
-    with pytest.raises(UserError, match="val.de.gz is not the file whose checksum is known"):
+    with pytest.raises(UserError, match="val.de.gz has another checksum than the published file"):
         pairs.read("multi30k", None, None)
     assert not [path for path in (tmp_path / "second").iterdir() if path.name.startswith("multi30k")]
 
@@ -217,11 +217,18 @@ def tatoeba(server, tmp_path, monkeypatch):
     return lambda files: (folder / "spa-eng.zip").write_bytes(zipped(files))
 
 
-def test_a_zip_whose_checksum_nobody_knows(tatoeba, tmp_path, capsys):
-    tatoeba({"spa-eng/": "", "spa-eng/spa.txt": "Go.\tVe.\nHi.\tHola.\n", "spa-eng/_about.txt": "about", "spa-eng/other": "x"})
+def test_the_checksum_of_a_corpus_without_a_published_one_is_recorded(tatoeba, tmp_path, capsys):
+    tatoeba(
+        {
+            "spa-eng/": "",
+            "spa-eng/spa.txt": "Go.\tVe.\nHi.\tHola.\n",
+            "spa-eng/_about.txt": "about",
+            "spa-eng/other": "x",
+        }
+    )
     assert pairs.read("tatoeba-spa-eng", None, None)["train"].target.tolist() == ["Ve.", "Hola."]
     assert pairs.read("tatoeba-spa-eng", None, "es-en")["train"].target.tolist() == ["Go.", "Hi."]
-    assert capsys.readouterr().err.count("has sha256") == 1
+    assert capsys.readouterr().err.count("the downloaded file has sha256") == 1
     names = {path.name for path in (tmp_path / "cache" / "tatoeba-spa-eng-pinned").iterdir()}
     assert names == {"spa.txt", "_about.txt", "SHA256"}
     with pytest.raises(UserError, match="--pair en-de: .* has the columns en, es"):
@@ -229,7 +236,7 @@ def test_a_zip_whose_checksum_nobody_knows(tatoeba, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "/tmp/outside.txt", "spa-eng/../../outside.txt"])
-def test_a_hostile_zip_is_refused_whole(tatoeba, tmp_path, name):
+def test_a_zip_with_a_file_outside_its_folder_is_refused(tatoeba, tmp_path, name):
     tatoeba({"spa-eng/spa.txt": "Go.\tVe.\n", name: "x"})
     with pytest.raises(UserError, match="was not unpacked: .* is not a file below spa-eng"):
         pairs.read("tatoeba-spa-eng", None, None)

@@ -1,7 +1,7 @@
 import pytest
 
-from pipelines.data import reviews
-from pipelines.errors import UserError
+from pipelines.data import labelled_texts
+from pipelines.support.errors import UserError
 
 
 def make(folder, files):
@@ -16,12 +16,17 @@ def test_acl_imdb(tmp_path):
     folder = make(
         tmp_path,
         {
-            "train/pos/0_9.txt": "good", "train/pos/1_7.txt": "better", "train/neg/0_3.txt": "bad",
-            "train/unsup/0_0.txt": "unlabelled", "train/urls_pos.txt": "film-a\nfilm-b\n", "train/urls_neg.txt": "film-a\n",
-            "test/pos/0_10.txt": "fine", "test/neg/0_1.txt": "awful",
+            "train/pos/0_9.txt": "good",
+            "train/pos/1_7.txt": "better",
+            "train/neg/0_3.txt": "bad",
+            "train/unsup/0_0.txt": "unlabelled",
+            "train/urls_pos.txt": "film-a\nfilm-b\n",
+            "train/urls_neg.txt": "film-a\n",
+            "test/pos/0_10.txt": "fine",
+            "test/neg/0_1.txt": "awful",
         },
-    )  # fmt: skip
-    found = reviews.read(folder)
+    )
+    found = labelled_texts.read(folder)
     assert found["train"].texts.tolist() == ["bad", "good", "better"]
     assert found["train"].labels.tolist() == ["neg", "pos", "pos"]
     assert found["train"].groups.tolist() == ["film-a", "film-a", "film-b"]
@@ -30,22 +35,26 @@ def test_acl_imdb(tmp_path):
 
 
 def test_a_folder_per_class(tmp_path):
-    found = reviews.read(make(tmp_path, {"happy/1.txt": "a", "sad/x.txt": "b", "notes.txt": "c", "empty/readme.md": "d"}))
+    found = labelled_texts.read(
+        make(tmp_path, {"happy/1.txt": "a", "sad/x.txt": "b", "notes.txt": "c", "empty/readme.md": "d"})
+    )
     assert set(found) == {"train"}
     assert sorted(found["train"].labels) == ["happy", "sad"]
 
 
 def test_a_file_that_is_not_utf8_is_left_out_and_counted(tmp_path):
-    found = reviews.read(make(tmp_path, {"pos/1.txt": "good", "neg/1.txt": "bad", "neg/2.txt": b"caf\xe9"}))["train"]
+    found = labelled_texts.read(make(tmp_path, {"pos/1.txt": "good", "neg/1.txt": "bad", "neg/2.txt": b"caf\xe9"}))[
+        "train"
+    ]
     assert len(found) == 2
     assert found.dropped == {"not UTF-8": 1}
 
 
 def test_no_classes(tmp_path):
     with pytest.raises(UserError, match="one sub-folder of .txt files per class"):
-        reviews.read(make(tmp_path, {"review.txt": "good"}))
+        labelled_texts.read(make(tmp_path, {"review.txt": "good"}))
 
 
 def test_nothing_readable(tmp_path):
     with pytest.raises(UserError, match="none of the 1 files is UTF-8"):
-        reviews.read(make(tmp_path, {"pos/1.txt": b"\xff\xfe\xff"}))
+        labelled_texts.read(make(tmp_path, {"pos/1.txt": b"\xff\xfe\xff"}))

@@ -6,8 +6,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from pipelines.data import reviews
-from pipelines.errors import UserError
+from pipelines.data import labelled_texts
+from pipelines.support.errors import UserError
 
 CSV = 'review,sentiment\n"A fine film, truly.",pos\nDull.,neg\n"Two\nlines",pos\n'
 
@@ -18,7 +18,7 @@ def write(path, text):
 
 
 def test_plain_csv(tmp_path):
-    found = reviews.read(write(tmp_path / "a.csv", CSV))["train"]
+    found = labelled_texts.read(write(tmp_path / "a.csv", CSV))["train"]
     assert found.texts.tolist() == ["A fine film, truly.", "Dull.", "Two\nlines"]
     assert found.labels.tolist() == ["pos", "neg", "pos"]
     assert found.groups is None
@@ -33,37 +33,37 @@ def test_compressed(tmp_path, suffix):
             archive.writestr("a.csv", CSV)
     else:
         path.write_bytes({".gz": gzip, ".xz": lzma, ".bz2": bz2}[suffix].compress(CSV.encode()))
-    assert len(reviews.read(str(path))["train"]) == 3
+    assert len(labelled_texts.read(str(path))["train"]) == 3
 
 
 def test_tsv_bom_and_columns_by_name(tmp_path):
     path = tmp_path / "a.TSV"
     path.write_bytes("\ufeffStars\tBody\turl\n5\tgood\tfilm-1\n1\tbad\tfilm-2\n".encode())
-    found = reviews.read(str(path))["train"]
+    found = labelled_texts.read(str(path))["train"]
     assert (found.texts.tolist(), found.labels.tolist()) == (["good", "bad"], ["5", "1"])
     assert found.groups.tolist() == ["film-1", "film-2"]
 
 
 def test_columns_given(tmp_path):
     path = write(tmp_path / "a.csv", "text,said,verdict,label\nx,one,a,1\ny,two,b,2\n")
-    found = reviews.read(path, "said", "verdict")["train"]
+    found = labelled_texts.read(path, "said", "verdict")["train"]
     assert (found.texts.tolist(), found.labels.tolist()) == (["one", "two"], ["a", "b"])
 
 
 def test_the_label_is_not_the_rating_where_both_are_there(tmp_path):
     path = write(tmp_path / "a.csv", "review,rating,sentiment\nx,3,negative\ny,9,positive\n")
-    assert reviews.read(path)["train"].labels.tolist() == ["negative", "positive"]
+    assert labelled_texts.read(path)["train"].labels.tolist() == ["negative", "positive"]
 
 
 def test_bad_rows_are_left_out_and_counted(tmp_path):
     rows = "text,label\ngood,pos\n,neg\n   ,neg\nno label,\nshort\ntoo,many,cells\nNA,neg\n"
-    found = reviews.read(write(tmp_path / "a.csv", rows))["train"]
+    found = labelled_texts.read(write(tmp_path / "a.csv", rows))["train"]
     assert found.texts.tolist() == ["good", "NA"]  # the word NA is a text, not a gap
     assert found.dropped == {"too many cells in the row": 1, "empty text": 2, "no label": 2}
 
 
 def test_a_cell_of_10_megabytes(tmp_path):
-    found = reviews.read(write(tmp_path / "a.csv", f"text,label\n{'good ' * 2_000_000},pos\nbad,neg\n"))["train"]
+    found = labelled_texts.read(write(tmp_path / "a.csv", f"text,label\n{'good ' * 2_000_000},pos\nbad,neg\n"))["train"]
     assert len(found.texts[0]) == 10_000_000
 
 
@@ -86,27 +86,25 @@ def test_a_cell_of_10_megabytes(tmp_path):
         ("a.parquet", b"PAR1", "expected a .csv or .tsv file"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_with_the_mend(tmp_path, name, content, message):
+def test_a_file_that_cannot_be_read_is_one_line_with_the_remedy(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(UserError, match=message) as error:
-        reviews.read(str(path))
+        labelled_texts.read(str(path))
     assert "\n" not in str(error.value)
     assert str(path) in str(error.value)
 
 
 def test_a_column_that_is_not_there(tmp_path):
     with pytest.raises(UserError, match="no column 'body'; its columns are: review, sentiment"):
-        reviews.read(write(tmp_path / "a.csv", CSV), "body")
-
-
-def test_no_such_file():
-    with pytest.raises(UserError, match="no such file or folder: nowhere.csv .*imdb"):
-        reviews.read("nowhere.csv")
+        labelled_texts.read(write(tmp_path / "a.csv", CSV), "body")
 
 
 def test_the_real_reviews(imdb_file):
-    found = reviews.read(str(imdb_file))["train"]
+    found = labelled_texts.read(str(imdb_file))["train"]
     assert len(found) == 25_000
-    assert dict(zip(*np.unique(found.labels, return_counts=True), strict=True)) == {"negative": 12_500, "positive": 12_500}
+    assert dict(zip(*np.unique(found.labels, return_counts=True), strict=True)) == {
+        "negative": 12_500,
+        "positive": 12_500,
+    }
     assert len(set(found.groups)) == 3456

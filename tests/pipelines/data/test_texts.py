@@ -4,15 +4,22 @@ import lzma
 
 import pytest
 
-from pipelines.data import sources, texts
-from pipelines.errors import UserError
+from pipelines.data import texts
+from pipelines.data.sample_text import sample_text
+from pipelines.support.errors import UserError
 
 TEXT = "To be, or not to be:\nthat is the question \u2014 caf\u00e9 \U0001f600\n"
 
 
 @pytest.mark.parametrize(
     ("name", "packed"),
-    [("a.txt", bytes), ("a.md", bytes), ("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress), ("a.txt.bz2", bz2.compress)],
+    [
+        ("a.txt", bytes),
+        ("a.md", bytes),
+        ("a.txt.gz", gzip.compress),
+        ("a.txt.xz", lzma.compress),
+        ("a.txt.bz2", bz2.compress),
+    ],
 )
 def test_plain_and_compressed(tmp_path, name, packed):
     (tmp_path / name).write_bytes(packed(TEXT.encode()))
@@ -21,7 +28,7 @@ def test_plain_and_compressed(tmp_path, name, packed):
 
 
 @pytest.mark.parametrize("line_end", ["\r\n", "\r"])
-def test_one_kind_of_line_end_and_no_byte_order_mark(tmp_path, line_end):
+def test_line_ends_become_newlines_and_a_byte_order_mark_is_left_out(tmp_path, line_end):
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", line_end).encode())
     assert "".join(texts.pieces(str(tmp_path / "a.txt"))) == TEXT
 
@@ -41,7 +48,7 @@ def test_a_large_file_is_not_read_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.txt", b"caf\xe9 " * 10, "not UTF-8"),
         ("a.txt", b"ab\x00cd", "not text .*zero bytes"),
@@ -52,14 +59,44 @@ def test_a_large_file_is_not_read_at_once(tmp_path):
         ("a.txt.bz2", b"no archive", "damaged"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path, name, content, said):
+def test_files_that_cannot_be_read(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=message):
         texts.characters(str(tmp_path / name))
 
 
-def test_the_sample_is_python_s_own_help():
-    text = "".join(texts.pieces(None))
-    assert len(text) > 300_000 and 'The "assert" statement' in text.replace("\n", " ")
-    assert f"{len(text):,} characters" in texts.sample_version()
-    assert sources.fingerprint("char-lm", None) == texts.sample_version() != sources.fingerprint("sentiment", None)
+def test_the_end_of_the_text_is_split_off_for_validation(tmp_path):
+    text = "".join(chr(ord("a") + i % 26) for i in range(1000))
+    (tmp_path / "a.txt").write_text(text)
+    splits = texts.split_text(str(tmp_path / "a.txt"), None, 0.2)
+    assert "".join(splits.train.pieces()) == text[:800] and "".join(splits.valid.pieces()) == text[800:]
+    assert (splits.train.characters, splits.valid.characters) == (800, 200)
+
+
+def test_a_separate_validation_text(tmp_path):
+    (tmp_path / "a.txt").write_text("train" * 50)
+    (tmp_path / "v.txt").write_text("valid")
+    splits = texts.split_text(str(tmp_path / "a.txt"), str(tmp_path / "v.txt"), 0.2)
+    assert "".join(splits.train.pieces()) == "train" * 50 and "".join(splits.valid.pieces()) == "valid"
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "message"),
+    [("", None, "a.txt is empty"), ("x", None, "too short to split: .*--valid"), ("x" * 99, "", "v.txt is empty")],
+)
+def test_texts_that_cannot_be_split(tmp_path, train, valid, message):
+    (tmp_path / "a.txt").write_text(train)
+    if valid is not None:
+        (tmp_path / "v.txt").write_text(valid)
+    with pytest.raises(UserError, match=message):
+        texts.split_text(str(tmp_path / "a.txt"), None if valid is None else str(tmp_path / "v.txt"), 0.2)
+
+
+def test_lines_have_no_line_ends(tmp_path, monkeypatch):
+    (tmp_path / "a.txt").write_text("one\ntwo\n\nthree")
+    monkeypatch.setattr(texts, "_PIECE", 2)
+    assert list(texts.lines(str(tmp_path / "a.txt"))) == ["one", "two", "", "three"]
+
+
+def test_without_data_the_text_is_the_embedded_sample():
+    assert "".join(texts.pieces(None)) == sample_text()

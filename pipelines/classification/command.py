@@ -1,0 +1,55 @@
+"""`train`, `evaluate` and `predict` for `classification` and `sentiment`."""
+
+import dataclasses
+import sys
+
+from pipelines.classification.config import ClassificationConfig
+from pipelines.command_line import TrainCommand
+from pipelines.export.exported import Exported
+from pipelines.labelled import command
+from pipelines.labelled.command import Evaluate
+from pipelines.support.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train(TrainCommand):
+    """Train a classifier of texts, measure it, and export it as a SavedModel."""
+
+    config: ClassificationConfig = ClassificationConfig()
+
+    def __call__(self) -> None:
+        """Trains, and prints the summary."""
+        self.train(self.config.resolve())
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Predict(command.Predict):
+    """Label texts with an exported classifier."""
+
+    explain: bool = False
+    """Print the words that count for and against each label. A word's weight is what the label's log-odds lose without
+    the word."""
+
+    def check(self) -> None:  # noqa: D102
+        super().check()
+        for flag, value in (("--input", self.input), ("--server", self.model.server)):
+            if self.explain and value:
+                raise UserError(f'--explain is for texts "in quotes" and a model on this machine: leave out {flag}')
+
+    def label(self, exported: Exported) -> list[dict]:  # noqa: D102
+        if not self.explain:
+            return super().label(exported)
+        from pipelines.classification.predict import explain_texts
+
+        return explain_texts(exported, list(self.texts))
+
+    def format_result(self, result: dict) -> str:  # noqa: D102
+        line = super().format_result(result)
+        if not self.explain:
+            return line
+        from pipelines.classification.predict import format_weights
+
+        return f"{line}\n{format_weights(result, color=sys.stdout.isatty())}"
+
+
+__all__ = ["Evaluate", "Predict", "Train"]

@@ -1,0 +1,171 @@
+"""Settings of text classification: text -> label."""
+
+import dataclasses
+from typing import Annotated, ClassVar, Literal
+
+import tyro
+
+from pipelines.config import (
+    Presets,
+    by_preset,
+    reject_without_effect,
+    require,
+    require_at_least,
+    require_positive,
+    require_rate,
+)
+from pipelines.labelled.config import LabelledConfig
+
+_ALL = {
+    "max_tokens": 1000,
+    "max_encoder_tokens": 1000,
+    "vocabulary_size": 30_000,
+    "max_ngrams": 0,
+    "ngram_buckets": 0,
+    "word_vectors": "random",
+    "num_negations": 0,
+    "span_rate": 0.0,
+    "word_dropout": 0.0,
+    "embedding_size": 64,
+    "embedding_dropout": 0.3,
+    "hidden_size": 64,
+    "num_layers": 1,
+    "pooling": "max",
+    "dropout": 0.5,
+    "batch_size": 64,
+    "epochs": 4,
+    "learning_rate": 0.002,
+}
+_QUICK = {
+    "max_tokens": 100,
+    "max_encoder_tokens": 100,
+    "vocabulary_size": 10_000,
+    "dropout": 0.3,
+    "batch_size": 32,
+    "epochs": 3,
+    "learning_rate": 0.005,
+}
+_SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
+_BAG = {"embedding_size": 16, "dropout": 0.3}
+
+_RECURRENT = ("simple", "gru", "lstm", "peephole")
+
+# Chosen on IMDB's training reviews with a tenth of the films held out (benchmarks/classification.py measures them).
+PRESETS: Presets = {
+    ("bag", "quick"): _ALL | _BAG | {"ngram_buckets": 2**16, "batch_size": 32, "learning_rate": 0.02},
+    ("bag", "full"): _ALL
+    | _BAG
+    | {"max_tokens": 3000, "max_encoder_tokens": 3000, "ngram_buckets": 2**18, "learning_rate": 0.01},
+    **{(model, "quick"): _ALL | _QUICK for model in ("cnn", *_RECURRENT, "transformer")},
+    **{(model, "full"): _ALL | _SEQUENCE for model in _RECURRENT},
+    ("cnn", "full"): _ALL | {"max_tokens": 400, "max_encoder_tokens": 400},
+    ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
+    ("best", "quick"): _ALL | _QUICK | {"max_tokens": 1000, "max_ngrams": 50_000},
+    ("best", "full"): _ALL
+    | _SEQUENCE
+    | {"max_tokens": 3000, "max_ngrams": 400_000, "num_negations": 6000, "span_rate": 0.5},
+}
+
+# Field -> the models for which it has an effect. A field that is not listed has one for every model.
+USED_BY = {
+    "ngram_buckets": ("bag",),
+    "embedding_dropout": ("cnn", *_RECURRENT, "transformer", "best"),
+    "hidden_size": ("cnn", *_RECURRENT, "best"),
+    "num_layers": (*_RECURRENT, "transformer", "best"),
+    "bidirectional": (*_RECURRENT, "best"),
+    "pooling": (*_RECURRENT, "transformer", "best"),
+    "num_heads": ("transformer",),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassificationConfig(LabelledConfig):
+    """Settings of the training. A default such as "quick 64, bag 16; full 32" depends on --preset and --model."""
+
+    PRESETS: ClassVar[Presets] = PRESETS
+    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "bag", "full": "best"}
+
+    preset: Literal["quick", "full"] | None = None
+    """quick: about two minutes on two cores; full: best quality. By default quick on the embedded sample and full with
+    --data."""
+    model: Literal["best", "bag", "cnn", "simple", "gru", "lstm", "peephole", "transformer"] | None = None
+    """best: a GRU and convolutions, averaged with a linear model of n-grams; bag: mean of the embeddings of words and
+    word pairs; cnn: convolutions over 2, 3 and 4 tokens; simple, gru, lstm, peephole: recurrent network with these
+    cells; transformer: self-attention. By default bag with --preset quick and best with full."""
+    tokenizer: Literal["word", "character", "subword"] = "word"
+    """What a token is. subword is SentencePiece."""
+    max_tokens: Annotated[int | None, by_preset(PRESETS, "max_tokens")] = None
+    """Maximum tokens per text; longer texts keep their first and last half."""
+    max_encoder_tokens: Annotated[int | None, by_preset(PRESETS, "max_encoder_tokens")] = None
+    """Maximum tokens per text for the network; --max-ngrams reads all --max-tokens."""
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    """Maximum number of tokens in the vocabulary, with the four special tokens."""
+    max_ngrams: Annotated[int | None, by_preset(PRESETS, "max_ngrams")] = None
+    """Average the network with a linear model of the N most frequent n-grams of one to three tokens; 0 uses no linear
+    model."""
+    ngram_buckets: Annotated[int | None, by_preset(PRESETS, "ngram_buckets")] = None
+    """bag: number of hash buckets for pairs of neighbouring tokens; 0 uses no pairs."""
+    word_vectors: Annotated[Literal["random", "cooccurrence"] | None, by_preset(PRESETS, "word_vectors", None)] = None
+    """Initial word vectors. cooccurrence computes them from the training texts: words with similar neighbours start
+    with similar vectors."""
+    num_negations: Annotated[int | None, by_preset(PRESETS, "num_negations")] = None
+    """Only for `sentiment` with the classes negative and positive: add N generated English sentences to training, half
+    of them with "not". 0 adds none."""
+    span_rate: Annotated[float | None, by_preset(PRESETS, "span_rate", "X")] = None
+    """Fraction of the texts from which the network sees only a random span in a training step."""
+    word_dropout: Annotated[float | None, by_preset(PRESETS, "word_dropout", "X")] = None
+    """Fraction of the tokens that are replaced by the unknown token in training."""
+    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
+    """Size of a token's vector."""
+    embedding_dropout: Annotated[float | None, by_preset(PRESETS, "embedding_dropout", "X")] = None
+    """Dropout rate of the token vectors; whole features are dropped per text. Not for bag."""
+    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    """Recurrent networks and best: hidden size of each direction. cnn and best: half the number of filters of each
+    length."""
+    num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
+    """Recurrent networks, best and transformer: number of layers."""
+    bidirectional: bool = True
+    """Whether recurrent networks and best read each text in both directions. --no-bidirectional reads it only
+    forwards."""
+    pooling: Annotated[Literal["last", "mean", "max", "attention"] | None, by_preset(PRESETS, "pooling", None)] = None
+    """Recurrent networks, best and transformer: how the states of all tokens become one vector."""
+    num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
+    """transformer: number of attention heads; it divides --embedding-size."""
+    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
+    """Dropout rate of the text's vector."""
+    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
+    """Texts per training step."""
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    """Maximum number of passes over the training texts."""
+    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
+    """Adam's highest learning rate: it rises in the first 5 % of the steps, then falls to 0 on a cosine."""
+    patience: Annotated[int, tyro.conf.arg(metavar="N")] = 3
+    """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
+
+    def resolve(self) -> "ClassificationConfig":  # noqa: D102
+        without_polarity = {} if self.polarity or self.num_negations is not None else {"num_negations": 0}
+        return super(ClassificationConfig, dataclasses.replace(self, **without_polarity)).resolve()
+
+    def check(self) -> None:
+        """As `TrainingConfig.check`."""
+        super().check()
+        require_at_least(self, 4, "max_tokens", "max_encoder_tokens")
+        require_at_least(self, 1, "embedding_size", "hidden_size", "num_layers", "num_heads", "batch_size", "epochs")
+        require_at_least(self, 10, "vocabulary_size")
+        buckets = self.ngram_buckets
+        require(buckets == 0 or 2 <= buckets <= 2**21, "ngram_buckets", buckets, "0 (no pairs) or from 2 to 2097152")
+        require(0 <= self.max_ngrams <= 10**7, "max_ngrams", self.max_ngrams, "from 0 (none) to 10000000")
+        require(0 <= self.num_negations <= 10**6, "num_negations", self.num_negations, "from 0 to 1000000")
+        require(0 <= self.span_rate <= 1, "span_rate", self.span_rate, "from 0 to 1")
+        require_rate(self, "word_dropout", "embedding_dropout", "dropout")
+        require_positive(self, "learning_rate")
+        for field, models in USED_BY.items():
+            if self.model not in models:
+                reject_without_effect(self, f"it needs --model {', '.join(models)}", field)
+        if not self.polarity:
+            reject_without_effect(
+                self, "it needs the labels negative and positive of `train sentiment`", "num_negations"
+            )
+        if self.model == "transformer":
+            divides = self.embedding_size % self.num_heads == 0
+            require(divides, "num_heads", self.num_heads, f"a divisor of --embedding-size {self.embedding_size}")

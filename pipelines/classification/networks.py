@@ -1,0 +1,151 @@
+"""Networks of text classification: ids int32 [batch, time] -> logits float32 [batch, classes].
+
+An encoder turns the ids (0 is padding) into one vector of features per text; a dense layer turns the features into
+logits.
+"""
+
+import keras
+from keras import layers, ops
+
+from layers import (
+    AttentionPooling,
+    HashedNGrams,
+    HeadAndTail,
+    MaskedLastPooling,
+    MaskedMaxPooling,
+    MaskedMeanPooling,
+    MeanAfterTraining,
+    NGramLogits,
+    RandomSpan,
+    SinusoidalPositionalEncoding,
+    TransformerEncoderBlock,
+    WordDropout,
+)
+from pipelines.classification.config import ClassificationConfig
+from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.text.tokenizers import PAD, UNKNOWN
+
+POOLINGS = {
+    "mean": MaskedMeanPooling,
+    "max": MaskedMaxPooling,
+    "attention": AttentionPooling,
+    "last": MaskedLastPooling,
+}
+WORDS = "words"  # name of the embedding that `word_vectors` initializes
+NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
+_FILTER_LENGTHS = (2, 3, 4)  # tokens
+_MIN_SPAN = 8  # tokens: a short sentence
+_FULL_NORM = 7.0  # of a text's n-grams: 96 % of IMDB's reviews have more, a single sentence has less
+
+
+def network(config: ClassificationConfig, vocabulary_size: int, num_classes: int) -> keras.Model:
+    """Builds the classifier: ids int32 [batch, time] -> logits float32 [batch, classes].
+
+    With `max_ngrams`, the logits are the mean of the encoder's and of those of a linear model over n-grams. In training
+    they are the encoder's alone: the linear model is fitted before and knows the training texts, so that with it in the
+    loss, the encoder would have nothing left to learn.
+    """
+    ids = keras.Input((None,), dtype="int32", name="ids")  # [batch, time]
+    read = ids
+    if config.max_encoder_tokens < config.max_tokens:
+        read = HeadAndTail(config.max_encoder_tokens, name="read")(ids)
+    if config.span_rate:
+        read = RandomSpan(config.span_rate, _MIN_SPAN, seed=config.seed, name="span")(read)
+    if config.word_dropout:
+        read = WordDropout(config.word_dropout, UNKNOWN, seed=config.seed, name="word_dropout")(read)
+    features = encode(config, vocabulary_size, read)  # [batch, features]
+    features = layers.Dropout(config.dropout, name="dropout")(features)
+    logits = layers.Dense(num_classes, dtype="float32", name="logits")(features)  # [batch, classes]
+    if config.max_ngrams:
+        linear = NGramLogits(num_classes, config.max_ngrams, full_norm=_FULL_NORM, name=NGRAM_LOGITS)(ids)
+        logits = MeanAfterTraining(name="mean_logits")(logits, linear)
+    return keras.Model(ids, logits, name=f"classification_{config.model}")
+
+
+def encode(config: ClassificationConfig, vocabulary_size: int, ids):
+    """The encoder of `config.model`: ids [batch, time] -> features [batch, features]."""
+    return _ENCODERS[config.model](config, vocabulary_size, ids)
+
+
+def _bag(config, vocabulary_size, ids):
+    """The mean of the vectors of all tokens and all pairs of neighbouring tokens (Joulin et al. 2017, fastText)."""
+    words = layers.Embedding(vocabulary_size, config.embedding_size, name=WORDS)(ids)  # [batch, time, embedding]
+    if not config.ngram_buckets:
+        return MaskedMeanPooling(name="mean")(words, mask=ops.not_equal(ids, PAD))
+    pair_ids = HashedNGrams(2, config.ngram_buckets, name="pair_ids")(ids)
+    pairs = layers.Embedding(config.ngram_buckets, config.embedding_size, name="pairs")(pair_ids)
+    vectors = ops.concatenate([words, pairs], axis=1)  # [batch, 2 * time - 1, embedding]
+    mask = ops.not_equal(ops.concatenate([ids, pair_ids], axis=1), PAD)
+    return MaskedMeanPooling(name="mean")(vectors, mask=mask)
+
+
+def _embed(config, vocabulary_size, ids, name=WORDS):
+    """The vectors of the tokens, [batch, time, embedding]; dropout removes whole features of a text."""
+    vectors = layers.Embedding(vocabulary_size, config.embedding_size, name=name)(ids)
+    return layers.SpatialDropout1D(config.embedding_dropout, name=f"{name}_dropout")(vectors)
+
+
+def _cnn(config, vocabulary_size, ids, name=WORDS):
+    """Convolutions over 2, 3 and 4 tokens; the largest value of each filter (Kim 2014)."""
+    mask = ops.not_equal(ids, PAD)
+    words = _embed(config, vocabulary_size, ids, name) * ops.expand_dims(ops.cast(mask, "float32"), -1)
+    maxima = []
+    for length in _FILTER_LENGTHS:
+        convolution = layers.Conv1D(
+            2 * config.hidden_size, length, padding="same", activation="relu", name=f"filters_{length}"
+        )
+        values = convolution(words)  # [batch, time, 2 * hidden]
+        maxima.append(MaskedMaxPooling(name=f"max_{length}")(values, mask=mask))
+    return ops.concatenate(maxima, axis=-1)  # [batch, 6 * hidden]
+
+
+def _recurrent(config, vocabulary_size, ids, cell=None):
+    """Recurrent layers over the tokens, and one vector of their states by `config.pooling`.
+
+    Args:
+        cell: name in RECURRENT_LAYERS; by default `config.model`.
+    """
+    mask = ops.not_equal(ids, PAD)
+    states = _embed(config, vocabulary_size, ids)
+    for i in range(config.num_layers):
+        # With pooling "last", each direction returns its own last state.
+        return_sequences = config.pooling != "last" or i < config.num_layers - 1
+        layer = RECURRENT_LAYERS[cell or config.model](config.hidden_size, return_sequences=return_sequences)
+        if config.bidirectional:
+            layer = layers.Bidirectional(layer, name=f"bidirectional_{i + 1}")
+        states = layer(states, mask=mask)  # [batch, time, directions * hidden], or [batch, directions * hidden]
+    return states if config.pooling == "last" else POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)
+
+
+def _transformer(config, vocabulary_size, ids):
+    """Transformer blocks with normalization before each sublayer, and pooling of their outputs by `config.pooling`."""
+    mask = ops.not_equal(ids, PAD)
+    states = SinusoidalPositionalEncoding(name="positions")(_embed(config, vocabulary_size, ids))
+    for i in range(config.num_layers):
+        block = TransformerEncoderBlock(
+            config.num_heads,
+            2 * config.embedding_size,
+            norm="pre",
+            activation="gelu",
+            dropout=config.dropout / 2,
+            name=f"block_{i + 1}",
+        )
+        states = block(states, mask=mask)  # [batch, time, embedding]
+    states = layers.LayerNormalization(name="last_norm")(states)
+    return POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)
+
+
+def _best(config, vocabulary_size, ids):
+    """The features of a GRU beside those of convolutions with word vectors of their own."""
+    recurrent = _recurrent(config, vocabulary_size, ids, cell="gru")
+    convolutions = _cnn(config, vocabulary_size, ids, name="filter_words")
+    return ops.concatenate([recurrent, convolutions], axis=-1)
+
+
+_ENCODERS = {
+    "bag": _bag,
+    "cnn": _cnn,
+    **dict.fromkeys(RECURRENT_LAYERS, _recurrent),
+    "transformer": _transformer,
+    "best": _best,
+}

@@ -1,0 +1,23 @@
+"""The report of a classifier: that of labelled texts, with what the maximum number of tokens cuts off."""
+
+from pathlib import Path
+
+from pipelines.labelled import report
+from pipelines.support.reports import percent
+from pipelines.support.run_result import RunResult
+
+
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
+    """Writes report.md and its pictures; for `details` see `labelled.report.write`."""
+    report.write(result, details, folder, data_lines=[_window_line(result)])
+
+
+def _window_line(result: RunResult) -> str:
+    window = result.window
+    line = f"- The model reads at most {window['max_tokens']:,} tokens of a text"
+    if not window["texts_cut"]:
+        return f"{line}; none of the training texts is longer."
+    return (
+        f"{line}: the first and the last half. {percent(window['texts_cut'])} of the training texts are longer; "
+        f"{percent(window['tokens_lost'])} of all tokens are cut off."
+    )

@@ -1,0 +1,87 @@
+"""What is exported of a text classifier: strings in; a label with its probability out, or the weights of its words."""
+
+import keras
+import tensorflow as tf
+
+from pipelines.labelled.outputs import label_outputs
+from pipelines.text.tokenizers import Tokenizer, keep_ends
+
+MAX_PIECES = 200  # of an explanation: the model labels the text once per piece
+
+
+class Classifier(tf.Module):
+    """The servable of a classifier.
+
+    Args:
+        model: ids int32 [batch, time] -> logits [batch, classes].
+        tokenizer: makes the ids.
+        max_tokens: maximum number of tokens per text; longer texts keep their first and last half.
+        classes: names of the classes.
+    """
+
+    def __init__(self, model: keras.Model, tokenizer: Tokenizer, max_tokens: int, classes: tuple[str, ...]):
+        super().__init__()
+        self._tokenizer = tokenizer
+        self._classes = tf.constant(classes, tf.string)
+        self._max_tokens = max_tokens
+        # The SavedModel holds the variables of tf.Module's attributes.
+        self._variables = [weight.value for weight in model.weights]
+        self._model = lambda ids: model(ids, training=False)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def classify(self, text):
+        """Labels texts: string [batch] -> the outputs of `label_outputs`."""
+        ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)  # [batch, (tokens)]
+        return label_outputs(self._model(ids.to_tensor()), self._classes)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def explain(self, text):
+        """Labels texts and weights their tokens. A weight is what the label's log-odds lose when the token is deleted.
+
+        In a text with more than `MAX_PIECES` tokens, neighbouring tokens are deleted together, as one piece.
+
+        Args:
+            text: string [batch].
+
+        Returns:
+            The outputs of `classify`, with pieces: string [batch, pieces], and weights: float32 [batch, pieces],
+            positive for a piece that counts for the label. After the last piece of a text there are "" and 0.
+        """
+        ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)
+        tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
+        logits, pieces, weights = tf.map_fn(
+            lambda row: self._explain_one(*row),
+            (ids, tokens),
+            fn_output_signature=(
+                tf.TensorSpec(self._classes.shape, tf.float32),
+                tf.RaggedTensorSpec([None], tf.string, ragged_rank=0),
+                tf.RaggedTensorSpec([None], tf.float32, ragged_rank=0),
+            ),
+        )
+        return {**label_outputs(logits, self._classes), "pieces": pieces.to_tensor(), "weights": weights.to_tensor()}
+
+    def _explain_one(self, ids, tokens):
+        """Explains one text: int32 [tokens], string [tokens] -> logits [classes], pieces [n], weights [n]."""
+        num_tokens = tf.size(ids) - 2  # START and END are in no piece
+        length = tf.maximum(1, -(-num_tokens // MAX_PIECES))  # tokens per piece
+        num_pieces = -(-num_tokens // length)
+        piece_of = tf.concat([[-1], tf.range(num_tokens) // length, [-1]], axis=0)
+        # Row 0 is the whole text; row i + 1 is the text without piece i.
+        kept = piece_of[None, :] != tf.range(-1, num_pieces)[:, None]  # [pieces + 1, tokens]
+        kept = tf.concat([tf.ones_like(kept[:1]), kept[1:]], axis=0)
+        variants = tf.ragged.boolean_mask(tf.repeat(ids[None], num_pieces + 1, axis=0), kept)
+        logits = self._model(variants.to_tensor())  # [pieces + 1, classes]
+        label = tf.argmax(logits[0], output_type=tf.int32)
+        is_label = tf.one_hot(label, tf.shape(logits)[1], on_value=True, off_value=False)
+        others = tf.reduce_logsumexp(tf.where(is_label, -float("inf"), logits), axis=-1)
+        log_odds = logits[:, label] - others  # [pieces + 1]
+        tokens_of_piece = tf.RaggedTensor.from_value_rowids(tokens[1:-1], piece_of[1:-1], num_pieces, validate=False)
+        pieces = tf.strings.reduce_join(tokens_of_piece, axis=-1, separator=" ")
+        return logits[0], pieces, log_odds[0] - log_odds[1:]
+
+    def signatures(self) -> dict:
+        """Returns the functions to export."""
+        return {
+            "serving_default": self.classify.get_concrete_function(),
+            "explain": self.explain.get_concrete_function(),
+        }

@@ -1,0 +1,190 @@
+"""Text classification: text -> label."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from pipelines.classification import cooccurrence, naive_bayes, negations, networks, report
+from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.servable import Classifier
+from pipelines.data import batching
+from pipelines.labelled.examples import example_texts
+from pipelines.labelled.metrics import measure  # noqa: F401 (a member of Task)
+from pipelines.labelled.report import summarize  # noqa: F401 (a member of Task)
+from pipelines.labelled.splits import (
+    Labelled,
+    LabelledSplits,
+    class_weight,
+    describe,  # noqa: F401 (a member of Task)
+    describe_splits,
+    read_and_split,
+    with_generated,
+)
+from pipelines.support import console
+from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
+from pipelines.text.tokenizers import (
+    Tokenizer,
+    keep_ends,
+    load_tokenizer,  # noqa: F401 (a member of Task)
+    train_tokenizer,
+)
+from pipelines.training.fit import FitOptions
+from pipelines.training.schedules import warmup_cosine
+
+UNIT = "texts"
+
+
+def load(config: ClassificationConfig) -> LabelledSplits:
+    """Reads and splits the texts, and adds generated sentences where they are requested.
+
+    Raises:
+        UserError: the errors of `read_and_split`.
+    """
+    splits = read_and_split(config, config.polarity)
+    if config.num_negations and splits.classes == ("negative", "positive"):
+        generated = negations.sentences(splits.train, config.num_negations, config.seed)
+        splits.train = with_generated(splits.train, generated)
+        splits.notes['added to training, generated sentences with and without "not"'] = len(generated)
+    return splits
+
+
+def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:
+    """Trains the tokenizer on the training texts."""
+    return train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
+
+
+@dataclasses.dataclass
+class Encoded:
+    """What training reads.
+
+    Attributes:
+        splits: the texts and labels.
+        train, valid: ids of the texts, ragged int32 [n, (tokens)].
+        cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
+    """
+
+    splits: LabelledSplits
+    train: tf.RaggedTensor
+    valid: tf.RaggedTensor
+    cut: dict[str, float]
+
+
+def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
+    """Encodes the training and the validation texts; keeps nothing in the run's folder."""
+    train, cut = ids_of(config, tokenizer, splits.train)
+    return Encoded(splits, train, ids_of(config, tokenizer, splits.valid)[0], cut)
+
+
+def ids_of(
+    config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled
+) -> tuple[tf.RaggedTensor, dict[str, float]]:
+    """Encodes all texts and cuts them to `max_tokens`.
+
+    Returns:
+        (ragged int32 [n, (tokens)], {"texts_cut": fraction of the texts that are longer, "tokens_lost": fraction of all
+        tokens that are cut off}).
+    """
+    ids = batching.encode_texts(tokenizer, data.texts)
+    cut = keep_ends(ids, config.max_tokens)
+    lengths = ids.row_lengths().numpy()
+    texts_cut = float((lengths > config.max_tokens).mean())
+    tokens_lost = 1 - float(cut.row_lengths().numpy().sum() / lengths.sum())
+    return cut, {"texts_cut": texts_cut, "tokens_lost": tokens_lost}
+
+
+def steps_per_epoch(config: ClassificationConfig, encoded: Encoded) -> int:
+    """Returns the number of batches of an epoch."""
+    return batching.steps_per_epoch(items_per_epoch(encoded), config.batch_size)
+
+
+def items_per_epoch(encoded: Encoded) -> int:
+    """Returns the number of training texts."""
+    return len(encoded.splits.train)
+
+
+def build(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, training: bool) -> keras.Model:
+    """Builds the network of `config.model`."""
+    return networks.network(config, tokenizer.vocabulary_size, len(splits.classes))
+
+
+def compile_model(config: ClassificationConfig, model: keras.Model, total_steps: int) -> None:
+    """Adam with a warm-up and a cosine, cross-entropy, and accuracy."""
+    schedule = warmup_cosine(config.learning_rate, total_steps, warmup_steps=max(1, total_steps // 20))
+    model.compile(
+        optimizer=keras.optimizers.Adam(schedule, global_clipnorm=config.clip_norm),
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[keras.metrics.SparseCategoricalAccuracy("accuracy")],
+    )
+
+
+def fit_options(config: ClassificationConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
+    """Class weights, and the weights that are computed from the training texts."""
+    return FitOptions(
+        class_weight=class_weight(config, encoded.splits),
+        initialize=lambda: initialize(config, model, encoded.train, encoded.splits.train),
+    )
+
+
+def initialize(config: ClassificationConfig, model: keras.Model, ids: tf.RaggedTensor, data: Labelled) -> None:
+    """Gives a new `model` the weights that are computed from the training texts rather than learned from gradients.
+
+    Args:
+        ids: of the training texts, ragged int32 [n, (tokens)].
+    """
+    if config.word_vectors == "cooccurrence":
+        console.say("computing word vectors from co-occurrences ...")
+        words = model.get_layer(networks.WORDS)
+        words.embeddings.assign(cooccurrence.word_vectors(ids, *words.embeddings.shape, config.seed))
+    if config.max_ngrams:
+        console.say("fitting the linear model over n-grams ...")
+        # Without the generated sentences: their n-grams have labels that they do not have in real texts.
+        num_real = len(data) - data.num_generated
+        naive_bayes.fit(model.get_layer(networks.NGRAM_LOGITS), ids[:num_real], data.labels[:num_real], config.seed)
+
+
+def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
+    """Returns batches of texts of similar length, in an order that depends on the seed and the epoch."""
+    order = batching.bucketed_order(encoded.train.row_lengths().numpy(), config.batch_size, config.seed, epoch)
+    labels = encoded.splits.train.labels
+    return batching.padded_batches(encoded.train, labels, order[skip * config.batch_size :], config.batch_size)
+
+
+def make_validator(
+    config: ClassificationConfig, tokenizer: Tokenizer, encoded: Encoded, model: keras.Model
+) -> Callable[[], dict[str, float]]:
+    """Returns a function that scores `model` on the validation texts."""
+    order = np.argsort(encoded.valid.row_lengths().numpy(), kind="stable")
+    batches = batching.padded_batches(encoded.valid, encoded.splits.valid.labels, order, config.batch_size)
+
+    def validate() -> dict[str, float]:
+        scores = model.evaluate(batches, verbose=0, return_dict=True)
+        return {f"val_{name}": float(value) for name, value in scores.items()}
+
+    return validate
+
+
+def make_servable(
+    config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, model: keras.Model
+) -> Classifier:
+    """Returns the classifier of strings."""
+    return Classifier(model, tokenizer, config.max_tokens, splits.classes)
+
+
+def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
+    """Returns rows, classes, notes, and what is cut off."""
+    window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.cut}
+    return describe_splits(splits) | {"window": window}
+
+
+def example_requests(servable: Classifier) -> dict[str, dict]:
+    """Returns a request with usual and unusual texts for every signature."""
+    texts = example_texts()
+    return {"serving_default": {"text": texts}, "explain": {"text": texts}}
+
+
+write_report = report.write_report

@@ -1,0 +1,122 @@
+"""What the commands of all tasks share: flags for runs and exported models, output, and requests to a server."""
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pipelines.config import NAME, TrainingConfig
+from pipelines.export.exported import Exported, find_export
+from pipelines.support.errors import UserError
+from pipelines.task import TASKS
+
+ROOT = Path(__file__).resolve().parents[1]
+RUNS, SAVED_MODELS = ROOT / "runs", ROOT / "saved_models"
+RunsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: runs beside main.py)")]
+SavedModelsFlag = Annotated[
+    Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: saved_models beside main.py)")
+]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainCommand:
+    """The flags of every `train`, and what it does."""
+
+    task: tyro.conf.Suppress[str] = ""
+    """Name of the task in the registry."""
+    run: Annotated[str | None, NAME] = None
+    """Name of the run's folder. By default made from the data's name and the settings."""
+    name: Annotated[str | None, NAME] = None
+    """Name of the exported model. By default the task's name, with -sample appended for the embedded sample."""
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+    json: bool = False
+    """Print the result as one JSON object."""
+
+    def train(self, config: TrainingConfig, name: str | None = None) -> None:
+        """Trains with the resolved config and prints the summary.
+
+        Args:
+            name: name of the export without --name; by default the task's name.
+        """
+        from pipelines import run
+
+        result = run.train(
+            self.task, config, run.Destination(self.runs, self.saved_models, self.run, self.name or name)
+        )
+        if self.json:
+            print_json(dataclasses.asdict(result))
+        else:
+            print(TASKS[self.task].task().summarize(result))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelFlags:
+    """The exported model."""
+
+    name: Annotated[str | None, NAME] = None
+    """Name of the exported model. By default the task's name, else TASK-sample, trained on the embedded sample."""
+    version: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Its version. By default the newest."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+
+    def find(self, task: str) -> Exported:
+        """Returns the export that the flags name, and prints its title.
+
+        Args:
+            task: name in the registry.
+
+        Raises:
+            UserError: there is no such export.
+        """
+        exported = find_export(self.saved_models, task, self.name, self.version)
+        print_error(f"model {exported.title}")
+        return exported
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServedModelFlags(ModelFlags):
+    """The exported model, or a server that has it."""
+
+    server: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
+    """Ask a server instead of loading the model: host:port for gRPC, http://host:port for REST."""
+
+    def ask(self, model: str, inputs: dict[str, list], signature: str = "") -> dict[str, list]:
+        """Returns the answer of the server: output -> values.
+
+        Args:
+            model: name of the model on the server.
+            inputs: input -> values, one per text.
+
+        Raises:
+            UserError: the server does not answer, or --version is given.
+        """
+        if self.version is not None:
+            raise UserError(f"--version {self.version}: a server always uses its newest version: leave out --version")
+        from pipelines.support.quiet import import_tensorflow
+
+        if not self.server.startswith(("http://", "https://")):
+            import_tensorflow()
+        from serving import client
+
+        print_error(f"model {model} at {self.server}")
+        try:
+            return client.predict(self.server, model, inputs, signature)
+        except client.Unanswered as error:
+            raise UserError(f"--server {self.server}: {error}") from error
+
+
+def print_error(message: str) -> None:
+    """Prints one line on stderr."""
+    print(message, file=sys.stderr)
+
+
+def print_json(value) -> None:
+    """Prints `value` as one JSON object on stdout."""
+    print(json.dumps(value, ensure_ascii=False))

@@ -1,0 +1,124 @@
+"""Batches of sequences, in an order that is a pure function of (seed, epoch).
+
+A position in an epoch is therefore a number of steps to skip.
+"""
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from pipelines.text.tokenizers import Tokenizer
+
+READERS = 2  # number of batches that are made in parallel
+_PREFETCH = 8  # number of batches that wait for their use
+_POOL = 50  # number of batches that are sorted by length together: little padding, and still a random order
+
+
+def encode_texts(tokenizer: Tokenizer, texts: np.ndarray, batch_size: int = 1000) -> tf.RaggedTensor:
+    """Encodes texts once for all epochs.
+
+    Args:
+        texts: n texts, str or UTF-8 bytes.
+        batch_size: number of texts that are encoded at once.
+
+    Returns:
+        Ids, ragged int32 [n, (tokens)], in the order of `texts`.
+    """
+    encode = tf.function(tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)])
+    batches = tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(batch_size)
+    encoded = batches.map(encode, num_parallel_calls=READERS)
+    return tf.concat(list(prefetched(encoded)), axis=0)
+
+
+def steps_per_epoch(num_rows: int, batch_size: int) -> int:
+    """Returns the number of batches; the last one may be smaller."""
+    return math.ceil(num_rows / batch_size)
+
+
+def bucketed_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> np.ndarray:
+    """Returns an order of the rows in which rows of similar length are neighbors.
+
+    The rows are shuffled and divided into pools of 50 batches. Each pool is sorted by length, and its batches are
+    shuffled. Only the last batch of an epoch is smaller than the others.
+
+    Args:
+        lengths: int [n].
+        batch_size: number of consecutive rows that form a batch.
+
+    Returns:
+        Row numbers, int64 [n].
+    """
+    rng = np.random.default_rng([seed, epoch])
+    rows = rng.permutation(len(lengths))
+    full = len(rows) // batch_size * batch_size
+    batches = []
+    for start in range(0, full, _POOL * batch_size):
+        pool = rows[start : min(start + _POOL * batch_size, full)]
+        pool = pool[np.argsort(lengths[pool], kind="stable")].reshape(-1, batch_size)
+        batches.append(rng.permutation(pool, axis=0).reshape(-1))
+    return np.concatenate([*batches, rows[full:]])
+
+
+def token_plan(lengths: np.ndarray, batch_tokens: int) -> list[tuple[int, int]]:
+    """Divides rows that are sorted by length into batches of at most `batch_tokens` tokens, padding included.
+
+    A row that is longer is a batch of its own.
+
+    Args:
+        lengths: int [n], in any order.
+
+    Returns:
+        Ranges (first, last + 1) of the sorted rows. They depend on the lengths alone: every epoch has the same number
+        of batches.
+    """
+    ranges, first = [], 0
+    for row, length in enumerate(np.sort(lengths)):
+        if (row + 1 - first) * length > batch_tokens and row > first:
+            ranges.append((first, row))
+            first = row
+    return [*ranges, (first, len(lengths))]
+
+
+def token_order(lengths: np.ndarray, plan: list[tuple[int, int]], seed: int, epoch: int) -> list[np.ndarray]:
+    """Returns the row numbers of each batch of an epoch. Rows of equal length are shuffled, and so are the batches.
+
+    Args:
+        lengths: int [n].
+        plan: from `token_plan`.
+    """
+    rng = np.random.default_rng([seed, epoch])
+    shuffled = rng.permutation(len(lengths))
+    rows = shuffled[np.argsort(lengths[shuffled], kind="stable")]
+    return [rows[slice(*plan[i])] for i in rng.permutation(len(plan))]
+
+
+def padded_batches(ids: tf.RaggedTensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> tf.data.Dataset:
+    """Returns batches of the rows in the given order, padded with 0 to their longest row.
+
+    Args:
+        ids: ragged int32 [n, (tokens)].
+        labels: int [n].
+        order: row numbers, int [m].
+
+    Returns:
+        Batches (ids int32 [batch, time], labels int32 [batch]).
+    """
+    labels = tf.constant(labels, tf.int32)
+
+    def gather(rows):
+        return tf.gather(ids, rows).to_tensor(), tf.gather(labels, rows)
+
+    rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
+    return prefetched(rows.map(gather, num_parallel_calls=READERS, deterministic=True))
+
+
+def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:
+    """Returns `batches`, made in advance, without tf.data's autotuning.
+
+    Autotuning has a thread per iterator. If an iterator is cancelled just after its thread has checked for it, the
+    thread sleeps for up to a minute, and the end of the iterator waits for it (TensorFlow 2.21).
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.prefetch(_PREFETCH).with_options(options)

@@ -1,0 +1,75 @@
+"""Labelled texts from any source: a file, a folder, a named corpus, or the embedded sample."""
+
+import dataclasses
+
+import numpy as np
+
+from pipelines.data import corpora, folders, sample_reviews, tables
+
+KIND = "labelled texts"  # of corpora
+
+
+@dataclasses.dataclass
+class LabelledTexts:
+    """Texts with their labels as spelled in the source.
+
+    Attributes:
+        texts: object array [n] of str.
+        labels: object array [n] of str.
+        groups: object array [n] of str. Rows of one group (one film) stay together in a split. None: each text is its
+            own group.
+        dropped: reason -> number of rows that were left out while reading.
+    """
+
+    texts: np.ndarray
+    labels: np.ndarray
+    groups: np.ndarray | None
+    dropped: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def take(self, rows: np.ndarray) -> "LabelledTexts":
+        """Returns the rows that the index or mask `rows` selects."""
+        groups = None if self.groups is None else self.groups[rows]
+        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped)
+
+
+def read(data: str | None, text_column: str | None = None, label_column: str | None = None) -> dict[str, LabelledTexts]:
+    """Reads all of `data`.
+
+    Args:
+        data: path or name of a corpus; None is the embedded sample.
+        text_column: column with the text; None finds it by its name.
+        label_column: column with the label; None finds it by its name.
+
+    Returns:
+        split -> texts: "train" and, if the source has its own test set, "test".
+
+    Raises:
+        UserError: the source is missing, empty or not readable, or has no such column.
+    """
+    if data is None:
+        splits = {"train": sample_reviews.generate()}
+    elif corpora.named(data, KIND):
+        splits = folders.read(corpora.fetch(data))
+    elif (path := corpora.existing(data, KIND)).is_dir():
+        splits = folders.read(path)
+    else:
+        splits = {"train": tables.read(path, text_column, label_column)}
+    return {name: _without_empty_rows(LabelledTexts(*columns)) for name, columns in splits.items()}
+
+
+def fresh_sample() -> LabelledTexts:
+    """Returns texts of the embedded sample that are in no training data."""
+    return LabelledTexts(*sample_reviews.generate(num_reviews=1000, seed=2))
+
+
+def _without_empty_rows(rows: LabelledTexts) -> LabelledTexts:
+    """Removes rows without a text or a label, and counts them in `dropped`."""
+    has_text = np.array([bool(text.strip()) for text in rows.texts], dtype=bool)
+    has_label = np.array([bool(label.strip()) for label in rows.labels], dtype=bool)
+    for reason, dropped in (("empty text", ~has_text), ("no label", has_text & ~has_label)):
+        if dropped.any():
+            rows.dropped[reason] = rows.dropped.get(reason, 0) + int(dropped.sum())
+    return rows.take(has_text & has_label)

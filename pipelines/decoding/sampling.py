@@ -1,0 +1,181 @@
+"""Greedy decoding and sampling, as a loop in the graph over one `step` (see loop.py)."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from pipelines.decoding.loop import IMPOSSIBLE, shape_invariants
+from pipelines.text.tokenizers import PAD
+
+
+class Samples(NamedTuple):
+    """One continuation per row.
+
+    Attributes:
+        tokens: int32 [batch, time]; PAD after a row's end.
+        lengths: int32 [batch], number of tokens.
+        log_probabilities: float32 [batch], log-probability of the tokens under the model itself: at temperature 1, with
+            all tokens and without a repetition penalty.
+    """
+
+    tokens: tf.Tensor
+    lengths: tf.Tensor
+    log_probabilities: tf.Tensor
+
+
+class SampleState(NamedTuple):
+    """What a step of sampling changes."""
+
+    time: tf.Tensor  # int32 [], number of tokens sampled so far
+    alive: tf.Tensor  # bool [batch], rows that have not ended
+    recent: tf.Tensor  # int32 [batch, n], the last n tokens, to be compared with the stop tokens
+    seen: tf.Tensor  # bool [batch, vocabulary], tokens of the prompt and the continuation
+    lengths: tf.Tensor  # int32 [batch]
+    log_probabilities: tf.Tensor  # float32 [batch]
+    tokens: tf.TensorArray  # of int32 [batch]
+    logits: tf.Tensor  # float32 [batch, vocabulary], of the next token
+    state: dict  # of the model
+
+
+def sample(
+    step: Callable,
+    logits: tf.Tensor,
+    state: dict,
+    options: dict[str, tf.Tensor],
+    stop_ids: tf.Tensor | None = None,
+    banned_ids: Sequence[int] = (),
+    seen: tf.Tensor | None = None,
+) -> Samples:
+    """Samples a continuation for each row; decodes greedily where the temperature is 0.
+
+    Args:
+        logits: float [batch, vocabulary], of the first token.
+        state: of the model.
+        options: option -> tensor [batch], for all options in `SAMPLING` (options.py) except `stop`.
+        stop_ids: int32 [batch, n]: a row ends after these tokens. Padded with PAD on the left; a row of PAD never ends
+            early.
+        banned_ids: ids that are never sampled.
+        seen: bool [batch, vocabulary], tokens of the prompts, for the repetition penalty; by default none.
+    """
+    batch_size, vocabulary_size = tf.shape(logits)[0], logits.shape[-1]
+    max_lengths = options["max_length"]  # [batch]
+    max_time = tf.reduce_max(tf.concat([max_lengths, [0]], axis=0))
+    # All random numbers of a row come from its own seed, so that they do not depend on the other rows.
+    random_numbers = tf.map_fn(
+        lambda seed: tf.random.stateless_uniform([max_time], [seed, 0]),
+        options["seed"],
+        fn_output_signature=tf.TensorSpec([None]),
+    )  # [batch, time]
+    banned = (
+        tf.reduce_sum(tf.one_hot(list(banned_ids), vocabulary_size, on_value=IMPOSSIBLE), axis=0) if banned_ids else 0.0
+    )
+    if stop_ids is None:
+        stop_ids = tf.fill([batch_size, 1], PAD)
+    can_stop = tf.reduce_any(stop_ids != PAD, axis=1)
+    any_penalty = tf.reduce_any(options["repetition_penalty"] != 1)
+
+    def sample_step(s: SampleState):
+        scores = _penalize_repetition(s.logits, s.seen, options["repetition_penalty"]) + banned
+        chosen = tf.where(s.alive, _choose(scores, options, random_numbers[:, s.time]), PAD)  # [batch]
+        log_probability = tf.gather(tf.nn.log_softmax(s.logits), chosen, batch_dims=1)
+        recent = tf.concat([s.recent[:, 1:], chosen[:, None]], axis=1)
+        stopped = can_stop & tf.reduce_all(tf.equal(recent, stop_ids) | tf.equal(stop_ids, PAD), axis=1)
+        alive = s.alive & ~stopped & (s.time + 1 < max_lengths)
+        next_logits, next_state = tf.cond(
+            tf.reduce_any(alive), lambda: step(chosen, s.state), lambda: (s.logits, s.state)
+        )
+        return [
+            SampleState(
+                time=s.time + 1,
+                alive=alive,
+                recent=recent,
+                seen=tf.cond(
+                    any_penalty,
+                    lambda: s.seen | tf.one_hot(chosen, vocabulary_size, True, False, dtype=tf.bool),
+                    lambda: s.seen,
+                ),
+                lengths=s.lengths + tf.cast(s.alive, tf.int32),
+                log_probabilities=s.log_probabilities + tf.where(s.alive, log_probability, 0.0),
+                tokens=s.tokens.write(s.time, chosen),
+                logits=next_logits,
+                state=next_state,
+            )
+        ]
+
+    start = SampleState(
+        time=0,
+        alive=max_lengths > 0,
+        recent=tf.fill(tf.shape(stop_ids), PAD),
+        seen=tf.zeros([batch_size, vocabulary_size], tf.bool) if seen is None else seen,
+        lengths=tf.zeros([batch_size], tf.int32),
+        log_probabilities=tf.zeros([batch_size]),
+        tokens=tf.TensorArray(tf.int32, size=max_time, element_shape=[None]),
+        logits=logits,
+        state=state,
+    )
+    (end,) = tf.while_loop(
+        lambda s: tf.reduce_any(s.alive), sample_step, [start], shape_invariants=[shape_invariants(start)]
+    )
+    # `stack` fills the steps that no row has reached with zeros, which is PAD.
+    return Samples(tf.transpose(end.tokens.stack()), end.lengths, end.log_probabilities)
+
+
+def _penalize_repetition(logits, seen, penalty):
+    """Divides the positive logits of seen tokens by the penalty, and multiplies the negative ones.
+
+    Source: Keskar et al. 2019, "CTRL: A Conditional Transformer Language Model for Controllable Generation", section
+    4.1; the multiplication, so that a negative logit falls as well, is from Hugging Face's transformers.
+
+    Args:
+        logits: float [batch, vocabulary].
+        seen: bool [batch, vocabulary].
+        penalty: float [batch]; 1 changes nothing.
+    """
+
+    def penalized():
+        factor = penalty[:, None]  # [batch, 1]
+        return tf.where(seen, tf.where(logits > 0, logits / factor, logits * factor), logits)
+
+    return tf.cond(tf.reduce_any(penalty != 1), penalized, lambda: logits)
+
+
+def _choose(logits, options, random_numbers):
+    """Chooses one token per row: the most likely one at temperature 0, else a sampled one.
+
+    A token is sampled from softmax(logits / temperature) over the `top_k` most likely tokens; of those over the fewest
+    whose probabilities sum to `top_p` (Holtzman et al. 2020, "The Curious Case of Neural Text Degeneration"); and of
+    those over the ones with at least `min_p` times the probability of the most likely token (Nguyen et al. 2024,
+    "Turning Up the Heat: Min-p Sampling").
+
+    Args:
+        logits: float [batch, vocabulary].
+        options: see `sample`.
+        random_numbers: float [batch] in [0, 1).
+
+    Returns:
+        int32 [batch].
+    """
+    temperature, top_k = options["temperature"], options["top_k"]
+    top_p, min_p = options["top_p"][:, None], options["min_p"][:, None]  # [batch, 1]
+    greedy = tf.argmax(logits, axis=-1, output_type=tf.int32)
+
+    def sampled():
+        vocabulary_size = logits.shape[-1]
+        scaled = logits / tf.where(temperature > 0, temperature, 1.0)[:, None]
+        # [batch, vocabulary], the most likely token first.
+        probabilities = tf.nn.softmax(scaled)
+        probabilities, ids = tf.math.top_k(probabilities, vocabulary_size)
+        num_kept = tf.where(top_k > 0, top_k, vocabulary_size)
+        probabilities = tf.where(tf.range(vocabulary_size)[None] < num_kept[:, None], probabilities, 0.0)
+        probabilities /= tf.reduce_sum(probabilities, axis=1, keepdims=True)
+        more_likely = tf.cumsum(probabilities, axis=1, exclusive=True)  # the sum over all tokens that are more likely
+        in_nucleus = (more_likely < top_p) | (top_p >= 1)
+        likely_enough = probabilities >= min_p * probabilities[:, :1]
+        probabilities = tf.where(in_nucleus & likely_enough, probabilities, 0.0)
+        cumulative = tf.cumsum(probabilities, axis=1)
+        index = tf.reduce_sum(tf.cast(cumulative <= random_numbers[:, None] * cumulative[:, -1:], tf.int32), axis=1)
+        last = tf.reduce_sum(tf.cast(probabilities > 0, tf.int32), axis=1) - 1
+        return tf.gather(ids, tf.minimum(index, last), batch_dims=1)
+
+    return tf.where(temperature > 0, tf.cond(tf.reduce_any(temperature > 0), sampled, lambda: greedy), greedy)

@@ -1,0 +1,226 @@
+"""The task of encoders: texts without labels -> a text encoder with TF Hub's interface. See `pipelines.task.Task` for
+the members.
+
+A causal encoder is pretrained as a language model, a bidirectional one to predict masked tokens. The part of the
+network that reads is exported.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from pipelines.data import corpora, folders, labelled_texts, streams, tables, texts
+from pipelines.data.splits import validation_rows
+from pipelines.encoder import networks, report
+from pipelines.encoder.config import EncoderConfig
+from pipelines.encoder.masking import masked_batches
+from pipelines.encoder.servable import TextEncoder
+from pipelines.networks.recurrent import reset_states
+from pipelines.support.errors import UserError
+from pipelines.support.run_result import RunResult
+from pipelines.task import complete_config as complete_config
+from pipelines.text import tokenizers
+from pipelines.text.tokenizers import Tokenizer, train_tokenizer
+from pipelines.training.checkpoints import Position
+from pipelines.training.fit import FitOptions
+from pipelines.training.optimizers import language_model_adamw
+from pipelines.training.schedules import warmup_cosine
+
+UNIT = "tokens"
+_TOKENIZER_KIND = "subword"
+_WARMUP_FRACTION = 0.05  # of the steps
+
+load_tokenizer = tokenizers.load_tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Splits:
+    """The texts for training and validation.
+
+    Attributes:
+        train, valid: functions that return an iterator over the texts.
+        rows: split -> number of texts, or of characters.
+        notes: what was left out of the data, and why: reason -> texts.
+        unit: what `rows` counts.
+    """
+
+    train: Callable[[], Iterator[str]]
+    valid: Callable[[], Iterator[str]]
+    rows: dict[str, int]
+    notes: dict[str, int]
+    unit: str = "texts"
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """The ids of both parts, int32 [tokens], mapped into memory from files.
+
+    The texts follow one another, each from START to END.
+    """
+
+    train: np.ndarray
+    valid: np.ndarray
+    vocabulary_size: int
+
+
+def load(config: EncoderConfig) -> Splits:
+    """Reads the rows of a table, the files of a folder, or a text file, and splits off validation."""
+    path = _path(config.data)
+    if config.text_column and not (path and tables.is_table(path)):
+        raise UserError(f"--text-column has no effect: {config.data or 'the embedded sample'} is not a CSV or TSV file")
+    if path is None or (path / "train").is_dir():
+        labelled = labelled_texts.read(config.data)["train"]
+        all_texts, groups, dropped = labelled.texts, labelled.groups, labelled.dropped
+    elif path.is_dir():
+        (all_texts, dropped), groups = folders.texts(path), None
+    elif tables.is_table(path):
+        all_texts, groups, dropped = tables.read_texts(path, config.text_column)
+    else:
+        return _load_text_file(config)
+    in_validation = validation_rows(all_texts if groups is None else groups, config.valid_fraction)
+    train, valid = all_texts[~in_validation], all_texts[in_validation]
+    notes = {f"left out, {reason}": rows for reason, rows in dropped.items()}
+    return Splits(lambda: iter(train), lambda: iter(valid), {"train": len(train), "valid": len(valid)}, notes)
+
+
+def _path(data: str | None) -> Path | None:
+    """Returns the path of the user's own data; None for the embedded sample and the corpora."""
+    return None if data is None or corpora.named(data, "labelled texts") else corpora.existing(data, "text")
+
+
+def _load_text_file(config: EncoderConfig) -> Splits:
+    splits = texts.split_text(config.data, None, config.valid_fraction)
+    rows = {"train": splits.train.characters, "valid": splits.valid.characters}
+    return Splits(
+        lambda: streams.chunks(splits.train.pieces()),
+        lambda: streams.chunks(splits.valid.pieces()),
+        rows,
+        notes={},
+        unit="characters",
+    )
+
+
+def describe(splits: Splits) -> str:
+    """Returns how many texts or characters there are."""
+    return f"{splits.rows['train']:,} {splits.unit} to train on, {splits.rows['valid']:,} to validate; reading them ..."
+
+
+def make_tokenizer(config: EncoderConfig, splits: Splits) -> Tokenizer:
+    """Trains the tokenizer on the training texts."""
+    return train_tokenizer(_TOKENIZER_KIND, splits.train(), config.vocabulary_size, config.max_bytes)
+
+
+def encode(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, folder: Path) -> Encoded:
+    """Tokenizes both parts to files in the run's folder, once."""
+    ids = {}
+    for name, part in (("train", splits.train), ("valid", splits.valid)):
+        path = folder / f"{name}.ids"
+        if not path.exists():
+            streams.write_ids(path, tokenizer, part(), with_special_tokens=True)
+        ids[name] = streams.read_ids(path)
+    for name, purpose in (("train", "train"), ("valid", "validate")):
+        if not streams.steps_per_epoch(len(ids[name]), config.batch_size, config.window):
+            raise UserError(
+                f"{config.data or 'the embedded sample'}: {len(ids[name]):,} tokens are too few to {purpose} on with "
+                f"{config.batch_size} streams of {config.window} tokens: lower --batch-size or --window, or give "
+                "more text"
+            )
+    return Encoded(**ids, vocabulary_size=tokenizer.vocabulary_size)
+
+
+def steps_per_epoch(config: EncoderConfig, encoded: Encoded) -> int:
+    """Returns the number of windows per stream."""
+    return streams.steps_per_epoch(len(encoded.train), config.batch_size, config.window)
+
+
+def items_per_epoch(encoded: Encoded) -> int:
+    """Returns the number of training tokens."""
+    return len(encoded.train)
+
+
+def needs_inference_model(config: EncoderConfig) -> bool:
+    """Whether the trained model carries its states from window to window."""
+    return config.direction == "causal"
+
+
+def build(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, training: bool) -> keras.Model:
+    """Builds the network to pretrain; a causal one for training with one state per stream."""
+    return networks.build(config, tokenizer.vocabulary_size, streams=config.batch_size if training else None)
+
+
+def compile_model(config: EncoderConfig, model: keras.Model, total_steps: int) -> None:
+    """Compiles with AdamW and the cross-entropy."""
+    schedule = warmup_cosine(
+        config.learning_rate, total_steps, warmup_steps=max(1, int(_WARMUP_FRACTION * total_steps))
+    )
+    optimizer = language_model_adamw(schedule, config.weight_decay, config.clip_norm)
+    model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def fit_options(config: EncoderConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
+    """Resets the carried states at the start of each epoch."""
+
+    def on_epoch_begin(position: Position) -> None:
+        if position.step == 0:  # an interrupted epoch continues from the states of the checkpoint
+            reset_states(model)
+
+    return FitOptions(on_epoch_begin=on_epoch_begin)
+
+
+def batches(config: EncoderConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
+    """Returns the windows of one epoch; for a bidirectional encoder with masked tokens."""
+    return _batches(config, encoded, encoded.train, epoch, skip)
+
+
+def _batches(config: EncoderConfig, encoded: Encoded, ids: np.ndarray, epoch: int, skip: int) -> tf.data.Dataset:
+    if config.direction == "causal":
+        return streams.batches(ids, config.batch_size, config.window, config.seed, epoch, skip)
+    return masked_batches(config, encoded.vocabulary_size, ids, epoch, skip)
+
+
+def make_validator(
+    config: EncoderConfig, tokenizer: Tokenizer, encoded: Encoded, model: keras.Model
+) -> Callable[[], dict[str, float]]:
+    """Returns a function that scores `model` on windows of the validation texts, each from a zero state."""
+    return lambda: {"val_loss": float(model.evaluate(_batches(config, encoded, encoded.valid, 0, 0), verbose=0))}
+
+
+def make_servable(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, model: keras.Model) -> TextEncoder:
+    """Makes the servable from the part of the network that reads."""
+    network = networks.encoder_network(*networks.reading_layers(config, model))
+    return TextEncoder(network, tokenizer, config.max_tokens)
+
+
+def measure(
+    config: EncoderConfig, splits: Splits, encoded: Encoded, servable: TextEncoder, best_row: dict
+) -> tuple[dict[str, dict], dict]:
+    """Returns the validation loss of the best epoch: the servable has no output layer that could be scored."""
+    loss = best_row["val_loss"]
+    return {"validation": {"tokens": len(encoded.valid), "loss": loss, "perplexity": math.exp(loss)}}, {}
+
+
+def describe_data(config: EncoderConfig, splits: Splits, encoded: Encoded) -> dict:
+    """Returns the number of texts, what was left out, and the limits of a text."""
+    window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}
+    return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": window}
+
+
+def example_requests(servable: TextEncoder) -> dict[str, dict]:
+    """Returns a request of three texts."""
+    long_text = "Caf\N{LATIN SMALL LETTER E WITH ACUTE} " * 200
+    return {"serving_default": {"text": ["The cat sat on the mat.", "", long_text]}}
+
+
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
+    """Writes report.md and curves.png."""
+    report.write(result, folder)
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines for the terminal."""
+    return report.summarize(result)

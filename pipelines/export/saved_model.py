@@ -1,0 +1,137 @@
+"""Exports a servable as a versioned SavedModel that appears complete or not at all."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from pipelines.export import verify
+from pipelines.export.exported import CARD, Exported, versions
+from pipelines.support.files import write_json
+from pipelines.support.quiet import capture_stderr_descriptor
+
+_VERIFIER = Path(verify.__file__)
+
+
+def export(servable: tf.Module, name: str, root: Path, card: dict, requests: dict[str, dict]) -> Exported:
+    """Writes `servable` to `root/<name>/<n+1>`.
+
+    The SavedModel is written, given its card and its warm-up requests, and verified in a folder beside, which is then
+    renamed.
+
+    Args:
+        servable: a tf.Module whose `signatures()` are exported; "serving_default" (text -> ...) is one of them.
+        name: of the exported model.
+        root: folder of all exports.
+        card: content of model_card.json.
+        requests: signature -> input -> values: a realistic request for every signature, for warm-up and verification.
+
+    Raises:
+        ValueError: `requests` lacks a signature or an input of one.
+        RuntimeError: the SavedModel, loaded by a process without our code, gives other results than `servable`.
+    """
+    signatures = servable.signatures()
+    tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
+    parent = root / name
+    part = parent / f".tmp-{os.getpid()}"
+    parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(parent)
+    try:
+        with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
+            tf.saved_model.save(servable, str(part), signatures=signatures)
+        write_json(part / CARD, card)
+        _write_warm_up(part, name, tensors)
+        _verify(part, signatures, tensors)
+        return _publish(part, parent)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def _request_tensors(name: str, signature, requests: dict[str, dict]) -> dict[str, tf.Tensor]:
+    """Returns the example request of a signature: input -> tensor."""
+    remedy = "return one from example_requests()"
+    if name not in requests:
+        raise ValueError(f"the signature {name!r} has no example request: {remedy}")
+    tensors = {}
+    for spec in tf.nest.flatten(signature.structured_input_signature):
+        if spec.name not in requests[name]:
+            raise ValueError(f"the example request of the signature {name!r} has no input {spec.name!r}: {remedy}")
+        tensors[spec.name] = tf.constant(requests[name][spec.name], spec.dtype)
+    return tensors
+
+
+def _remove_leftovers(parent: Path) -> None:
+    """Removes the folders of exports whose process was killed, not those of processes that still run."""
+    for path in parent.glob(".tmp-*"):
+        process = path.name.removeprefix(".tmp-")
+        try:
+            os.kill(int(process), 0)
+        except (ValueError, ProcessLookupError):
+            shutil.rmtree(path, ignore_errors=True)
+        except PermissionError:
+            pass
+
+
+def _write_warm_up(folder: Path, name: str, requests: dict[str, dict[str, tf.Tensor]]) -> None:
+    """Writes the requests that TF Serving replays before a version is available, as a TFRecord file of PredictionLog.
+
+    Source: https://www.tensorflow.org/tfx/serving/saved_model_warmup
+    """
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    extra = folder / "assets.extra"
+    extra.mkdir()
+    with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
+        for signature, inputs in requests.items():
+            for rows in (slice(1), slice(None)):
+                request = predict_pb2.PredictRequest()
+                request.model_spec.name = name
+                request.model_spec.signature_name = signature
+                for key, value in inputs.items():
+                    request.inputs[key].CopyFrom(tf.make_tensor_proto(value[rows]))
+                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+                writer.write(log.SerializeToString())
+
+
+def _verify(folder: Path, signatures: dict, requests: dict[str, dict[str, tf.Tensor]]) -> None:
+    """Compares the results of the SavedModel, in a process without our code, with those of the signatures."""
+    cases = {}
+    for key, signature in signatures.items():
+        outputs = signature(**requests[key])
+        cases[key] = {"inputs": _as_lists(requests[key]), "expected": _as_lists(outputs)}
+    # -I: without the current folder, PYTHONPATH and the user's site-packages, so that our code cannot be imported.
+    result = subprocess.run(
+        [sys.executable, "-I", str(_VERIFIER)],
+        input=json.dumps({"folder": str(folder.resolve()), "cases": cases}),
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        text=True,
+        capture_output=True,
+    )
+    if result.returncode:
+        raise RuntimeError(f"the export in {folder} gives other results than the trained model:\n{result.stderr}")
+
+
+def _publish(part: Path, parent: Path) -> Exported:
+    """Renames `part` to the next version in `parent`."""
+    while True:  # another run may take the number at the same moment
+        version = max(versions(parent), default=0) + 1
+        path = parent / str(version)
+        try:
+            os.rename(part, path)
+            return Exported(parent.name, version, path)
+        except OSError:
+            if not path.exists():
+                raise
+
+
+def _as_lists(tensors: dict[str, tf.Tensor]) -> dict[str, list]:
+    """Converts tensors to lists for JSON."""
+    decode = np.frompyfunc(bytes.decode, 1, 1)
+    values = {name: tensor.numpy() for name, tensor in tensors.items()}
+    return {name: (decode(value) if value.dtype == object else value).tolist() for name, value in values.items()}

@@ -1,0 +1,120 @@
+"""`evaluate` and `predict` of the tasks on labelled texts."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pipelines.command_line import ModelFlags, ServedModelFlags, print_error, print_json
+from pipelines.config import NAME, PATH
+from pipelines.export.exported import Exported
+from pipelines.support.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Measure an exported classifier on labelled texts."""
+
+    task: tyro.conf.Suppress[str] = ""
+    data: Annotated[str | None, PATH] = None
+    """Labelled texts, in the formats of `train`; if they have a test set, only the test set. A model that was trained
+    on the embedded sample needs none: it is measured on a fresh sample."""
+    text_column: Annotated[str | None, NAME] = None
+    """Column with the text. By default the first column with a usual name (text, review, ...)."""
+    label_column: Annotated[str | None, NAME] = None
+    """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
+    mistakes: Annotated[Path | None, PATH] = None
+    """Write the texts with a wrong label to this CSV file, the highest probability first."""
+    json: bool = False
+    """Print the scores as one JSON object."""
+    model: ModelFlags = ModelFlags()
+
+    def __call__(self) -> None:
+        """Measures, and prints the scores."""
+        from pipelines.labelled.evaluate import evaluate, format_scores
+
+        exported = self.model.find(self.task)
+        scores = evaluate(exported, self.data, self.text_column, self.label_column, self.mistakes)
+        print_json(scores) if self.json else print(format_scores(scores))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Label texts with an exported classifier."""
+
+    task: tyro.conf.Suppress[str] = ""
+    texts: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Texts, each in quotes."""
+    input: Annotated[str | None, PATH] = None
+    """Label the texts of a file instead: a CSV or TSV file (also compressed), any other file with one text per line, or
+    - for stdin."""
+    output: Annotated[Path | None, PATH] = None
+    """With --input: .csv, .tsv or .jsonl file to write. By default CSV is printed."""
+    text_column: Annotated[str | None, NAME] = None
+    """With --input: column with the text. By default the first column with a usual name (text, review, ...)."""
+    json: bool = False
+    """Print one JSON object. With --input it has the counts, and needs --output."""
+    model: ServedModelFlags = ServedModelFlags()
+
+    def __call__(self) -> None:
+        """Labels the texts, and prints or writes the labels."""
+        self.check()
+        if self.model.server:
+            self._label_on_server()
+        elif self.input:
+            self._label_file(self.model.find(self.task))
+        else:
+            exported = self.model.find(self.task)
+            self._print_results(exported.title, self.label(exported))
+
+    def check(self) -> None:
+        """Checks that the flags fit together.
+
+        Raises:
+            UserError: they do not.
+        """
+        if bool(self.texts) == bool(self.input):
+            raise UserError('give texts to label: either "in quotes" or in a file with --input')
+        for flag, value in (("--output", self.output), ("--text-column", self.text_column)):
+            if value and not self.input:
+                raise UserError(f'{flag} needs --input: it has no effect on texts "in quotes"')
+        if self.json and self.input and not self.output:
+            raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
+        if self.model.server and self.input:
+            raise UserError('--server is for texts "in quotes": leave out --input')
+
+    def label(self, exported: Exported) -> list[dict]:
+        """Returns one dict per text, as `predict_texts` does."""
+        from pipelines.labelled.predict import predict_texts
+
+        return predict_texts(exported, list(self.texts))
+
+    def format_result(self, result: dict) -> str:
+        """Returns the lines of one text for a terminal."""
+        note = f"   ({result['note']})" if "note" in result else ""
+        return f"{result['label']:<10} {result['score']:.3f}   {' '.join(result['text'].split())[:120]}{note}"
+
+    def _label_file(self, exported: Exported) -> None:
+        from pipelines.labelled.predict import predict_file
+
+        counts = predict_file(exported, self.input, self.output, self.text_column)
+        if self.json:
+            print_json({"model": exported.title, **counts})
+            return
+        notes = {name: rows for name, rows in counts.items() if name not in ("rows", "labels") and rows}
+        listed = ", ".join(f"{name} {rows:,}" for name, rows in (counts["labels"] | notes).items())
+        print_error(f"{counts['rows']:,} texts: {listed}")
+
+    def _label_on_server(self) -> None:
+        model = self.model.name or self.task
+        outputs = self.model.ask(model, {"text": list(self.texts)})
+        columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
+        self._print_results(model, [{"text": text, "label": label, "score": score} for text, label, score in columns])
+
+    def _print_results(self, model: str, results: list[dict]) -> None:
+        if self.json:
+            print_json({"model": model, "predictions": results})
+        else:
+            for result in results:
+                print(self.format_result(result))

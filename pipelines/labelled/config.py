@@ -1,0 +1,49 @@
+"""Settings that all tasks on labelled texts share."""
+
+import dataclasses
+from typing import Annotated
+
+import tyro
+
+from pipelines.config import NAME, PATH, TrainingConfig, reject_without_effect, require
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LabelledConfig(TrainingConfig):
+    """Fields on the data of a task that learns labels of texts."""
+
+    data: Annotated[str | None, PATH] = None
+    """Labelled texts to train on: a CSV or TSV file (also .gz, .xz, .bz2, .zip), a folder with one sub-folder of .txt
+    files per class (such as aclImdb), or `imdb`, which is downloaded. Without it: the embedded sample."""
+    valid: Annotated[str | None, PATH] = None
+    """Your own validation texts, in the same formats. Without it, a part of --data is split off."""
+    valid_fraction: float = 0.1
+    """Fraction of --data to split off for validation. Rows with the same `url`, or with the same text, stay
+    together."""
+    text_column: Annotated[str | None, NAME] = None
+    """Column with the text. By default the first column with a usual name (text, review, ...)."""
+    label_column: Annotated[str | None, NAME] = None
+    """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
+    class_weights: bool = False
+    """Weight each class by the inverse of its frequency, for data with rare classes."""
+    max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
+    """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
+    polarity: tyro.conf.Suppress[bool] = False
+    """Whether different spellings of negative, neutral and positive are read as the same labels (data/labels.py)."""
+
+    def defaults(self):  # noqa: D102
+        return type(self)(preset=self.preset, model=self.model, polarity=self.polarity).resolve()
+
+    def check(self) -> None:
+        """As `TrainingConfig.check`."""
+        super().check()
+        require(self.max_bytes >= 100, "max_bytes", self.max_bytes, "at least 100")
+        if self.valid:
+            reject_without_effect(self, "the validation texts are those of --valid", "valid_fraction")
+        if not self.data and not self.valid:
+            reject_without_effect(
+                self, "the embedded sample has no columns; give --data", "text_column", "label_column"
+            )
+
+    def data_files(self) -> dict[str, str]:  # noqa: D102
+        return {"valid": self.valid} if self.valid else {}

@@ -1,0 +1,103 @@
+"""Measures an exported classifier on labelled texts."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pipelines.data import labelled_texts, labels, sources
+from pipelines.export.exported import Exported
+from pipelines.labelled import metrics
+from pipelines.support.errors import UserError
+from pipelines.support.files import check_output, written_beside
+
+
+def evaluate(
+    exported: Exported,
+    data: str | None,
+    text_column: str | None = None,
+    label_column: str | None = None,
+    mistakes: Path | None = None,
+) -> dict:
+    """Measures an exported classifier on `data`, or on its test set if it has one.
+
+    Args:
+        data: as for training; None is a fresh embedded sample, for a model that was trained on one.
+        text_column, label_column: columns of a table; None finds them by their names.
+        mistakes: CSV file for the texts with a wrong label.
+
+    Returns:
+        Scores of `metrics.compute_scores`, with "model", "data", "classes" and "left_out" (reason -> rows).
+
+    Raises:
+        UserError: the data cannot be read, or no row has one of the model's labels.
+    """
+    check_output(mistakes, "--mistakes")
+    card = exported.card()
+    classes = tuple(card["classes"])
+    if data is None and not card["sample"]:
+        raise UserError(f"{exported.title} was trained on real texts: give labelled texts to measure it on with --data")
+    parts = labelled_texts.read(data, text_column, label_column) if data else {"train": labelled_texts.fresh_sample()}
+    rows = parts.get("test", parts["train"])
+    ids = labels.class_ids(rows.labels, classes, card["config"]["polarity"])
+    left_out = dict(rows.dropped)
+    if (ids < 0).any():
+        left_out["unknown label"] = int((ids < 0).sum())
+    if not (ids >= 0).any():
+        unknown = ", ".join(sorted(set(rows.labels))[:5]) or "none"
+        raise UserError(f"{data}: its labels ({unknown}) are none of {exported.title}'s ({', '.join(classes)})")
+    texts, ids = rows.texts[ids >= 0], ids[ids >= 0]
+    outputs = _classify(exported, texts)
+    if mistakes is not None:
+        _write_mistakes(mistakes, texts, ids, outputs, classes)
+    about = {"model": exported.title, "data": sources.name(data), "classes": list(classes), "left_out": left_out}
+    return about | metrics.compute_scores(ids, outputs["probabilities"], classes, texts)
+
+
+def format_scores(scores: dict) -> str:
+    """Returns the result of `evaluate` as text for a terminal."""
+    classes = scores["classes"]
+    f1 = f"F1 of {classes[-1]}" if len(classes) == 2 else "F1, mean over classes"
+    roc_auc = scores["roc_auc"]
+    values = {
+        "accuracy": f"{scores['accuracy']:.4f}",
+        f1: f"{scores['f1']:.4f}",
+        "ROC AUC": "- (not all classes occur)" if roc_auc is None else f"{roc_auc:.4f}",
+        "log loss, nats": f"{scores['log_loss']:.4f}",
+        "calibration error": f"{scores['calibration_error']:.4f}",
+    }
+    lines = [f"{scores['model']} on {scores['data']}: {scores['rows']:,} texts", ""]
+    lines += [f"  {name:<24}{value}" for name, value in values.items()]
+    width = max(12, *(len(name) + 2 for name in classes))
+    lines += ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
+    for name, row in zip(classes, scores["confusion_matrix"], strict=True):
+        lines.append(f"  {name:<24}" + "".join(f"{count:>{width},}" for count in row))
+    lines += ["", f"  {'words':<24}{'texts':>12}{'accuracy':>12}"]
+    for group in scores["accuracy_by_length"]:
+        lines.append(f"  {group['words']:<24}{group['rows']:>12,}{group['accuracy']:>12.4f}")
+    lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
+    return "\n".join(lines)
+
+
+def _classify(exported: Exported, texts: np.ndarray) -> dict[str, np.ndarray]:
+    loaded = exported.load()
+    from pipelines.export.signatures import (
+        BatchedSignature,
+    )  # after `load`, which imports TensorFlow without its messages
+
+    return BatchedSignature(loaded.signatures["serving_default"])(texts)
+
+
+def _write_mistakes(path: Path, texts: np.ndarray, ids: np.ndarray, outputs: dict, classes: tuple[str, ...]) -> None:
+    """Writes the texts with a wrong label to a CSV file, the highest probability first."""
+    true_labels = np.array(classes, dtype=object)[ids]
+    wrong = np.flatnonzero(outputs["label"] != true_labels)
+    wrong = wrong[np.argsort(-outputs["score"][wrong], kind="stable")]
+    columns = {
+        "text": texts[wrong],
+        "label": true_labels[wrong],
+        "predicted": outputs["label"][wrong],
+        "score": outputs["score"][wrong],
+    }
+    with written_beside(path, newline="") as file:
+        pd.DataFrame(columns).to_csv(file, index=False, float_format="%.6f")

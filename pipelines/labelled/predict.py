@@ -1,0 +1,175 @@
+"""Labels texts with an exported classifier: texts of the command line, and files of any size."""
+
+import contextlib
+import csv
+import itertools
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipelines.data import tables
+from pipelines.export.exported import Exported
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.files import check_output, written_beside
+
+# A file is read in chunks, so that it may be larger than memory.
+CHUNK_ROWS = 2000  # of a table
+CHUNK_BYTES = 2**22  # of lines
+
+
+class Chunk(NamedTuple):
+    """A part of a file.
+
+    Attributes:
+        rows: its rows with all their columns.
+        column: name of the column with the text.
+        num_skipped: number of rows that could not be read.
+    """
+
+    rows: pd.DataFrame
+    column: str
+    num_skipped: int
+
+
+def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
+    """Labels texts.
+
+    Args:
+        loaded: `exported`, if it is loaded already.
+
+    Returns:
+        One dict per text: "text", "label", "score", "probabilities" (label -> probability), and "note" for an unusual
+        text.
+    """
+    outputs = _batched(loaded or exported.load())(texts)
+    card = exported.card()
+    results = []
+    for i, text in enumerate(texts):
+        probabilities = (round(float(p), 6) for p in outputs["probabilities"][i])
+        result = {
+            "text": text,
+            "label": outputs["label"][i],
+            "score": round(float(outputs["score"][i]), 6),
+            "probabilities": dict(zip(card["classes"], probabilities, strict=True)),
+        }
+        note = _note(text, card["window"]["max_bytes"])
+        results.append(result | ({"note": note} if note else {}))
+    return results
+
+
+def predict_file(exported: Exported, source: str, target: Path | None, text_column: str | None = None) -> dict:
+    """Labels each text of a file, chunk by chunk.
+
+    Args:
+        source: .csv or .tsv, also compressed; a file of any other name has one text per line; "-" is stdin, one text
+            per line.
+        target: .csv, .tsv or .jsonl, which must not exist; it appears when all texts are labelled. None writes CSV to
+            stdout.
+        text_column: column with the text; None finds it by its name.
+
+    Returns:
+        {"rows", "labels" (label -> rows), "skipped", and per note on unusual texts its rows}.
+
+    Raises:
+        UserError: there is nothing to read, or `target` exists or has another suffix.
+    """
+    check_output(target, suffixes=(".csv", ".tsv", ".jsonl"))
+    chunks = _read_chunks(source, text_column)
+    first = next(chunks, None)
+    if first is None:
+        raise UserError(f"{source} has no rows")
+    card = exported.card()
+    loaded = exported.load()
+    classify = _batched(loaded)
+    counts = {"rows": 0, "labels": dict.fromkeys(card["classes"], 0), "skipped": 0}
+    suffix = target.suffix if target else ".csv"
+    with (
+        written_beside(target, newline="") if target else contextlib.nullcontext(sys.stdout) as file,
+        console.bar(None, "texts") as bar,
+    ):
+        for chunk in itertools.chain([first], chunks):
+            texts = chunk.rows[chunk.column].tolist()
+            outputs = classify(texts)
+            _write(file, _with_outputs(chunk.rows, outputs, card["classes"]), suffix, header=not counts["rows"])
+            _count(counts, texts, outputs["label"], chunk.num_skipped, card["window"]["max_bytes"])
+            bar.update(len(texts))
+    return counts
+
+
+def _batched(loaded):
+    """The default signature of a loaded classifier: texts -> dict of arrays."""
+    from pipelines.export.signatures import (
+        BatchedSignature,
+    )  # after `load`, which imports TensorFlow without its messages
+
+    return BatchedSignature(loaded.signatures["serving_default"])
+
+
+def _count(counts: dict, texts: list[str], labels: np.ndarray, num_skipped: int, max_bytes: int) -> None:
+    """Adds the texts of a chunk to `counts`."""
+    counts["rows"] += len(texts)
+    counts["skipped"] += num_skipped
+    for label in labels:
+        counts["labels"][label] += 1
+    for note in filter(None, (_note(text, max_bytes) for text in texts)):
+        counts[note] = counts.get(note, 0) + 1
+
+
+def _read_chunks(source: str, text_column: str | None) -> Iterator[Chunk]:
+    path = Path(source)
+    if source != "-":
+        if not path.is_file():
+            raise UserError(f"no such file: {source}")
+        if path.stat().st_size == 0:
+            raise UserError(f"{source} is empty")
+    if source != "-" and tables.is_table(path):
+        names = tables.column_names(path)
+        column = tables.find_column(path, names, text_column, tables.TEXT_NAMES, "--text-column")
+        for rows, num_skipped in tables.chunks(path, CHUNK_ROWS):
+            if len(rows):
+                yield Chunk(rows, column, num_skipped)
+        return
+    if text_column is not None:
+        raise UserError(
+            f"--text-column {text_column} has no effect here: {source} has no columns, it is read line by line"
+        )
+    with contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(path, "rb") as file:
+        try:
+            for lines in iter(lambda: file.readlines(CHUNK_BYTES), []):
+                texts = [line.decode("utf-8-sig").rstrip("\r\n") for line in lines]
+                yield Chunk(pd.DataFrame({"text": texts}, dtype=object), "text", 0)
+        except UnicodeDecodeError as error:
+            raise UserError(f"{source} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8") from error
+
+
+def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: list[str]) -> pd.DataFrame:
+    """The rows with all their columns, followed by the columns of the prediction."""
+    columns = {"predicted": outputs["label"], "score": outputs["score"]}
+    columns |= {f"p({name})": outputs["probabilities"][:, i] for i, name in enumerate(classes)}
+    return rows.assign(**columns)
+
+
+def _write(file, rows: pd.DataFrame, suffix: str, header: bool) -> None:
+    if suffix == ".jsonl":
+        for row in rows.to_dict("records"):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    else:
+        separator = "\t" if suffix == ".tsv" else ","
+        rows.to_csv(file, sep=separator, index=False, header=header, float_format="%.6f", quoting=csv.QUOTE_MINIMAL)
+
+
+def _note(text: str, max_bytes: int) -> str | None:
+    """Why the label of a text is defined but means little; None for a usual text."""
+    if not text.strip():
+        return "empty"
+    if not any(character.isalnum() for character in text[:max_bytes]):
+        return "without letters or digits"
+    if len(text) > max_bytes or len(text.encode("utf-8", "replace")) > max_bytes:
+        return f"longer than {max_bytes} bytes, cut"
+    return None

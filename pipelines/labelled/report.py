@@ -1,0 +1,199 @@
+"""report.md and its pictures for tasks on labelled texts, and the summary on the terminal."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pipelines.labelled.metrics import reliability
+from pipelines.support import reports
+from pipelines.support.reports import BLUE, GREY, ORANGE, percent
+from pipelines.support.run_result import RunResult
+
+NUM_MISTAKES = 5
+_EXCERPT = 240  # characters of a text in the report
+
+
+def write(
+    result: RunResult, details: dict, folder: Path, sections: Sequence[str] = (), data_lines: Sequence[str] = ()
+) -> None:
+    """Writes `folder`/report.md, curves.png, calibration.png and lengths.png.
+
+    Args:
+        details: of `metrics.measure`: "valid" (Labelled) and its "probabilities", float [n, classes].
+        sections: lines of the task's own sections.
+        data_lines: the task's own lines for the section on the data.
+    """
+    valid, probabilities = details["valid"], details["probabilities"]
+    mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.classes)
+    reports.save(reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}), folder / "curves.png")
+    reports.save(_calibration_plot(reliability(valid.labels, probabilities)), folder / "calibration.png")
+    reports.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
+    lines = [
+        *_header_lines(result),
+        *_score_lines(result),
+        *_mistake_lines(result, mistakes),
+        *reports.learning_lines(result, "the lowest validation loss", "Loss and accuracy by epoch"),
+        *sections,
+        *_data_lines(result),
+        *data_lines,
+        f"- Texts are cut after {result.window['max_bytes']:,} bytes.",
+        "",
+        *reports.use_lines(result, _use_commands(result)),
+        *reports.record_lines(result),
+    ]
+    reports.write(folder, lines)
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines that the terminal shows at the end of a run."""
+    score_lines = [
+        f"  {name:<12}{scores['rows']:>7,} texts   accuracy {percent(scores['accuracy'])}   F1 {scores['f1']:.3f}   "
+        f"ROC AUC {reports.number(scores['roc_auc'])}   log loss {scores['log_loss']:.3f}"
+        for name, scores in result.scores.items()
+    ]
+    title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
+    return reports.summary(result, title, score_lines, _use_commands(result)[0])
+
+
+def worst_mistakes(
+    texts: np.ndarray, labels: np.ndarray, probabilities: np.ndarray, classes: Sequence[str]
+) -> list[dict]:
+    """Returns the wrong predictions with the highest probabilities: dicts of "text", "label", "predicted", "score".
+
+    Args:
+        labels: int [n], ids of the true classes.
+        probabilities: float [n, classes].
+    """
+    predicted, scores = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    wrong = np.flatnonzero(predicted != labels)
+    wrong = wrong[np.argsort(-scores[wrong], kind="stable")][:NUM_MISTAKES]
+    return [
+        {"text": texts[i], "label": classes[labels[i]], "predicted": classes[predicted[i]], "score": float(scores[i])}
+        for i in wrong
+    ]
+
+
+def _header_lines(result: RunResult) -> list[str]:
+    valid = result.scores["validation"]
+    most_frequent = max(sum(row) for row in valid["confusion_matrix"]) / valid["rows"]
+    title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
+    sentence = (
+        f"This model labels **{percent(valid['accuracy'])}** of {valid['rows']:,} validation texts correctly. "
+        f"Always predicting the most frequent label would be correct for {percent(most_frequent)}."
+    )
+    return reports.header_lines(result, title, sentence)
+
+
+def _score_lines(result: RunResult) -> list[str]:
+    formatted = {
+        split: {
+            "rows": f"{scores['rows']:,}",
+            "accuracy": percent(scores["accuracy"]),
+            "f1": f"{scores['f1']:.3f}",
+            "roc_auc": reports.number(scores["roc_auc"]),
+            "log_loss": f"{scores['log_loss']:.3f}",
+            "calibration_error": f"{scores['calibration_error']:.3f}",
+        }
+        for split, scores in result.scores.items()
+    }
+    rows = [
+        ("texts", "{rows}"),
+        ("accuracy", "{accuracy}"),
+        ("F1" if len(result.classes) > 2 else f"F1 of {result.classes[-1]}", "{f1}"),
+        ("ROC AUC", "{roc_auc}"),
+        ("log loss, nats", "{log_loss}"),
+        ("calibration error", "{calibration_error}"),
+    ]
+    return [
+        *reports.score_table(dataclasses.replace(result, scores=formatted), rows),
+        "",
+        "The calibration error is the mean difference between the probability of a prediction and the fraction of such "
+        "predictions that are correct.",
+        "",
+        "![Fraction of correct predictions by their probability](calibration.png)",
+        "",
+    ]
+
+
+def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
+    """The confusion matrix, the accuracy by length, and the worst mistakes."""
+    valid = result.scores["validation"]
+    lines = ["## Mistakes", "", f"| true label | {' | '.join(f'predicted {name}' for name in result.classes)} |"]
+    lines += [f"|---|{'---:|' * len(result.classes)}"]
+    for name, row in zip(result.classes, valid["confusion_matrix"], strict=True):
+        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in row)} |")
+    lines += ["", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
+    for group in valid["accuracy_by_length"]:
+        lines.append(f"| {group['words']} | {group['rows']:,} | {percent(group['accuracy'])} |")
+    lines += ["", "![Accuracy by the number of words](lengths.png)"]
+    if mistakes:
+        lines += ["", "The wrong predictions with the highest probabilities:", ""]
+    for mistake in mistakes:
+        lines.append(
+            f"- predicted *{mistake['predicted']}* with {percent(mistake['score'])}, true label *{mistake['label']}*: "
+            f"“{_excerpt(mistake['text'])}”"
+        )
+    return [*lines, ""]
+
+
+def _data_lines(result: RunResult) -> list[str]:
+    counts = result.class_rows
+    classes = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
+    lines = ["## Data", "", f"- Training: {result.rows['train']:,} texts ({classes})."]
+    if min(counts.values()) * 3 < max(counts.values()):
+        weighted = result.config["class_weights"]
+        hint = (
+            "Training gave each the same weight."
+            if weighted
+            else "`--class-weights` gives each the same weight in training."
+        )
+        lines.append(f"- The classes have very different sizes. {hint}")
+    return lines + reports.note_lines(result)
+
+
+def _use_commands(result: RunResult) -> list[str]:
+    flags = reports.model_flags(result)
+    return [
+        f'python main.py predict {result.task} "A gripping story and a wonderful cast."{flags}',
+        f"python main.py evaluate {result.task} --data FILE{flags}",
+    ]
+
+
+def _calibration_plot(bins: list[dict]) -> Figure:
+    figure = Figure(figsize=(4.4, 3.8), layout="constrained")
+    axes = figure.subplots()
+    scores, accuracies = [b["score"] for b in bins], [b["accuracy"] for b in bins]
+    rows = np.array([b["rows"] for b in bins])
+    axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="perfect")
+    axes.plot(scores, accuracies, color=BLUE, linewidth=1)
+    axes.scatter(scores, accuracies, s=10 + 150 * rows / rows.max(), color=BLUE)
+    low = min(scores + accuracies) - 0.05
+    axes.set(xlabel="probability of the predicted label", ylabel="fraction of correct predictions")
+    axes.set(xlim=(max(0, low), 1.03), ylim=(max(0, low), 1.03))
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _lengths_plot(scores: dict) -> Figure:
+    figure = Figure(figsize=(6, 3), layout="constrained")
+    axes = figure.subplots()
+    groups = scores["accuracy_by_length"]
+    bars = axes.bar(
+        [group["words"] for group in groups], [group["accuracy"] for group in groups], color=BLUE, width=0.6
+    )
+    axes.bar_label(bars, [f"{group['rows']:,} texts" for group in groups], color=GREY, fontsize=8, padding=2)
+    axes.axhline(scores["accuracy"], color=ORANGE, linestyle=":", label="all")
+    lowest = min(group["accuracy"] for group in groups)
+    axes.set(xlabel="words in the text", ylabel="accuracy", ylim=(max(0, lowest - 0.1), 1.02))
+    axes.legend(frameon=False, loc="upper right")
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _excerpt(text: str) -> str:
+    text = " ".join(text.replace("<br />", " ").split())
+    return text if len(text) <= _EXCERPT else text[:_EXCERPT].rsplit(" ", 1)[0] + " ..."

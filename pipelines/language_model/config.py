@@ -1,0 +1,178 @@
+"""The settings of a language model's training."""
+
+import dataclasses
+from typing import Annotated, ClassVar, Literal
+
+import tyro
+
+from pipelines.config import (
+    PATH,
+    Presets,
+    TrainingConfig,
+    by_preset,
+    reject_without_effect,
+    require,
+    require_at_least,
+    require_num_heads,
+    require_positive,
+    require_rate,
+)
+
+_RECURRENT = {
+    "num_layers": 1,
+    "hidden_size": 256,
+    "embedding_size": 64,
+    "window": 64,
+    "batch_size": 64,
+    "epochs": 3,
+    "learning_rate": 0.005,
+    "dropout": 0.0,
+    "weight_decay": 0.0,
+    "vocabulary_size": 10_000,
+    "tie_weights": False,
+    "num_sampled": 0,
+}
+_QUICK_RECURRENT = _RECURRENT | {"window": 16, "batch_size": 32, "learning_rate": 0.01}
+_FULL_RECURRENT = _RECURRENT | {
+    "hidden_size": 512,
+    "batch_size": 32,
+    "epochs": 8,
+    "learning_rate": 0.003,
+    "dropout": 0.2,
+    "weight_decay": 0.01,
+}
+_WORDS_RECURRENT = _RECURRENT | {
+    "tokenizer": "word",
+    "vocabulary_size": 40_000,
+    "tie_weights": True,
+    "num_sampled": 1024,
+    "hidden_size": 320,
+    "embedding_size": 200,
+    "window": 35,
+    "epochs": 6,
+    "dropout": 0.3,
+}
+_TRANSFORMER = _RECURRENT | {"hidden_size": 128, "embedding_size": 128, "batch_size": 16, "learning_rate": 0.002}
+_QUICK_EPOCHS = {"simple": 5, "gru": 2, "lstm": 2, "peephole": 1}  # every model trains for about the same time
+PRESETS = {
+    **{(model, "quick"): _QUICK_RECURRENT | {"epochs": epochs} for model, epochs in _QUICK_EPOCHS.items()},
+    **{(model, "full"): _FULL_RECURRENT for model in _QUICK_EPOCHS},
+    ("transformer", "quick"): _TRANSFORMER | {"num_layers": 2, "epochs": 1},
+    ("transformer", "full"): _TRANSFORMER | {"num_layers": 4, "epochs": 8, "dropout": 0.1},
+    **{(model, "words"): _WORDS_RECURRENT for model in _QUICK_EPOCHS},
+}
+_TOKENIZER_HINT = "(default: word with --preset words; else character for char-lm, subword for language-model)"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LanguageModelConfig(TrainingConfig):
+    """Settings of the training. Where a default says quick and full, --preset decides."""
+
+    PRESETS: ClassVar[Presets] = PRESETS
+    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
+
+    data: Annotated[str | None, PATH] = None
+    """Text to train on: a file in UTF-8 (also .gz, .xz, .bz2), or `tiny-shakespeare`, which is downloaded. Without it:
+    the embedded sample, Python's own help texts."""
+    valid: Annotated[str | None, PATH] = None
+    """Validation text. Without it, the end of --data is split off."""
+    valid_fraction: float = 0.1
+    """Fraction of the text to split off for validation, from its end."""
+    preset: Literal["quick", "full", "words"] | None = None
+    """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
+    words: for a text of two million words, an hour. By default quick on the embedded sample and full with --data."""
+    model: Literal["simple", "gru", "lstm", "peephole", "transformer"] | None = None
+    """Network to train: stacked recurrent layers of that kind, or a causal transformer. By default lstm."""
+    tokenizer: Annotated[
+        Literal["character", "word", "subword"] | None, tyro.conf.arg(help_behavior_hint=_TOKENIZER_HINT)
+    ] = None
+    """What a token is: a character, a word between spaces, or a subword of SentencePiece."""
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    """word and subword: maximum number of tokens in the vocabulary, including the four special ones. A character
+    vocabulary has all characters of the training text."""
+    num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
+    """Number of stacked layers."""
+    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    """Size of the recurrent state, or of the transformer's features."""
+    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
+    """Recurrent models: size of the token embeddings. A transformer's have the hidden size."""
+    tie_weights: Annotated[bool | None, by_preset(PRESETS, "tie_weights", "True|False")] = None
+    """Score the next token with the token embeddings (Press and Wolf 2017)."""
+    num_sampled: Annotated[int | None, by_preset(PRESETS, "num_sampled")] = None
+    """With --tie-weights True: number of tokens that the sampled softmax scores in training, which is faster with a
+    large vocabulary. 0 scores all tokens."""
+    num_heads: int = 4
+    """transformer: number of attention heads. The hidden size must be divisible by it."""
+    positions: Literal["sinusoidal", "learned", "rotary"] = "rotary"
+    """transformer: positional encoding."""
+    window: Annotated[int | None, by_preset(PRESETS, "window")] = None
+    """Number of tokens through which gradients flow back. Recurrent models carry their state from one window to the
+    next."""
+    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
+    """Dropout rate, between layers and not between time steps."""
+    sequence_dropout: bool = False
+    """Recurrent models: use the same dropout mask at all tokens of a window (variational dropout)."""
+    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
+    """Number of streams into which the text is cut. They are read in parallel."""
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    """Maximum number of passes over the text."""
+    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
+    """Highest learning rate of AdamW."""
+    schedule: Literal["cosine", "step", "plateau", "constant"] = "cosine"
+    """Course of the learning rate. cosine: rises for 5 % of the steps, then falls to zero; step: halved after each
+    eighth of the second half of the training; plateau: halved after an epoch without a lower validation loss;
+    constant."""
+    weight_decay: Annotated[float | None, by_preset(PRESETS, "weight_decay", "X")] = None
+    """Weight decay of AdamW, on matrices alone."""
+    patience: int = 3
+    """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
+    checkpoint_every: int = 500
+    """Steps between checkpoints. Another checkpoint is written after every epoch."""
+    default_tokenizer: tyro.conf.Suppress[str] = "subword"
+    """Tokenizer where neither --tokenizer nor the preset names one. The registry of tasks sets it."""
+
+    def resolve(self) -> "LanguageModelConfig":
+        """Returns the config with preset, model and all fields chosen.
+
+        Raises:
+            UserError: the model does not have this preset.
+        """
+        config = super().resolve()
+        return dataclasses.replace(config, tokenizer=config.tokenizer or config.default_tokenizer)
+
+    def defaults(self) -> "LanguageModelConfig":
+        """Returns the resolved config with the same preset, model and default tokenizer and otherwise only defaults."""
+        return type(self)(preset=self.preset, model=self.model, default_tokenizer=self.default_tokenizer).resolve()
+
+    def data_files(self) -> dict[str, str]:
+        """Path of the validation text, if there is one."""
+        return {"valid": self.valid} if self.valid else {}
+
+    def check(self) -> None:
+        """As `TrainingConfig.check`."""
+        super().check()
+        require(self.vocabulary_size >= 10, "vocabulary_size", self.vocabulary_size, "at least 10")
+        require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "batch_size", "epochs")
+        require_at_least(self, 0, "num_sampled", "weight_decay")
+        require_at_least(self, 2, "window")
+        require_rate(self, "dropout")
+        require_positive(self, "learning_rate")
+        require(
+            not self.num_sampled or self.tie_weights, "num_sampled", self.num_sampled, "0 without --tie-weights True"
+        )
+        if self.model == "transformer":
+            require_num_heads(self, even_size=self.positions == "rotary")
+        self._check_effects()
+
+    def _check_effects(self) -> None:
+        if self.model == "transformer":
+            reject_without_effect(self, "the embeddings of a transformer have its --hidden-size", "embedding_size")
+            reject_without_effect(self, "it needs a recurrent --model", "sequence_dropout")
+        else:
+            reject_without_effect(self, "it needs --model transformer", "num_heads", "positions")
+        if self.tokenizer == "character":
+            reject_without_effect(self, "it needs --tokenizer word or subword", "vocabulary_size")
+        if not self.dropout:
+            reject_without_effect(self, "it needs a --dropout above 0", "sequence_dropout")
+        if self.valid:
+            reject_without_effect(self, "--valid gives the validation text", "valid_fraction")

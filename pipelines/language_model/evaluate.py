@@ -1,0 +1,59 @@
+"""`evaluate`: an exported language model measured on a text."""
+
+import numpy as np
+
+from pipelines.data import sources, texts
+from pipelines.export.exported import Exported
+from pipelines.support.errors import UserError
+
+
+def evaluate(exported: Exported, data: str | None) -> dict:
+    """Measures an exported model on a text, which it reads in one stream from start to end.
+
+    Args:
+        data: a text file, or the name of a corpus; None is the embedded sample, for a model that was trained on it.
+
+    Returns:
+        "model", "data" and the entries of `language_model_measures`.
+
+    Raises:
+        UserError: the text cannot be read, or is empty.
+    """
+    if data is None and not exported.card()["sample"]:
+        raise UserError(
+            f"{exported.title} was not trained on the embedded sample: give a text to measure it on with --data"
+        )
+    loaded = exported.load()
+    import tensorflow as tf
+
+    from pipelines.data import streams
+    from pipelines.language_model.metrics import language_model_measures
+    from pipelines.text.tokenizers import UNKNOWN
+
+    characters, ids = 0, []
+    for chunk in streams.chunks(texts.pieces(data)):
+        characters += len(chunk)
+        ids.append(loaded.signatures["encode"](text=tf.constant([chunk]))["ids"].numpy()[0])
+    if not characters:
+        raise UserError(f"{data} is empty")
+    ids = np.concatenate(ids)
+    losses = loaded.signatures["token_losses"](ids=tf.constant(ids[None]))["losses"].numpy()
+    measures = language_model_measures(losses, characters, int((ids == UNKNOWN).sum()))
+    return {"model": exported.title, "data": sources.name(data)} | measures
+
+
+def format_measures(measures: dict) -> str:
+    """Returns the measures as text for a terminal."""
+    values = {
+        "loss, nats per token": f"{measures['loss']:.4f}",
+        "perplexity": f"{measures['perplexity']:.3f}",
+        "bits per character": f"{measures['bits_per_character']:.4f}",
+    }
+    size = f"{measures['tokens']:,} tokens, {measures['characters']:,} characters"
+    lines = [f"{measures['model']} on {measures['data']}: {size}", ""]
+    lines += [f"  {name:<24}{value}" for name, value in values.items()]
+    if measures["unknown_tokens"]:
+        lines.append(
+            f"  {measures['unknown_tokens']:,} tokens are not in the vocabulary and are counted as the unknown token"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,22 @@
+"""The network of a language model: ids int32 [batch, time] -> logits of the next token [batch, time, vocabulary]."""
+
+import keras
+
+from pipelines.language_model.config import LanguageModelConfig
+from pipelines.networks.causal import causal_network, shared_arguments
+
+
+def build(config: LanguageModelConfig, vocabulary_size: int, streams: int | None = None) -> keras.Model:
+    """Returns the network that `config` describes.
+
+    Args:
+        streams: batch size of the model for training, which carries its states; None makes the inference model.
+    """
+    return causal_network(
+        **shared_arguments(config),
+        vocabulary_size=vocabulary_size,
+        positions=config.positions,
+        sequence_dropout=config.sequence_dropout,
+        tie_weights=config.tie_weights,
+        streams=streams,
+    )

@@ -1,0 +1,57 @@
+"""`predict`: texts continued by an exported language model, or by a server that has it."""
+
+from pipelines.command_line import ServedModelFlags
+from pipelines.decoding.options import SAMPLING, defaults, filled, with_defaults
+from pipelines.export.exported import Exported
+
+
+def continue_texts(exported: Exported, prompts: list[str], given: dict) -> list[dict]:
+    """Continues the prompts with an exported model.
+
+    Args:
+        given: option -> value; None takes the default of the model's card.
+
+    Returns:
+        One dict per prompt: "prompt", "text", "log_probability", "tokens", and "note" where tokens of the prompt are
+        unknown.
+
+    Raises:
+        UserError: an option is out of its range.
+    """
+    options = with_defaults(SAMPLING, given, exported.card()["generation_defaults"])
+    signatures = exported.load().signatures
+    import tensorflow as tf
+
+    from pipelines.text.tokenizers import UNKNOWN
+
+    text = tf.constant([prompt.encode("utf-8", "surrogatepass") for prompt in prompts])
+    outputs = {
+        name: value.numpy()
+        for name, value in signatures["generate"](text=text, **filled(SAMPLING, options, text)).items()
+    }
+    results = _results(prompts, outputs | {"text": [generated.decode() for generated in outputs["text"]]})
+    ids = signatures["encode"](text=text)["ids"].numpy()  # [batch, time]
+    for result, unknown_tokens in zip(results, (ids == UNKNOWN).sum(axis=1).tolist(), strict=True):
+        if unknown_tokens:
+            result["note"] = f"{unknown_tokens} of the prompt's tokens were never seen in training"
+    return results
+
+
+def continue_texts_on_server(server: ServedModelFlags, model: str, prompts: list[str], given: dict) -> list[dict]:
+    """Continues the prompts with a model on a server; as `continue_texts`, without notes and with the usual defaults.
+
+    Raises:
+        UserError: an option is out of its range, or the server does not answer.
+    """
+    options = with_defaults(SAMPLING, given, defaults(SAMPLING))
+    inputs = {"text": prompts} | {name: [value] * len(prompts) for name, value in options.items()}
+    return _results(prompts, server.ask(model, inputs, "generate"))
+
+
+def _results(prompts: list[str], outputs: dict) -> list[dict]:
+    """Returns one dict per prompt, from output -> values."""
+    columns = zip(prompts, outputs["text"], outputs["log_probability"], outputs["tokens"], strict=True)
+    return [
+        {"prompt": prompt, "text": text, "log_probability": round(float(log_probability), 4), "tokens": int(tokens)}
+        for prompt, text, log_probability, tokens in columns
+    ]

@@ -1,0 +1,65 @@
+"""The report of a language model's training: report.md, its picture, and the summary on the terminal."""
+
+from pathlib import Path
+
+from pipelines.support import reports
+from pipelines.support.run_result import RunResult
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines that the terminal shows at the end of a run."""
+    scores = result.scores["validation"]
+    line = (
+        f"  {'validation':<12}{scores['tokens']:>9,} tokens   loss {scores['loss']:.4f} nats   "
+        f"perplexity {scores['perplexity']:.2f}   {scores['bits_per_character']:.3f} bits per character"
+    )
+    title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
+    return reports.summary(result, title, [line], _predict_command(result))
+
+
+def write(result: RunResult, samples: list[dict], folder: Path) -> None:
+    """Writes `folder`/report.md and curves.png.
+
+    Args:
+        samples: dicts of prompt and generated text.
+    """
+    reports.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
+    reports.write(folder, _lines(result, samples))
+
+
+def _lines(result: RunResult, samples: list[dict]) -> list[str]:
+    scores = result.scores["validation"]
+    sentence = (
+        f"On {scores['tokens']:,} tokens ({scores['characters']:,} characters) that were not in the training text, the "
+        f"perplexity is **{scores['perplexity']:.2f}**: the model is as uncertain about the next token as if it chose "
+        "among this number of equally likely ones."
+    )
+    rows = [
+        ("loss, nats per token", "{loss:.4f}"),
+        ("perplexity", "{perplexity:.3f}"),
+        ("bits per character", "{bits_per_character:.4f}"),
+    ]
+    lines = reports.header_lines(
+        result, f"Language model: {result.config['model']} on {reports.data_name(result)}", sentence
+    )
+    lines += [
+        *reports.score_table(result, rows),
+        "",
+        "The text was read in one stream from start to end: these figures do not depend on a batch size.",
+    ]
+    if scores["unknown_tokens"]:
+        lines.append(f"{scores['unknown_tokens']:,} of its tokens are not in the vocabulary: they count as unknown.")
+    lines += ["", "## Generated text", ""]
+    for sample in samples:
+        origin = "After the first characters of the validation text:" if sample["prompt"] else "Without a prompt:"
+        lines += [origin, "", "```text", *(sample["prompt"] + sample["text"]).splitlines(), "```", ""]
+    lines += reports.learning_lines(result, "the lowest validation loss", "Loss by epoch")
+    lines += ["## Data", ""]
+    for name, split in (("Training", "train"), ("Validation", "valid")):
+        lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.characters[split]:,} characters.")
+    evaluate = f"python main.py evaluate {result.task} --data FILE{reports.model_flags(result)}"
+    return [*lines, "", *reports.use_lines(result, [_predict_command(result), evaluate]), *reports.record_lines(result)]
+
+
+def _predict_command(result: RunResult) -> str:
+    return f'python main.py predict {result.task} "The "{reports.model_flags(result)}'

@@ -1,0 +1,255 @@
+"""The export of a language model: it continues texts, scores them, and lets clients generate token by token.
+
+No signature keeps a state on the server: a client that generates token by token receives the state from `start` and
+sends it back with each `step`.
+"""
+
+import keras
+import tensorflow as tf
+
+from pipelines.decoding.beam_search import beam_search
+from pipelines.decoding.options import SAMPLING, SEARCH, clipped, defaults, filled, in_range, signature_specs
+from pipelines.decoding.sampling import sample
+from pipelines.language_model.config import LanguageModelConfig
+from pipelines.language_model.steps import make_steps
+from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+
+GENERATION_DEFAULTS = defaults(SAMPLING)
+_BANNED_IDS = (PAD, UNKNOWN, START, END)
+_MAX_CHUNK_TOKENS = 1024  # that a recurrent network scores at once; fewer where
+_MAX_CHUNK_LOGITS = 2**25  # would be exceeded
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+_IDS = tf.TensorSpec([None, None], tf.int32, name="ids")
+
+
+class Generator(tf.Module):
+    """The servable of a language model.
+
+    `generate(text, **options)` and `search(text, **options)` are concrete functions; their inputs are made from the
+    declarations in decoding/options.py.
+
+    Args:
+        config: of the run.
+        model: inference model, ids int32 [batch, time] -> logits [batch, time, vocabulary].
+        tokenizer: of the run.
+    """
+
+    def __init__(self, config: LanguageModelConfig, model: keras.Model, tokenizer: Tokenizer):
+        super().__init__()
+        self._tokenizer = tokenizer
+        self._has_word_tokens = config.tokenizer == "word"
+        self._is_transformer = config.model == "transformer"
+        self._variables = [
+            weight.value for weight in model.weights
+        ]  # the SavedModel holds the variables of its attributes
+        self._steps = make_steps(config, model)
+        self._window = config.window
+        self._network = lambda ids: model(ids, training=False)
+        self.generate = tf.function(self._generate).get_concrete_function(text=_TEXT, **signature_specs(SAMPLING))
+        self.search = tf.function(self._search).get_concrete_function(text=_TEXT, **signature_specs(SEARCH))
+
+    @tf.function(input_signature=[_TEXT])
+    def continue_text(self, text):
+        """Continues texts, string [batch], with the GENERATION_DEFAULTS.
+
+        Returns:
+            text: string [batch], the continuation; log_probability: float32 [batch].
+        """
+        outputs = self.generate(text=text, **filled(SAMPLING, GENERATION_DEFAULTS, text))
+        return {name: outputs[name] for name in ("text", "log_probability")}
+
+    def _generate(self, text, **options):
+        """Samples a continuation of each text.
+
+        Args:
+            text: string [batch], the prompts; an empty prompt starts a text.
+            options: the options `SAMPLING`, each [batch].
+
+        Returns:
+            text: string [batch], to be appended to the prompt as it is; log_probability: float32 [batch]; tokens: int32
+                [batch],
+            number of generated tokens.
+
+        Raises:
+            InvalidArgumentError: an option is out of its range.
+        """
+        with tf.control_dependencies(in_range(SAMPLING, options)):
+            # Everything else depends on the text or on the maximum length: nothing runs before the options are checked.
+            text, options = tf.identity(text), clipped(SAMPLING, options)
+        ids, logits, state = self._read_prompts(text)
+        stop_ids = self._tokenizer.encode(options.pop("stop"))[:, 1:-1]
+        stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
+        stop_ids = tf.pad(stop_ids, [[0, 0], [1, 0]])  # at least one column
+        samples = sample(self._step, logits, state, options, stop_ids, _BANNED_IDS, self._occurring(ids))
+        return {
+            "text": self._decode_after(text, samples.tokens),
+            "log_probability": samples.log_probabilities,
+            "tokens": samples.lengths,
+        }
+
+    def _search(self, text, **options):
+        """Finds the most likely continuations of `max_length` tokens by beam search.
+
+        Args:
+            text: string [batch], the prompts.
+            options: the options `SEARCH`, each [batch].
+
+        Returns:
+            text: string [batch, k], k the largest beam width, the best first; log_probability: float32 [batch, k].
+
+        Raises:
+            InvalidArgumentError: an option is out of its range.
+        """
+        with tf.control_dependencies(in_range(SEARCH, options)):
+            text, options = tf.identity(text), clipped(SEARCH, options)
+        _, logits, state = self._read_prompts(text)
+        hypotheses = beam_search(
+            self._step,
+            logits,
+            state,
+            lengths=options["max_length"],
+            beam_width=options["beam_width"],
+            length_penalty=options["length_penalty"],
+            end_id=None,
+            banned_ids=_BANNED_IDS,
+        )
+        k, time = tf.shape(hypotheses.tokens)[1], tf.shape(hypotheses.tokens)[2]
+        texts = self._decode_after(tf.repeat(text, k), tf.reshape(hypotheses.tokens, [-1, time]))  # [batch * k]
+        return {"text": tf.reshape(texts, [-1, k]), "log_probability": hypotheses.log_probabilities}
+
+    @tf.function(input_signature=[_TEXT])
+    def score(self, text):
+        """Scores texts, string [batch].
+
+        Returns:
+            log_probability: float32 [batch], of all tokens, in nats; perplexity: float32 [batch], per token; tokens:
+                int32 [batch].
+            A text of no tokens has log-probability 0 and perplexity 1.
+        """
+        ids = self._tokenizer.encode(text)[:, 1:-1]
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        padded = tf.pad(ids.to_tensor(), [[0, 0], [0, 1]])  # at least one column
+        losses = self.token_losses(padded)["losses"]
+        total = tf.reduce_sum(tf.where(tf.sequence_mask(lengths, tf.shape(losses)[1]), losses, 0.0), axis=1)
+        perplexity = tf.exp(total / tf.cast(tf.maximum(lengths, 1), tf.float32))
+        return {"log_probability": -total, "perplexity": perplexity, "tokens": lengths}
+
+    @tf.function(input_signature=[_IDS])
+    def token_losses(self, ids):
+        """Returns losses: float32 [batch, time], -log p in nats of each of ids int32 [batch, time], texts from their
+        starts.
+
+        A recurrent network carries its state through the whole row. A transformer reads windows that overlap by half.
+        Of each window the later half counts, so that every token but the first ones has at least half a window before
+        it.
+        """
+        inputs = tf.concat([tf.fill([tf.shape(ids)[0], 1], START), ids[:, :-1]], axis=1)
+        losses = self._losses_in_windows if self._is_transformer else self._losses_in_sequence
+        return {"losses": losses(inputs, ids)}
+
+    @tf.function(input_signature=[_TEXT])
+    def encode(self, text):
+        """Returns ids: int32 [batch, time], with PAD after each row's end, and lengths: int32 [batch]."""
+        ids = self._tokenizer.encode(text)[:, 1:-1]
+        return {"ids": ids.to_tensor(), "lengths": tf.cast(ids.row_lengths(), tf.int32)}
+
+    @tf.function(input_signature=[_IDS])
+    def decode(self, ids):
+        """Returns text: string [batch], of ids int32 [batch, time]."""
+        return {"text": self._tokenizer.decode(ids)}
+
+    @tf.function(input_signature=[_TEXT])
+    def start(self, text):
+        """Reads prompts, string [batch]. Returns logits: float32 [batch, vocabulary], and the state for `step`."""
+        _, logits, state = self._read_prompts(text)
+        return {"logits": logits, **state}
+
+    def step(self, ids, **state):
+        """Reads one chosen token per row, ids int32 [batch]. Returns the next logits and state."""
+        logits, state = self._step(ids, self._steps.align(state))
+        return {"logits": logits, **state}
+
+    def signatures(self) -> dict:
+        """Returns signature name -> concrete function."""
+        start = self.start.get_concrete_function()
+        state = {
+            name: tf.TensorSpec([None, *spec.shape[1:]], spec.dtype, name=name)
+            for name, spec in start.structured_outputs.items()
+        }
+        del state["logits"]
+        step = tf.function(self.step).get_concrete_function(tf.TensorSpec([None], tf.int32, name="ids"), **state)
+        traced = {
+            name: getattr(self, name).get_concrete_function() for name in ("score", "token_losses", "encode", "decode")
+        }
+        return {
+            "serving_default": self.continue_text.get_concrete_function(),
+            "generate": self.generate,
+            "search": self.search,
+            **traced,
+            "start": start,
+            "step": step,
+        }
+
+    def _losses_in_windows(self, ids, targets):
+        window, half, time = self._window, self._window // 2, tf.shape(ids)[1]
+        frames = [
+            tf.signal.frame(x, window, window - half, pad_end=True) for x in (ids, targets)
+        ]  # [batch, frames, window]
+        frames_first = [tf.transpose(x, [1, 0, 2]) for x in frames]  # [frames, batch, window]
+        losses = tf.map_fn(
+            lambda frame: _cross_entropy(self._network(frame[0]), frame[1]),
+            tuple(frames_first),
+            fn_output_signature=tf.float32,
+        )
+        first = losses[:1]
+        later = tf.reshape(tf.transpose(losses[1:, :, half:], [1, 0, 2]), [tf.shape(ids)[0], -1])
+        return tf.concat([tf.reshape(tf.transpose(first, [1, 0, 2]), [tf.shape(ids)[0], -1]), later], axis=1)[:, :time]
+
+    def _losses_in_sequence(self, ids, targets):
+        batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
+        logits_per_token = tf.maximum(batch_size, 1) * self._tokenizer.vocabulary_size
+        size = tf.clip_by_value(_MAX_CHUNK_LOGITS // logits_per_token, 16, _MAX_CHUNK_TOKENS)
+        losses = tf.TensorArray(tf.float32, size=-(-time // size), infer_shape=False, element_shape=[None, None])
+        state = self._steps.start(batch_size)
+
+        def score_chunk(i, losses, state):
+            chunk = slice(i * size, (i + 1) * size)
+            logits, state = self._steps.advance(ids[:, chunk], state)
+            return i + 1, losses.write(i, tf.transpose(_cross_entropy(logits, targets[:, chunk]))), state
+
+        state_shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), state)
+        shapes = (tf.TensorShape([]), tf.TensorShape(None), state_shapes)
+        _, losses, _ = tf.while_loop(
+            lambda i, *_: i * size < time, score_chunk, (0, losses, state), shape_invariants=shapes
+        )
+        return tf.reshape(tf.transpose(losses.concat()), [batch_size, time])
+
+    def _read_prompts(self, text):
+        """Returns ids of the prompts with START, ragged [batch, (time)], the logits after each one, and the state."""
+        ids = self._tokenizer.encode(text)[:, :-1]
+        read = ids[:, -self._window :] if self._is_transformer else ids
+        lengths = tf.cast(read.row_lengths(), tf.int32)
+        logits, state = self._steps.advance(read.to_tensor(), self._steps.start(tf.shape(text)[0]), lengths)
+        return ids, tf.gather(logits, lengths - 1, batch_dims=1), state
+
+    def _occurring(self, ids):
+        """Returns which tokens occur in each row of ids, ragged [batch, (time)] -> bool [batch, vocabulary]."""
+        indices = tf.stack([tf.cast(ids.value_rowids(), tf.int32), ids.flat_values], axis=1)
+        shape = tf.stack([tf.cast(ids.nrows(), tf.int32), self._tokenizer.vocabulary_size])
+        return tf.scatter_nd(indices, tf.ones_like(ids.flat_values), shape) > 0
+
+    def _decode_after(self, prompts, tokens):
+        """Returns tokens as text to be appended to the prompts: a word that follows a word gets a space before it."""
+        text = self._tokenizer.decode(tokens)
+        if not self._has_word_tokens:
+            return text
+        needs_space = tf.strings.regex_full_match(prompts, r"(?s).*\S") & tf.not_equal(text, "")
+        return tf.where(needs_space, tf.strings.join([" ", text]), text)
+
+    def _step(self, ids, state):
+        logits, state = self._steps.advance(ids[:, None], state)
+        return logits[:, 0], state
+
+
+def _cross_entropy(logits, targets):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits)

@@ -1,0 +1,229 @@
+"""The task of language models: prompt -> text that continues it. See `pipelines.task.Task` for the members."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from pipelines.data import streams, texts
+from pipelines.data.texts import TextSplits
+from pipelines.decoding.options import SAMPLING, SEARCH, example_values
+from pipelines.language_model import networks, report
+from pipelines.language_model.config import LanguageModelConfig
+from pipelines.language_model.metrics import language_model_measures
+from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
+from pipelines.networks.recurrent import reset_states
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.run_result import RunResult
+from pipelines.task import complete_config as complete_config
+from pipelines.text import tokenizers
+from pipelines.text.tokenizers import Tokenizer, train_tokenizer
+from pipelines.training.checkpoints import Position
+from pipelines.training.fit import FitOptions
+from pipelines.training.optimizers import language_model_adamw
+from pipelines.training.schedules import warmup_cosine
+
+UNIT = "tokens"
+_TOKENIZER_KINDS = {"character": "character", "word": "spaced", "subword": "pieces"}
+_ALL_CHARACTERS = 2**20
+_MAX_PROMPT_BYTES = 100_000
+_VALIDATION_STREAMS = 16
+_WARMUP_FRACTION = 0.05  # of the steps
+_SHOWN_PROMPT = 40  # characters of the validation text
+
+load_tokenizer = tokenizers.load_tokenizer
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """The ids of both texts, int32 [tokens], mapped into memory from files."""
+
+    train: np.ndarray
+    valid: np.ndarray
+
+
+def load(config: LanguageModelConfig) -> TextSplits:
+    """Finds the text and splits off its end for validation."""
+    return texts.split_text(config.data, config.valid, config.valid_fraction)
+
+
+def describe(splits: TextSplits) -> str:
+    """Returns how many characters there are."""
+    return (
+        f"{splits.train.characters:,} characters to train on, {splits.valid.characters:,} to validate; reading them ..."
+    )
+
+
+def make_tokenizer(config: LanguageModelConfig, splits: TextSplits) -> Tokenizer:
+    """Trains the tokenizer on the training text."""
+    kind = _TOKENIZER_KINDS[config.tokenizer]
+    size = _ALL_CHARACTERS if config.tokenizer == "character" else config.vocabulary_size
+    return train_tokenizer(kind, streams.chunks(splits.train.pieces()), size, _MAX_PROMPT_BYTES)
+
+
+def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
+    """Tokenizes both texts to files in the run's folder, once."""
+    paths = {name: folder / f"{name}.ids" for name in ("train", "valid")}
+    for name, path in paths.items():
+        if not path.exists():
+            streams.write_ids(path, tokenizer, streams.chunks(getattr(splits, name).pieces()))
+    encoded = Encoded(**{name: streams.read_ids(path) for name, path in paths.items()})
+    if not steps_per_epoch(config, encoded):
+        raise UserError(
+            f"{config.data or 'the embedded sample'}: {len(encoded.train):,} tokens are too few to train on with "
+            f"{config.batch_size} streams of {config.window} tokens: lower --batch-size or --window, or give more text"
+        )
+    return encoded
+
+
+def steps_per_epoch(config: LanguageModelConfig, encoded: Encoded) -> int:
+    """Returns the number of windows per stream."""
+    return streams.steps_per_epoch(len(encoded.train), config.batch_size, config.window)
+
+
+def items_per_epoch(encoded: Encoded) -> int:
+    """Returns the number of training tokens."""
+    return len(encoded.train)
+
+
+def needs_inference_model(config: LanguageModelConfig) -> bool:
+    """Yes: the trained model carries its states from window to window."""
+    return True
+
+
+def build(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, training: bool) -> keras.Model:
+    """Builds the network; for training with one state per stream."""
+    return networks.build(config, tokenizer.vocabulary_size, streams=config.batch_size if training else None)
+
+
+def compile_model(config: LanguageModelConfig, model: keras.Model, total_steps: int) -> None:
+    """Compiles with AdamW and the cross-entropy."""
+    optimizer = language_model_adamw(learning_rate(config, total_steps), config.weight_decay, config.clip_norm)
+    model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+
+
+def learning_rate(config: LanguageModelConfig, total_steps: int):
+    """Returns Keras's schedule for `config.schedule`; a number where the rate is constant within each epoch."""
+    if config.schedule == "cosine":
+        return warmup_cosine(
+            config.learning_rate, total_steps, warmup_steps=max(1, int(_WARMUP_FRACTION * total_steps))
+        )
+    if config.schedule == "step":
+        boundaries = [max(i, total_steps * (4 + i) // 8) for i in range(4)]
+        rates = [config.learning_rate * 0.5**i for i in range(5)]
+        return keras.optimizers.schedules.PiecewiseConstantDecay(boundaries, rates)
+    return config.learning_rate
+
+
+def fit_options(config: LanguageModelConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
+    """Resets the carried states at the start of each epoch, and sets the learning rate of --schedule plateau."""
+
+    def on_epoch_begin(position: Position) -> None:
+        if position.step == 0:  # an interrupted epoch continues from the states of the checkpoint
+            reset_states(model)
+        if config.schedule == "plateau":
+            model.optimizer.learning_rate = config.learning_rate * 0.5 ** epochs_without_gain(position.rows)
+
+    return FitOptions(on_epoch_begin=on_epoch_begin)
+
+
+def epochs_without_gain(rows: list[dict]) -> int:
+    """Returns the number of epochs whose validation loss is not below that of all previous epochs."""
+    lowest, count = math.inf, 0
+    for row in rows:
+        count += row["val_loss"] >= lowest
+        lowest = min(lowest, row["val_loss"])
+    return count
+
+
+def batches(config: LanguageModelConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
+    """Returns the windows of one epoch."""
+    return streams.batches(encoded.train, config.batch_size, config.window, config.seed, epoch, skip)
+
+
+def make_validator(
+    config: LanguageModelConfig, tokenizer: Tokenizer, encoded: Encoded, model: keras.Model
+) -> Callable[[], dict[str, float]]:
+    """Returns a function that scores `model` on the validation text and prints a text that it generates.
+
+    It reads the text as parallel streams, each from a zero state, which is faster than the one stream of `measure`.
+    """
+    generator = Generator(config, model, tokenizer)
+    num_streams = max(1, min(_VALIDATION_STREAMS, len(encoded.valid) // (8 * config.window)))
+    length = len(encoded.valid) // num_streams
+    ids = tf.constant(encoded.valid[: num_streams * length].reshape(num_streams, length))
+
+    def validate() -> dict[str, float]:
+        loss = float(tf.reduce_mean(generator.token_losses(ids)["losses"]))
+        generated = generator.continue_text(tf.constant([""]))["text"].numpy()[0].decode()
+        console.say("\n".join(f"    | {line}" for line in generated.splitlines()))
+        return {"val_loss": loss}
+
+    return validate
+
+
+def make_servable(
+    config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, model: keras.Model
+) -> Generator:
+    """Makes the servable."""
+    return Generator(config, model, tokenizer)
+
+
+def measure(
+    config: LanguageModelConfig, splits: TextSplits, encoded: Encoded, servable: Generator, best_row: dict
+) -> tuple[dict[str, dict], dict]:
+    """Scores the servable on the whole validation text, in one stream.
+
+    Returns:
+        ({"validation": `language_model_measures`}, {"samples": dicts of prompt and generated text}).
+    """
+    losses = servable.token_losses(tf.constant(encoded.valid[None]))["losses"].numpy()
+    unknown_tokens = int((encoded.valid == tokenizers.UNKNOWN).sum())
+    measures = language_model_measures(losses, splits.valid.characters, unknown_tokens)
+    prompts = ["", next(splits.valid.pieces())[:_SHOWN_PROMPT]]
+    generated = servable.continue_text(tf.constant(prompts))["text"].numpy()
+    samples = [{"prompt": prompt, "text": text.decode()} for prompt, text in zip(prompts, generated, strict=True)]
+    return {"validation": measures}, {"samples": samples}
+
+
+def describe_data(config: LanguageModelConfig, splits: TextSplits, encoded: Encoded) -> dict:
+    """Returns the number of tokens and characters, and the defaults of generation."""
+    return {
+        "rows": {"train": len(encoded.train), "valid": len(encoded.valid)},
+        "characters": {"train": splits.train.characters, "valid": splits.valid.characters},
+        "generation_defaults": GENERATION_DEFAULTS,
+    }
+
+
+def example_requests(servable: Generator) -> dict[str, dict]:
+    """Returns requests for all signatures."""
+    prompts = ["The ", "", "In the beginning"]
+    ids = servable.encode(tf.constant(prompts))["ids"].numpy().tolist()
+    state = {name: value.numpy() for name, value in servable.start(tf.constant(prompts)).items()}
+    chosen = state.pop("logits").argmax(axis=-1).tolist()
+    return {
+        "serving_default": {"text": prompts},
+        "generate": {"text": prompts, **example_values(SAMPLING)},
+        "search": {"text": prompts, **example_values(SEARCH)},
+        "score": {"text": prompts},
+        "token_losses": {"ids": ids},
+        "encode": {"text": prompts},
+        "decode": {"ids": ids},
+        "start": {"text": prompts},
+        "step": {"ids": chosen, **{name: value.tolist() for name, value in state.items()}},
+    }
+
+
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
+    """Writes report.md and curves.png."""
+    report.write(result, details["samples"], folder)
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines for the terminal."""
+    return report.summarize(result)

@@ -1,0 +1,119 @@
+"""The network of the language models and the causal encoders: ids -> logits of the next token."""
+
+from typing import Literal
+
+import keras
+from keras import layers
+
+from layers import LearnedPositionalEmbedding, SinusoidalPositionalEncoding, TransformerDecoderBlock
+from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.training.sampled_softmax import SampledSoftmaxModel
+
+
+def shared_arguments(config) -> dict:
+    """Returns the arguments of `causal_network` that are fields of the same name in the configs of its tasks."""
+    names = "model num_layers hidden_size embedding_size num_heads window dropout num_sampled seed"
+    return {name: getattr(config, name) for name in names.split()}
+
+
+def causal_network(
+    *,
+    model: str,
+    vocabulary_size: int,
+    num_layers: int,
+    hidden_size: int,
+    embedding_size: int,
+    num_heads: int,
+    positions: Literal["sinusoidal", "learned", "rotary"],
+    window: int,
+    dropout: float,
+    sequence_dropout: bool,
+    tie_weights: bool,
+    num_sampled: int,
+    seed: int,
+    streams: int | None = None,
+) -> keras.Model:
+    """Returns a model of ids int32 [batch, time] -> logits float32 [batch, time, vocabulary] of the next token at each
+    position.
+
+    Its layers are called `tokens`, `recurrent_1` ... or `block_1` ..., `last_norm` (transformer), and `logits` or
+    `projection`.
+
+    Args:
+        model: "transformer" (causal blocks), or the name of a recurrent layer.
+        embedding_size: size of the token embeddings of recurrent networks; a transformer's are of `hidden_size`.
+        num_heads, positions: attention heads and positional encoding of the transformer.
+        window: number of positions that "learned" positions have.
+        dropout: dropout rate between layers, not between time steps (Zaremba, Sutskever and Vinyals 2014, "Recurrent
+            Neural Network Regularization").
+        sequence_dropout: use the same dropout mask at all positions of a window (Gal and Ghahramani 2016, "A
+            Theoretically Grounded Application of Dropout in Recurrent Neural Networks").
+        tie_weights: score the next token with the token embeddings (Press and Wolf 2017, "Using the Output Embedding to
+            Improve Language Models").
+        num_sampled: tokens that the sampled softmax scores in training; 0 scores all.
+        seed: of the sampled softmax.
+        streams: batch size of a model for training, whose recurrent layers continue from the state of the previous
+            call; with `num_sampled` it returns features instead of logits. None makes a model that starts from zeros in
+            every call.
+    """
+    ids = keras.Input((None,), batch_size=streams, dtype="int32", name="ids")
+    size = hidden_size if model == "transformer" else embedding_size
+    embedding = (layers.ReversibleEmbedding if tie_weights else layers.Embedding)(vocabulary_size, size, name="tokens")
+    x = embedding(ids)  # [batch, time, size]
+    if model == "transformer":
+        x = _transformer(x, num_layers, hidden_size, num_heads, positions, window, dropout)
+    else:
+        stateful = streams is not None
+        x = _recurrent(
+            x,
+            model,
+            num_layers,
+            hidden_size,
+            layers.SpatialDropout1D if sequence_dropout else layers.Dropout,
+            dropout,
+            stateful,
+        )
+    name = f"language_model_{model}"
+    if streams is not None and num_sampled:
+        return SampledSoftmaxModel(ids, _projection(x, embedding), embedding, num_sampled, seed, name=name)
+    if tie_weights:
+        logits = embedding(_projection(x, embedding), reverse=True)
+    else:
+        logits = layers.Dense(vocabulary_size, dtype="float32", name="logits")(x)
+    return keras.Model(ids, logits, name=name)
+
+
+def _recurrent(x, model, num_layers, hidden_size, dropout_layer, dropout, stateful):
+    """Returns the outputs of the stacked recurrent layers, [batch, time, units]."""
+    for i in range(num_layers):
+        x = dropout_layer(dropout)(x)
+        layer = RECURRENT_LAYERS[model](
+            hidden_size, return_sequences=True, return_state=True, stateful=stateful, name=f"recurrent_{i + 1}"
+        )
+        x = layer(x)[0]
+    return dropout_layer(dropout)(x)
+
+
+def _transformer(x, num_layers, hidden_size, num_heads, positions, window, dropout):
+    """Returns the normalized outputs of the stacked causal blocks, [batch, time, units]."""
+    if positions == "sinusoidal":
+        x = SinusoidalPositionalEncoding(name="positions")(x)
+    if positions == "learned":
+        x = LearnedPositionalEmbedding(window, name="positions")(x)
+    x = layers.Dropout(dropout)(x)
+    for i in range(num_layers):
+        x = TransformerDecoderBlock(
+            num_heads,
+            4 * hidden_size,
+            norm="pre",
+            activation="gelu",
+            dropout=dropout,
+            rotary=positions == "rotary",
+            name=f"block_{i + 1}",
+        )(x)
+    return layers.LayerNormalization(name="last_norm")(x)
+
+
+def _projection(x, embedding):
+    """Returns features of the size of the token embeddings, which score them."""
+    return x if x.shape[-1] == embedding.output_dim else layers.Dense(embedding.output_dim, name="projection")(x)

@@ -1,0 +1,51 @@
+"""Imports TensorFlow without its messages.
+
+During the import, TensorFlow's C++ code writes to file descriptor 2 (CPU features, missing CUDA libraries). That is
+below Python's `sys.stderr`, and happens before TensorFlow's own log level applies. Therefore the descriptor itself is
+redirected to a file during the import. The messages are printed only if the import fails.
+"""
+
+import contextlib
+import importlib
+import os
+import sys
+import tempfile
+
+
+@contextlib.contextmanager
+def capture_stderr_descriptor():
+    """Captures what is written to file descriptor 2, and prints it only if the block raises."""
+    sys.stderr.flush()
+    stderr_copy = os.dup(2)
+    with tempfile.TemporaryFile() as captured:
+        os.dup2(captured.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            sys.stderr.flush()
+            os.dup2(stderr_copy, 2)
+            captured.seek(0)
+            os.write(2, captured.read())
+            raise
+        finally:
+            os.dup2(stderr_copy, 2)
+            os.close(stderr_copy)
+
+
+def import_tensorflow(parallel_ops: int | None = None) -> None:
+    """Imports TensorFlow, its text operations and Keras. Afterwards `import tensorflow` is silent and takes no time.
+
+    Args:
+        parallel_ops: number of operations that run in parallel and share the cores. By default TensorFlow chooses. Only
+            the first call of a process has an effect.
+    """
+    os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if parallel_ops:
+        os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(parallel_ops))
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, os.cpu_count() // parallel_ops)))
+    with capture_stderr_descriptor():
+        for name in ("tensorflow", "tensorflow_text", "keras"):
+            importlib.import_module(name)
+        # The first operation searches for devices and prints what it does not find.
+        importlib.import_module("tensorflow").zeros([])

@@ -1,0 +1,150 @@
+"""Building blocks of the reports of all tasks: report.md, its pictures, and the summary on the terminal."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from pipelines.support.files import shown, write_text, written_beside
+from pipelines.support.run_result import RunResult
+
+SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
+BLUE, ORANGE, GREY = "#3465a4", "#ce5c00", "#888a85"
+_DEFAULT_SAVED_MODELS = Path(__file__).resolve().parents[2] / "saved_models"
+
+
+def summary(result: RunResult, title: str, score_lines: list[str], try_command: str, product: str = "model") -> str:
+    """Returns the lines that the terminal shows at the end of a run.
+
+    Args:
+        title: task, model and data.
+        score_lines: one line per split.
+        try_command: a command that uses the export.
+        product: what was exported.
+    """
+    lines = [title, *score_lines]
+    if result.sample:
+        lines.append(f"  {SAMPLE_WARNING}")
+    lines.append(f"  {'report':<12}{shown(Path(result.report))}")
+    lines.append(f"  {product:<12}{shown(Path(result.export))}")
+    lines.append(f"  {'try it':<12}{try_command}")
+    return "\n".join(lines)
+
+
+def write(folder: Path, lines: list[str]) -> None:
+    """Writes `folder`/report.md."""
+    write_text(folder / "report.md", "\n".join(lines) + "\n")
+
+
+def header_lines(result: RunResult, title: str, result_in_one_sentence: str) -> list[str]:
+    """Returns the title, the most important result and, for the embedded sample, the warning."""
+    lines = [f"# {title}", "", result_in_one_sentence, ""]
+    return lines + ([f"**{SAMPLE_WARNING}**", ""] if result.sample else [])
+
+
+def score_table(result: RunResult, rows: list[tuple[str, str]]) -> list[str]:
+    """Returns a Markdown table of scores with one column per split.
+
+    Args:
+        rows: (label, format of the measure as in str.format, such as "{accuracy:.3f}").
+    """
+    lines = ["## Scores", "", f"| | {' | '.join(result.scores)} |", f"|---|{'---:|' * len(result.scores)}"]
+    lines += [f"| {label} | {' | '.join(text.format(**of) for of in result.scores.values())} |" for label, text in rows]
+    return lines
+
+
+def learning_lines(result: RunResult, reason: str, curves_title: str) -> list[str]:
+    """Returns the section on the training: epochs, duration, which weights were kept and why, and the curves.
+
+    Args:
+        reason: why that epoch, such as "the lowest validation loss".
+        curves_title: alternative text of the picture.
+    """
+    return [
+        "## Learning",
+        "",
+        f"{len(result.epochs)} epochs in {duration(result.training_seconds)}. "
+        f"The weights of epoch {result.best_epoch} were kept ({reason}).",
+        "",
+        f"![{curves_title}](curves.png)",
+        "",
+    ]
+
+
+def use_lines(result: RunResult, commands: list[str], description: str | None = None) -> list[str]:
+    """Returns the section on using the export: where it is, what it is, and commands to copy."""
+    description = description or "a SavedModel that takes strings, for TF Serving or `tf.saved_model.load`"
+    lines = ["## Use", "", f"The export is in `{shown(Path(result.export))}`: {description}."]
+    return [*lines, "", "```", *commands, "```", ""]
+
+
+def note_lines(result: RunResult) -> list[str]:
+    """Returns what was left out of the data, and why."""
+    return [f"- {note[0].upper()}{note[1:]}: {rows:,}." for note, rows in result.notes.items()]
+
+
+def record_lines(result: RunResult) -> list[str]:
+    """Returns the section on what is needed to repeat the run."""
+    vocabulary = f", {result.vocabulary_size:,} tokens in the vocabulary" if result.vocabulary_size else ""
+    return [
+        "## Record",
+        "",
+        f"- Started {result.started} on {result.machine}, training in {result.precision}.",
+        f"- {', '.join(f'{name} {version}' for name, version in result.versions.items())}.",
+        f"- Data: {result.data['name']}, fingerprint `{result.data['fingerprint']}`.",
+        f"- {result.parameters:,} parameters{vocabulary}.",
+        f"- {', '.join(f'{name} {value}' for name, value in result.config.items() if value is not None)}.",
+        "- `config.json` beside this file has all settings that are needed to repeat the run; "
+        "`metrics.csv` has one row per epoch.",
+    ]
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes the picture to `path` (.png)."""
+    with written_beside(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)
+
+
+def curves(result: RunResult, measures: dict[str, str]) -> Figure:
+    """Draws the learning curves of `measures` (column of metrics.csv -> title), one panel each."""
+    epochs = [row["epoch"] for row in result.epochs]
+    figure = Figure(figsize=(4.5 * len(measures), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(measures), squeeze=False)[0]
+    for axes, (measure, title) in zip(panels, measures.items(), strict=True):
+        if measure in result.epochs[0]:
+            axes.plot(epochs, [row[measure] for row in result.epochs], "o-", color=GREY, label="training")
+        axes.plot(epochs, [row[f"val_{measure}"] for row in result.epochs], "o-", color=BLUE, label="validation")
+        axes.axvline(result.best_epoch, color=ORANGE, linestyle=":", label="kept")
+        axes.set(title=title, xlabel="epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def data_name(result: RunResult) -> str:
+    """Returns the name of the data for people."""
+    return "the embedded sample" if result.sample else Path(result.config["data"]).name
+
+
+def model_flags(result: RunResult) -> str:
+    """Returns the flags with which the other commands find this export, with a leading space; "" if they need none."""
+    name = result.model.split("/")[0]
+    folder = Path(result.export).parent.parent
+    flags = "" if name == result.task else f" --name {name}"
+    return flags if folder.resolve() == _DEFAULT_SAVED_MODELS else f"{flags} --saved-models {shown(folder)}"
+
+
+def percent(fraction: float) -> str:
+    """Formats 0.123 as "12.3 %"."""
+    return f"{100 * fraction:.1f} %"
+
+
+def number(value: float | None) -> str:
+    """Formats a number with three digits; "-" for None."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def duration(seconds: float) -> str:
+    """Formats seconds as "2 min 5 s"."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,85 @@
+"""The dataclasses of config.json (RunRecord) and result.json (RunResult); run_folder.py reads and writes them."""
+
+import dataclasses
+from typing import Any
+
+SCHEMA = 2  # of config.json and result.json; raise it when older records can no longer be read
+
+
+@dataclasses.dataclass
+class RunRecord:
+    """Everything needed to repeat a run: config.json.
+
+    Attributes:
+        schema: version of this record.
+        task: name in the registry.
+        config: the resolved config as a dict.
+        data: name and fingerprint of --data, and fingerprints of further data files.
+        modules: field -> fingerprint of pretrained modules that lie on this machine.
+        versions: of Python and the packages that affect the weights.
+        machine: operating system and processor.
+        started: time in UTC, ISO 8601.
+    """
+
+    schema: int
+    task: str
+    config: dict[str, Any]
+    data: dict[str, str]
+    modules: dict[str, str]
+    versions: dict[str, str]
+    machine: str
+    started: str
+
+
+@dataclasses.dataclass(kw_only=True)
+class RunResult(RunRecord):
+    """The result of a run: result.json. Reports, the model card and the command line read it.
+
+    Attributes:
+        sample: whether the embedded sample was the data.
+        vocabulary_size: number of tokens; None if unknown.
+        parameters: number of weights of the exported network.
+        precision: dtype policy of the training.
+        epochs: one dict per epoch, the rows of metrics.csv.
+        epoch_seconds: duration of each epoch.
+        best_epoch: number of the epoch whose weights are exported, from 1.
+        training_seconds: training and validation over all processes.
+        scores: split ("validation", "test") -> measures.
+        export: folder of the export.
+        model: its name and version, such as "sentiment/3".
+        report: path of report.md.
+        seconds: duration of the last process of the run.
+
+        rows, notes: number of rows (texts, tokens, pairs) of each split; what was left out of the data and why: reason
+            -> rows.
+        unit: what `rows` counts, where that depends on the data.
+        classes, class_rows: labels in the order of their ids; label -> training rows.
+        pair: languages such as "en-de"; None if unknown.
+        characters: split -> characters.
+        window: limits of a text (max_tokens, max_bytes) and, for training texts, what they cut off.
+        generation_defaults: option -> default of the exported model.
+    """
+
+    sample: bool
+    vocabulary_size: int | None
+    parameters: int
+    precision: str
+    epochs: list[dict[str, float]]
+    epoch_seconds: list[float]
+    best_epoch: int
+    training_seconds: float
+    scores: dict[str, dict[str, Any]]
+    export: str = ""
+    model: str = ""
+    report: str = ""
+    seconds: float = 0.0
+
+    rows: dict[str, int] = dataclasses.field(default_factory=dict)
+    notes: dict[str, int] = dataclasses.field(default_factory=dict)
+    unit: str | None = None
+    classes: list[str] | None = None
+    class_rows: dict[str, int] | None = None
+    pair: str | None = None
+    characters: dict[str, int] | None = None
+    window: dict[str, float] | None = None
+    generation_defaults: dict[str, Any] | None = None

@@ -1,0 +1,239 @@
+"""The contract between a run and a task, and TASKS, the one registry of tasks.
+
+A task is a module `pipelines/<package>/task.py` that satisfies `Task`. `run.py` calls its members in the order in which
+they are documented here. Where a default is enough, the task imports the function of the same name from this module.
+
+Arguments have the same order everywhere: config, splits, tokenizer, encoded, model, servable, result, then the rest.
+"""
+
+import dataclasses
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:  # the registry is read before TensorFlow is imported
+    import keras
+    import tensorflow as tf
+
+    from pipelines.support.run_result import RunResult
+    from pipelines.training.fit import FitOptions
+
+
+class TokenizerLike(Protocol):
+    """What `run.py` needs of a tokenizer."""
+
+    vocabulary_size: int | None  # number of tokens for the report; None if unknown
+
+    def save(self, folder: Path) -> None:
+        """Writes to the empty `folder` what `Task.load_tokenizer` reads."""
+
+
+class Servable(Protocol):
+    """What `run.py` needs of a servable: a tf.Module that can be saved as a SavedModel."""
+
+    def signatures(self) -> dict[str, Any]:
+        """Returns the concrete functions to export: signature name -> function; "serving_default" is among them."""
+
+
+class Task(Protocol):
+    """Members of a task module, in the order in which `run.train` calls them."""
+
+    UNIT: str
+    """What the progress bar counts, such as "texts"."""
+
+    def load(self, config) -> Any:
+        """Reads the data and splits off validation. Called first.
+
+        Returns:
+            The task's own splits (training, validation and, where the data has one, test).
+
+        Raises:
+            UserError: the data cannot be read, or is too small to split.
+        """
+
+    def describe(self, splits) -> str:
+        """Returns one line for the terminal: how much data there is to train and to validate on."""
+
+    def make_tokenizer(self, config, splits) -> TokenizerLike:
+        """Makes the tokenizer from the training data alone. Called for a new run; a resumed run loads the saved one.
+
+        Raises:
+            UserError: the data or the settings do not allow one.
+        """
+
+    def load_tokenizer(self, folder: Path) -> TokenizerLike:
+        """Loads the tokenizer from the run's folder.
+
+        Called after the seeds are set: setting a seed unloads SentencePiece models that are already loaded.
+        """
+
+    def complete_config(self, config, splits, tokenizer) -> Any:
+        """Returns the config with the fields filled in that depend on the data. Default: the config unchanged.
+
+        Raises:
+            UserError: a setting does not fit the data.
+        """
+
+    def encode(self, config, splits, tokenizer, folder: Path) -> Any:
+        """Converts the texts to what training reads; may keep files in the run's `folder`.
+
+        Raises:
+            UserError: the data is too small for one step, or no row fits the settings.
+        """
+
+    def steps_per_epoch(self, config, encoded) -> int:
+        """Returns the number of training steps in every epoch, at least 1."""
+
+    def build(self, config, splits, tokenizer, training: bool) -> "keras.Model":
+        """Builds the network. With `training` False it is the inference model: the same weights in the same order."""
+
+    def needs_inference_model(self, config) -> bool:
+        """Whether scores and the export need a model other than the trained one (averaged weights, no carried state).
+
+        Default: no. In mixed precision `run.py` makes one in any case.
+        """
+
+    def compile_model(self, config, model, total_steps: int) -> None:
+        """Gives `model`, also the inference model, its optimizer, loss and metrics for `total_steps` training steps."""
+
+    def make_validator(self, config, tokenizer, encoded, model) -> Callable[[], dict[str, float]]:
+        """Returns a function that scores `model` with its current weights.
+
+        The function's dict has "val_loss"; it becomes a part of the epoch's row in metrics.csv.
+        """
+
+    def items_per_epoch(self, encoded) -> int:
+        """Returns how many UNITs an epoch has, for the progress bar."""
+
+    def fit_options(self, config, encoded, model) -> "FitOptions":
+        """Returns what `training.fit.fit` does besides plain epochs: class weights, callbacks, what to monitor.
+
+        Default: no options.
+        """
+
+    def batches(self, config, encoded, epoch: int, skip: int) -> "tf.data.Dataset":
+        """Returns the batches of an epoch from step `skip` on: a pure function of (config.seed, epoch, skip)."""
+
+    def make_servable(self, config, splits, tokenizer, model) -> Servable:
+        """Returns what is exported. Called once with the weights of the best epoch."""
+
+    def measure(self, config, splits, encoded, servable, best_row: dict) -> tuple[dict[str, dict], dict]:
+        """Scores the servable, so that what is measured is what is served.
+
+        Args:
+            best_row: the row of metrics.csv of the best epoch.
+
+        Returns:
+            ({"validation": scores, "test": scores where there is a test set}, details that `write_report` needs).
+        """
+
+    def describe_data(self, config, splits, encoded) -> dict[str, Any]:
+        """Returns the optional fields of `RunResult` that describe the data (rows, notes, window, classes, ...)."""
+
+    def example_requests(self, servable) -> dict[str, dict]:
+        """Returns requests for the export's warm-up and verification: signature -> input -> values, for each signature.
+
+        The texts are written for this purpose, so that no training data is in an export.
+        """
+
+    def write_report(self, result: "RunResult", details: dict, folder: Path) -> None:
+        """Writes report.md and its pictures to the run's folder. Called after the export."""
+
+    def summarize(self, result: "RunResult") -> str:
+        """Returns the lines that the terminal shows at the end of a run."""
+
+
+def complete_config(config, splits, tokenizer):
+    """The default: nothing depends on the data."""
+    return config
+
+
+def needs_inference_model(config) -> bool:
+    """The default: the trained model is the one that is scored and exported."""
+    return False
+
+
+def fit_options(config, encoded, model) -> "FitOptions":
+    """The default: no options."""
+    from pipelines.training.fit import FitOptions
+
+    return FitOptions()
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskEntry:
+    """One line of the registry: a command, and the package that implements it.
+
+    Attributes:
+        name: name on the command line, of the runs' folder and, by default, of the export.
+        description: what is trained, for the list of commands in `--help`.
+        package: folder in pipelines/ with config.py, command.py, task.py and so on.
+        data_kind: kind of corpora that it reads (`Corpus.kind` in data/corpora.py).
+        sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
+        defaults: config fields whose defaults differ from those in the package's config.
+        has_predictions: whether `evaluate` and `predict` exist.
+    """
+
+    name: str
+    description: str
+    package: str
+    data_kind: str
+    sample: str
+    defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
+    has_predictions: bool = True
+
+    def command(self) -> ModuleType:
+        """The module with `Train` and, if `has_predictions`, `Evaluate` and `Predict`. Imports nothing heavy."""
+        return importlib.import_module(f"pipelines.{self.package}.command")
+
+    def task(self) -> Task:
+        """The module that satisfies `Task`. Imports TensorFlow."""
+        return importlib.import_module(f"pipelines.{self.package}.task")
+
+    def sample_version(self) -> str:
+        """A text that changes whenever the embedded sample changes."""
+        return importlib.import_module(f"pipelines.data.{self.sample}").version()
+
+
+TASKS = {
+    entry.name: entry
+    for entry in (
+        TaskEntry("classification", "a classifier of texts", "classification", "labelled texts", "sample_reviews"),
+        TaskEntry(
+            "sentiment",
+            "a classifier of positive and negative texts, such as film reviews",
+            "classification",
+            "labelled texts",
+            "sample_reviews",
+            {"polarity": True},
+        ),
+        TaskEntry("language-model", "a language model of subwords or words", "language_model", "text", "sample_text"),
+        TaskEntry(
+            "char-lm",
+            "a language model of characters",
+            "language_model",
+            "text",
+            "sample_text",
+            {"default_tokenizer": "character"},
+        ),
+        TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
+        TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),
+        TaskEntry(
+            "encoder",
+            "a text encoder with TF Hub's interface, from texts without labels or from word vectors",
+            "encoder",
+            "text",
+            "sample_reviews",
+            has_predictions=False,
+        ),
+        TaskEntry(
+            "transfer",
+            "a classifier of texts that starts from a pretrained encoder",
+            "transfer",
+            "labelled texts",
+            "sample_reviews",
+        ),
+    )
+}

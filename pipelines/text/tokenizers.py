@@ -1,0 +1,310 @@
+"""Tokenizers as graph operations: the tokenizer that trains is the tokenizer that is exported and serves.
+
+Every tokenizer has the same interface:
+
+    encode(texts)      string [batch] -> ragged int32 [batch, (tokens)], with START first and END last
+    tokens(texts)      the same as strings; a token that is not in the vocabulary is returned as it is in the text
+    decode(ids)        int32 [batch, tokens] or ragged -> string [batch]; special ids are left out
+    vocabulary()       the tokens in the order of their ids
+    vocabulary_size    number of tokens
+    save(folder)       writes the files that `load_tokenizer(folder)` reads
+
+The special ids are the same in every tokenizer. An empty text is encoded as START and END: no sequence has zero tokens.
+"""
+
+import collections
+import hashlib
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from pipelines.support.errors import UserError
+from pipelines.support.files import read_json, write_json
+from pipelines.support.quiet import capture_stderr_descriptor
+from pipelines.text.normalization import Normalizer, valid_utf8
+
+PAD, UNKNOWN, START, END = range(4)
+SPECIAL_TOKENS = ("<pad>", "<unknown>", "<start>", "<end>")
+_SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
+
+# Letters, digits and apostrophes form words. Any other character that is not a space is a token of its own, and so is
+# each character of a script that is written without spaces.
+_SINGLE_CHARACTER_TOKEN = (
+    r"([^\p{L}\p{M}\p{N}'\s]|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}])"
+)
+
+
+class VocabularyTokenizer(tf.Module):
+    """Splits a text into words or characters and looks each one up in a vocabulary.
+
+    Args:
+        kind: "word" (normalized text; punctuation marks are words), "spaced" (unchanged text, split at spaces; a line
+            end is a word) or "character" (unchanged text).
+        tokens: the vocabulary without the special tokens, as UTF-8 bytes.
+        max_bytes: number of bytes that are read of each text.
+    """
+
+    def __init__(self, kind: str, tokens: list[bytes], max_bytes: int):
+        super().__init__()
+        self.kind = kind
+        self._tokens = [token.encode() for token in SPECIAL_TOKENS] + list(tokens)
+        self._max_bytes = max_bytes
+        self.vocabulary_size = len(self._tokens)
+        self._split = Splitter(kind, max_bytes)
+        # The special tokens are not in the table: "<end>" in a text is text.
+        ids = np.arange(len(SPECIAL_TOKENS), self.vocabulary_size, dtype=np.int32)
+        # A table needs at least one entry: without tokens, it gets one that no text contains.
+        initializer = tf.lookup.KeyValueTensorInitializer(
+            tf.constant(list(tokens) or [b"\0"], tf.string), tf.constant(ids if len(ids) else [UNKNOWN], tf.int32)
+        )
+        self._ids = tf.lookup.StaticHashTable(initializer, UNKNOWN)
+        self._strings = tf.constant([b""] * len(SPECIAL_TOKENS) + list(tokens), tf.string)
+
+    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the ids of the tokens, ragged int32 [batch, (tokens)]."""
+        tokens = self._split(texts)
+        return _enclose(tokens.with_flat_values(self._ids.lookup(tokens.flat_values)), START, END)
+
+    def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the tokens, ragged string [batch, (tokens)]."""
+        return _enclose(self._split(texts), SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
+
+    def decode(self, ids) -> tf.Tensor:
+        """Returns the texts of ids, string [batch]."""
+        ids = _without_special_ids(ids)
+        tokens = ids.with_flat_values(tf.gather(self._strings, ids.flat_values))
+        text = tf.strings.reduce_join(tokens, axis=-1, separator="" if self.kind == "character" else " ")
+        return tf.strings.regex_replace(text, r" ?\n ?", "\n") if self.kind == "spaced" else text
+
+    def vocabulary(self) -> list[str]:
+        """Returns the tokens in the order of their ids."""
+        return [token.decode() for token in self._tokens]
+
+    def save(self, folder: Path) -> None:
+        """Writes the files that `load_tokenizer` reads to the existing `folder`."""
+        tokens = self.vocabulary()[len(SPECIAL_TOKENS) :]
+        values = {"kind": self.kind, "max_bytes": self._max_bytes, "tokens": tokens}
+        write_json(Path(folder) / "tokenizer.json", values)
+
+
+class SubwordTokenizer(tf.Module):
+    """Splits a text into subword tokens with a SentencePiece model.
+
+    Source: Kudo and Richardson 2018, "SentencePiece" (arXiv:1808.06226).
+
+    Args:
+        kind: "subword" (normalized text), "cased" (text in NFKC) or "pieces" (unchanged text, with spaces and line
+            ends).
+        model: serialized SentencePiece model that has the special ids of this module.
+        max_bytes: number of bytes that are read of each text.
+    """
+
+    def __init__(self, kind: str, model: bytes, max_bytes: int):
+        super().__init__()
+        self.kind = kind
+        self.model = model
+        self._max_bytes = max_bytes
+        self.normalize = _normalizer(kind, max_bytes)  # string [batch] -> string [batch]
+        # A loaded SavedModel finds SentencePiece models by the names of their operations: two tokenizers with one name
+        # would both use the first model.
+        name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:16]}"
+        with capture_stderr_descriptor():  # its C++ code writes a log line there
+            self._sentencepiece = tf_text.SentencepieceTokenizer(model, out_type=tf.int32, name=name)
+            self.vocabulary_size = int(self._sentencepiece.vocab_size())
+
+    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the ids of the tokens, ragged int32 [batch, (tokens)]."""
+        return _enclose(self._sentencepiece.tokenize(self.normalize(texts)), START, END)
+
+    def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Returns the tokens, ragged string [batch, (tokens)]."""
+        ids = self._sentencepiece.tokenize(self.normalize(texts))
+        tokens = ids.with_flat_values(self._sentencepiece.id_to_string(ids.flat_values))
+        return _enclose(tokens, SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
+
+    def decode(self, ids) -> tf.Tensor:
+        """Returns the texts of ids, string [batch]."""
+        return self._sentencepiece.detokenize(_without_special_ids(ids))
+
+    def vocabulary(self) -> list[str]:
+        """Returns the tokens in the order of their ids."""
+        tokens = self._sentencepiece.id_to_string(tf.range(len(SPECIAL_TOKENS), self.vocabulary_size)).numpy()
+        return [*SPECIAL_TOKENS, *(token.decode() for token in tokens)]
+
+    def save(self, folder: Path) -> None:
+        """Writes the files that `load_tokenizer` reads to the existing `folder`."""
+        (Path(folder) / "sentencepiece.model").write_bytes(self.model)
+        write_json(Path(folder) / "tokenizer.json", {"kind": self.kind, "max_bytes": self._max_bytes})
+
+
+Tokenizer = VocabularyTokenizer | SubwordTokenizer
+
+
+class Splitter(tf.Module):
+    """Splits texts into words or characters, without a vocabulary."""
+
+    def __init__(self, kind: str, max_bytes: int):
+        super().__init__()
+        self._kind = kind
+        self._max_bytes = max_bytes
+        self._normalize = Normalizer(max_bytes)
+        self._whitespace = tf_text.WhitespaceTokenizer()
+
+    def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Converts string [batch] to ragged string [batch, (tokens)]."""
+        if self._kind == "character":
+            return tf.strings.unicode_split(valid_utf8(texts, self._max_bytes), "UTF-8")
+        if self._kind == "spaced":
+            lines = tf.strings.regex_replace(valid_utf8(texts, self._max_bytes), "\n", " \n ")
+            words = tf.strings.split(lines, " ")
+            return tf.ragged.boolean_mask(words, words != "")
+        spaced = tf.strings.regex_replace(self._normalize(texts), _SINGLE_CHARACTER_TOKEN, r" \1 ")
+        return self._whitespace.tokenize(spaced)
+
+
+def train_tokenizer(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int) -> Tokenizer:
+    """Learns a tokenizer from training texts.
+
+    Args:
+        kind: "word", "spaced", "character", "subword", "cased" or "pieces".
+        texts: read once, in constant memory.
+        vocabulary_size: maximum number of tokens, special tokens included.
+        max_bytes: number of bytes that are read of each text, in training and in use.
+
+    Raises:
+        UserError: `vocabulary_size` is too small for the characters of the texts.
+    """
+    if kind in _SENTENCEPIECE_KINDS:
+        return SubwordTokenizer(kind, _train_sentencepiece(kind, texts, vocabulary_size, max_bytes), max_bytes)
+    # A word that occurs once cannot be learned. Left out of the vocabulary, it trains the unknown token.
+    min_count = 1 if kind == "character" else 2
+    tokens = _most_frequent(Splitter(kind, max_bytes), texts, vocabulary_size, min_count)
+    return VocabularyTokenizer(kind, tokens, max_bytes)
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Loads the tokenizer that `save` wrote to `folder`."""
+    saved = read_json(Path(folder) / "tokenizer.json")
+    if saved["kind"] in _SENTENCEPIECE_KINDS:
+        model = (Path(folder) / "sentencepiece.model").read_bytes()
+        return SubwordTokenizer(saved["kind"], model, saved["max_bytes"])
+    return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], saved["max_bytes"])
+
+
+def keep_ends(ids: tf.RaggedTensor, max_tokens: int) -> tf.RaggedTensor:
+    """Limits each row to `max_tokens` tokens; a longer row keeps its first and its last half of them.
+
+    Args:
+        ids: ragged [batch, (tokens)] of any dtype.
+    """
+    head = max_tokens // 2
+    lengths = ids.row_lengths()
+    kept_lengths = tf.minimum(lengths, max_tokens)
+    position = tf.ragged.range(kept_lengths)
+    removed = tf.gather(lengths - kept_lengths, position.value_rowids())
+    skip = tf.where(position.flat_values >= head, removed, 0)
+    source = tf.gather(ids.row_starts(), position.value_rowids()) + position.flat_values + skip
+    return position.with_flat_values(tf.gather(ids.flat_values, source))
+
+
+def in_batches(texts: Iterable[str], batch_size: int = 1000) -> Iterator[tf.Tensor]:
+    """Yields the texts as string tensors of at most `batch_size`."""
+    texts = iter(texts)
+    while batch := list(itertools.islice(texts, batch_size)):
+        yield tf.constant(batch, tf.string)
+
+
+def _enclose(tokens: tf.RaggedTensor, start, end) -> tf.RaggedTensor:
+    """Puts `start` before and `end` after each row."""
+    return tf.concat([tf.fill([tokens.nrows(), 1], start), tokens, tf.fill([tokens.nrows(), 1], end)], axis=1)
+
+
+def _without_special_ids(ids) -> tf.RaggedTensor:
+    if not isinstance(ids, tf.RaggedTensor):
+        ids = tf.RaggedTensor.from_tensor(tf.cast(ids, tf.int32))
+    return tf.ragged.boolean_mask(ids, ids > END)
+
+
+def _normalizer(kind: str, max_bytes: int) -> Callable[[tf.Tensor], tf.Tensor]:
+    """Returns what a SentencePiece tokenizer of this kind does to a text before it splits it."""
+    if kind == "subword":
+        return Normalizer(max_bytes)
+    if kind == "cased":
+        return lambda texts: tf_text.normalize_utf8(valid_utf8(texts, max_bytes), "NFKC")
+    return lambda texts: valid_utf8(texts, max_bytes)
+
+
+def _most_frequent(split: Splitter, texts: Iterable[str], vocabulary_size: int, min_count: int) -> list[bytes]:
+    """Returns the most frequent tokens that occur at least `min_count` times."""
+    split_batch = tf.function(split.__call__, input_signature=[tf.TensorSpec([None], tf.string)])
+    counts = collections.Counter()
+    for batch in in_batches(texts):
+        counts.update(split_batch(batch).flat_values.numpy().tolist())
+    # Ordered by frequency, then alphabetically: the same texts in any order give the same ids.
+    frequent = (token for token, count in counts.items() if count >= min_count)
+    ranked = sorted(frequent, key=lambda token: (-counts[token], token))
+    return ranked[: vocabulary_size - len(SPECIAL_TOKENS)]
+
+
+def _train_sentencepiece(kind: str, texts: Iterable[str], vocabulary_size: int, max_bytes: int) -> bytes:
+    """Trains a SentencePiece model and returns it serialized."""
+    import sentencepiece  # the other tokenizers do not need it
+
+    normalize = _normalizer(kind, max_bytes)
+
+    def sentences():
+        for batch in in_batches(texts):
+            for text in normalize(batch).numpy():
+                yield text.decode()
+
+    model = io.BytesIO()
+    try:
+        with capture_stderr_descriptor():  # its C++ code writes a log line there
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=sentences(),
+                model_writer=model,
+                **_sentencepiece_options(kind, vocabulary_size, max_bytes),
+            )
+    except RuntimeError as error:
+        characters = re.search(r"required_chars\. \d+ vs (\d+)", str(error))
+        if characters:
+            raise UserError(
+                f"--vocabulary-size {vocabulary_size}: it must be at least {characters[1]} for the different "
+                "characters of these texts"
+            ) from error
+        raise
+    return model.getvalue()
+
+
+def _sentencepiece_options(kind: str, vocabulary_size: int, max_bytes: int) -> dict:
+    options = {
+        "vocab_size": vocabulary_size,
+        "hard_vocab_limit": False,
+        "model_type": "unigram",
+        "character_coverage": 0.9995,
+        "max_sentence_length": max_bytes * 4,
+        "pad_id": PAD,
+        "unk_id": UNKNOWN,
+        "bos_id": START,
+        "eos_id": END,
+        "pad_piece": SPECIAL_TOKENS[PAD],
+        "unk_piece": SPECIAL_TOKENS[UNKNOWN],
+        "bos_piece": SPECIAL_TOKENS[START],
+        "eos_piece": SPECIAL_TOKENS[END],
+        "num_threads": 1,  # the same texts give the same tokens
+        "minloglevel": 2,
+    }
+    if kind != "pieces":
+        return options | {"normalization_rule_name": "nfkc"}
+    return options | {
+        "normalization_rule_name": "identity",
+        "remove_extra_whitespaces": False,
+        "add_dummy_prefix": False,
+        "user_defined_symbols": ["\n"],
+    }

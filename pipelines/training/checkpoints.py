@@ -1,0 +1,73 @@
+"""The whole state of a training, bit for bit, in one file."""
+
+import dataclasses
+import json
+import zipfile
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from pipelines.support.errors import UserError
+from pipelines.support.files import written_beside
+
+
+@dataclasses.dataclass
+class Position:
+    """The position in a training, and the rest of its state that is not in Keras variables.
+
+    Attributes:
+        epoch, step: the next batch to train on, both from 0.
+        best_value, best_epoch: monitored value and number of the epoch whose weights are kept; -1 if there is none yet.
+        finished: whether the training has ended.
+        seconds: duration of training and validation so far, over all processes.
+        rows: one dict per finished epoch: the rows of metrics.csv.
+        epoch_seconds: duration of each of them (of an interrupted epoch, of its last part).
+    """
+
+    epoch: int = 0
+    step: int = 0
+    best_value: float = float("inf")
+    best_epoch: int = -1
+    finished: bool = False
+    seconds: float = 0.0
+    rows: list[dict] = dataclasses.field(default_factory=list)
+    epoch_seconds: list[float] = dataclasses.field(default_factory=list)
+
+
+def state_variables(model: keras.Model) -> list[keras.Variable]:
+    """Returns all variables that a training step changes.
+
+    These are the weights, dropout's seeds, the optimizer's variables, the running metrics, and the states that
+    recurrent layers carry from batch to batch. Keras's own files leave out the seeds, the metrics and the states.
+    """
+    stateful = [layer for layer in model.layers if getattr(layer, "stateful", False)]
+    carried_states = [state for layer in stateful for state in keras.tree.flatten(layer.states)]
+    return [*model.variables, *model.optimizer.variables, *model.metrics_variables, *carried_states]
+
+
+def save(path: Path, variables: list[keras.Variable], position: Position) -> None:
+    """Writes the values of `variables` and the position to `path`, atomically."""
+    arrays = {f"v{i:05d}": keras.ops.convert_to_numpy(variable) for i, variable in enumerate(variables)}
+    with written_beside(path, "wb") as file:
+        np.savez(file, position=np.array(json.dumps(dataclasses.asdict(position))), **arrays)
+
+
+def restore(path: Path, variables: list[keras.Variable]) -> Position:
+    """Sets `variables` to the values that `save` wrote, in the same order.
+
+    Raises:
+        UserError: the file is damaged, or belongs to another model.
+    """
+    remedy = f"delete the run's folder {path.parent.parent} to train from scratch"
+    try:
+        with open(path, "rb") as file, np.load(file) as saved:  # np.load leaves a damaged file open
+            arrays = [saved[name] for name in sorted(saved.files) if name != "position"]
+            position = Position(**json.loads(str(saved["position"])))
+    except (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError) as error:
+        raise UserError(f"{path} is damaged: {remedy}") from error
+    if [array.shape for array in arrays] != [tuple(variable.shape) for variable in variables]:
+        raise UserError(f"{path} belongs to another model: {remedy}")
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
+    return position

@@ -1,0 +1,291 @@
+"""Training, the same for all tasks: one `model.fit` per epoch, with checkpoints.
+
+A run that is killed at any moment continues from its last checkpoint and ends with the same bits.
+"""
+
+import contextlib
+import dataclasses
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import pandas as pd
+import tensorflow as tf
+
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.files import write_text
+from pipelines.training import checkpoints
+from pipelines.training.checkpoints import Position
+from pipelines.training.optimizers import AveragingAdam
+from pipelines.training.split_batches import train_on_split_batches
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How long to train and when to save.
+
+    Attributes:
+        max_epochs: maximum number of epochs.
+        patience: stop after this number of epochs in a row without a better monitored value.
+        checkpoint_every: steps between checkpoints.
+        steps: steps per epoch.
+        items: items per epoch, for the progress bar.
+        unit: what the items are called.
+    """
+
+    max_epochs: int
+    patience: int
+    checkpoint_every: int
+    steps: int
+    items: int
+    unit: str
+
+
+@dataclasses.dataclass(frozen=True)
+class FitOptions:
+    """What a task changes about `fit`.
+
+    Attributes:
+        class_weight: as in `keras.Model.fit`.
+        initialize: gives a new model the weights that are computed rather than learned. Not called where a checkpoint
+            has them.
+        on_epoch_begin: called before the first step of every epoch and, with `position.step > 0`, before the rest of an
+            interrupted epoch.
+        save_within_epochs: whether to write checkpoints between the ends of epochs.
+        monitor: row of metrics.csv -> the monitored value; the best epoch is the one with the lowest value.
+        split_batches: compute the two halves of each batch in parallel (training/split_batches.py).
+    """
+
+    class_weight: dict[int, float] | None = None
+    initialize: Callable[[], None] = lambda: None
+    on_epoch_begin: Callable[[Position], None] = lambda position: None
+    save_within_epochs: bool = True
+    monitor: Callable[[dict], float] = lambda row: row["val_loss"]
+    split_batches: bool = False
+
+
+def make_deterministic(seed: int) -> None:
+    """Makes the same seed give the same weights on the same machine: Python, NumPy, Keras, and every operation."""
+    keras.utils.set_random_seed(seed)
+    tf.config.experimental.enable_op_determinism()
+
+
+def fit(
+    model: keras.Model,
+    batches: Callable[[int, int], tf.data.Dataset],
+    validate: Callable[[], dict[str, float]],
+    plan: Plan,
+    folder: Path,
+    options: FitOptions,
+    inference_model: keras.Model,
+) -> Position:
+    """Trains a compiled model to the end, from its last checkpoint if there is one.
+
+    Writes `folder`/checkpoints/last.npz (the whole state), best.npz (the weights of the best epoch) and
+    `folder`/metrics.csv (one row per epoch). Killed at any moment, the same call continues and ends with the same bits.
+
+    Args:
+        batches: (epoch, steps to skip) -> the batches of that epoch; the same for the same arguments.
+        validate: returns the validation scores of `inference_model`; they have "val_loss".
+        inference_model: the model that is scored and kept. It takes the weights of `model`, or their averages, after
+            each epoch; it may be `model` itself.
+
+    Returns:
+        The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
+
+    Raises:
+        KeyboardInterrupt: SIGINT or SIGTERM arrived; the checkpoint is saved.
+        UserError: the monitored value was not a number in any epoch.
+    """
+    last = folder / "checkpoints" / "last.npz"
+    last.parent.mkdir(parents=True, exist_ok=True)
+    if options.split_batches:
+        train_on_split_batches(model)
+    variables = _create_variables(model, batches)
+    position = _restore_or_initialize(last, variables, plan, options)
+    with _stop_signals() as stop_requested:
+        while not position.finished:
+            saver = _Saver(last, variables, position, plan, options.save_within_epochs, stop_requested)
+            started, first_step = time.monotonic(), position.step
+            losses = _train_epoch(model, batches, plan, options, position, saver)
+            rate = plan.items * (plan.steps - first_step) / plan.steps / (time.monotonic() - started)
+            if inference_model is not model:
+                copy_weights(model, inference_model)
+            row = {"epoch": position.epoch + 1, **losses, **validate()}
+            _print_epoch(row, plan, rate)
+            _end_epoch(position, row, plan, options, inference_model, folder, time.monotonic() - started)
+            checkpoints.save(last, variables, position)
+            if stop_requested():
+                raise KeyboardInterrupt
+    if position.best_epoch < 0:
+        raise UserError(
+            f"{folder}: the loss is not a number in any epoch: start another --run with a lower --learning-rate"
+        )
+    return position
+
+
+def restore_best(model: keras.Model, folder: Path) -> None:
+    """Gives `model` the weights of the best epoch."""
+    checkpoints.restore(folder / "checkpoints" / "best.npz", model.weights)
+
+
+def copy_weights(source: keras.Model, target: keras.Model) -> None:
+    """Gives `target` the weights of `source`, or their moving averages where its optimizer keeps them."""
+    for value, variable in zip(source.weights, target.weights, strict=True):
+        variable.assign(value)
+    if isinstance(getattr(source, "optimizer", None), AveragingAdam):
+        source.optimizer.copy_averages(target.trainable_variables)
+
+
+def _create_variables(model: keras.Model, batches: Callable) -> list[keras.Variable]:
+    """Creates all variables that a checkpoint holds, so that they can be restored; returns them."""
+    model.optimizer.build(model.trainable_variables)
+    model.test_on_batch(*next(iter(batches(0, 0).take(1))))  # Keras creates the metrics' variables with the first batch
+    return checkpoints.state_variables(model)
+
+
+def _restore_or_initialize(last: Path, variables: list, plan: Plan, options: FitOptions) -> Position:
+    """Restores the last checkpoint; without one, initializes the model."""
+    if last.exists():
+        position = checkpoints.restore(last, variables)
+    else:
+        options.initialize()
+        position = Position()
+    if position.step or position.rows:
+        console.say(f"resuming at epoch {position.epoch + 1}, step {position.step} of {plan.steps}")
+    return position
+
+
+def _train_epoch(
+    model, batches, plan: Plan, options: FitOptions, position: Position, saver: "_Saver"
+) -> dict[str, float]:
+    """Trains one epoch, or the rest of an interrupted one; returns its losses and metrics."""
+    progress = _Progress(plan, position)
+    options.on_epoch_begin(position)
+    try:
+        history = model.fit(
+            batches(position.epoch, position.step),
+            initial_epoch=position.epoch,
+            epochs=position.epoch + 1,
+            callbacks=[saver, progress],
+            class_weight=options.class_weight,
+            shuffle=False,
+            verbose=0,
+        )
+    finally:
+        progress.close()
+    return {name: float(values[-1]) for name, values in history.history.items()}
+
+
+def _end_epoch(
+    position: Position,
+    row: dict,
+    plan: Plan,
+    options: FitOptions,
+    inference_model: keras.Model,
+    folder: Path,
+    seconds: float,
+) -> None:
+    """Saves the weights if the epoch is the best so far, moves to the next epoch, and decides whether to stop."""
+    value = options.monitor(row)
+    if value < position.best_value:
+        position.best_value, position.best_epoch = value, position.epoch
+        checkpoints.save(folder / "checkpoints" / "best.npz", inference_model.weights, position)
+    position.rows.append(row)
+    position.epoch_seconds.append(round(seconds, 1))
+    position.seconds += seconds
+    position.epoch, position.step = position.epoch + 1, 0
+    epochs_without_gain = position.epoch - 1 - position.best_epoch
+    position.finished = position.epoch == plan.max_epochs or epochs_without_gain >= plan.patience
+    # metrics.csv is rewritten from the checkpoint's rows, so that it never has a row that the checkpoint does not know.
+    write_text(folder / "metrics.csv", pd.DataFrame(position.rows).to_csv(index=False))
+
+
+class _Saver(keras.callbacks.Callback):
+    """Writes the checkpoint every `plan.checkpoint_every` steps and when a stop is requested.
+
+    It also restores the running metrics of an interrupted epoch, which `fit` resets.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        variables: list,
+        position: Position,
+        plan: Plan,
+        within_epochs: bool,
+        stop_requested: Callable[[], bool],
+    ):
+        super().__init__()
+        self._path, self._variables, self._position = path, variables, position
+        self._every = plan.checkpoint_every if within_epochs else 0
+        self._steps, self._stop_requested = plan.steps, stop_requested
+
+    def set_model(self, model):
+        super().set_model(model)
+        self._metrics = [keras.ops.convert_to_numpy(variable) for variable in model.metrics_variables]
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self._position.step:  # `fit` has just reset them
+            for variable, value in zip(self.model.metrics_variables, self._metrics, strict=True):
+                variable.assign(value)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._position.step += 1
+        if self._position.step == self._steps:
+            return  # an epoch ends with its validation; `fit` saves then
+        stop = self._stop_requested()
+        if self._every and (stop or self._position.step % self._every == 0):
+            checkpoints.save(self._path, self._variables, self._position)
+        if stop:
+            raise KeyboardInterrupt
+
+
+class _Progress(keras.callbacks.Callback):
+    """The progress bar of one epoch."""
+
+    def __init__(self, plan: Plan, position: Position):
+        super().__init__()
+        self._per_step = plan.items / plan.steps
+        self._done = position.step * self._per_step
+        description = f"epoch {position.epoch + 1}/{plan.max_epochs}"
+        self._bar = console.bar(plan.items, plan.unit, description, initial=round(self._done))
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._done += self._per_step
+        self._bar.set_postfix({name: f"{value:.4f}" for name, value in logs.items()}, refresh=False)
+        self._bar.update(round(self._done) - self._bar.n)
+
+    def close(self):
+        self._bar.close()
+
+
+@contextlib.contextmanager
+def _stop_signals():
+    """Yields a function that returns whether SIGINT or SIGTERM arrived. A second signal interrupts immediately."""
+    received = []
+
+    def request_stop(number, frame):
+        if received:
+            raise KeyboardInterrupt
+        received.append(number)
+        console.say("stopping after this step ...")
+
+    previous = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(received)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _print_epoch(row: dict, plan: Plan, rate: float) -> None:
+    """Prints the losses and scores of an epoch, and the speed of its training."""
+    scores = {name.replace("val_", "validation "): value for name, value in row.items() if name != "epoch"}
+    text = ", ".join(
+        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4f}" for name, value in scores.items()
+    )
+    console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s")

@@ -1,0 +1,23 @@
+"""`train`, `evaluate` and `predict` for `transfer`. Its `evaluate` and `predict` are those of all labelled texts."""
+
+import dataclasses
+
+from pipelines.command_line import TrainCommand
+from pipelines.labelled.command import Evaluate, Predict
+from pipelines.transfer.config import TransferConfig
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train(TrainCommand):
+    """Fine-tune a pretrained text encoder in stages, measure it, and export it as a SavedModel. The same command
+    resumes an interrupted run.
+    """
+
+    config: TransferConfig = TransferConfig()
+
+    def __call__(self) -> None:
+        """Trains, and prints the summary."""
+        self.train(self.config.resolve())
+
+
+__all__ = ["Evaluate", "Predict", "Train"]

@@ -1,0 +1,200 @@
+"""Settings of transfer: a pretrained text encoder -> a classifier, in stages."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
+
+import tyro
+
+from pipelines.config import (
+    NAME,
+    Presets,
+    reject_without_effect,
+    require,
+    require_at_least,
+    require_positive,
+    require_rate,
+)
+from pipelines.labelled.config import LabelledConfig
+
+HANDLE = tyro.conf.arg(metavar="HANDLE")
+
+# Few texts need more epochs and smaller batches, so that there are enough training steps: (number of texts is below,
+# settings).
+BY_NUM_TEXTS = (
+    (1000, {"batch_size": 8, "head_epochs": 3, "top_epochs": 5}),
+    (5000, {"batch_size": 16, "head_epochs": 2, "top_epochs": 4}),
+    (float("inf"), {"batch_size": 32, "head_epochs": 1, "top_epochs": 2}),
+)
+# A deeper encoder needs smaller steps: (maximum number of layers, learning rate). Turc et al. 2019 use 0.00003 to
+# 0.0003 for small BERTs, Devlin et al. 2019 0.00002 to 0.00005 for large ones.
+BY_DEPTH = ((1, 0.001), (5, 0.0002), (float("inf"), 0.00003))
+UNFREEZE_GROUPS = 2
+
+
+def _by_num_texts(field: str):
+    """Annotates a field whose default depends on the number of texts: `--help` then shows all defaults."""
+    *fewer, (_, usual) = [(below, settings[field]) for below, settings in BY_NUM_TEXTS]
+    others = [f"{value} below {below:,}" for below, value in reversed(fewer)]
+    return tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {usual}; {', '.join(others)} texts)")
+
+
+def _by_depth():
+    """Annotates the learning rate, whose default depends on the number of the encoder's layers."""
+    (shallow, rate), (medium, medium_rate), (_, deep_rate) = BY_DEPTH
+    hint = f"(default: {rate}; for {shallow + 1} to {medium} layers {medium_rate}, for more {deep_rate:.5f})"
+    return tyro.conf.arg(metavar="X", help_behavior_hint=hint)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Epochs in which the same weights are trained.
+
+    Attributes:
+        name: for the report.
+        epochs: number of epochs.
+        unfreeze_groups: number of groups of the encoder's weights, from the top, that are trained; None for all.
+        learning_rate: highest learning rate: of the head in the first stage, of the head and the encoder's top group in
+            the others.
+    """
+
+    name: str
+    epochs: int
+    unfreeze_groups: int | None
+    learning_rate: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Handles:
+    """The pretrained modules. Fields of the last base class come first in `--help`."""
+
+    encoder: Annotated[str | None, HANDLE] = None
+    """Pretrained text encoder: a TF Hub or Kaggle URL, a folder with a SavedModel, or a .tar.gz file. Required."""
+    preprocessor: Annotated[str | None, HANDLE] = None
+    """Module that converts strings to the encoder's inputs, for an encoder that does not take strings. A handle like
+    --encoder."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TransferConfig(LabelledConfig, _Handles):
+    """Settings of the training."""
+
+    PRESETS: ClassVar[Presets] = {("hub", "quick"): {}, ("hub", "full"): {}}
+    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "hub", "full": "hub"}
+
+    preset: tyro.conf.Suppress[str | None] = None
+    model: tyro.conf.Suppress[str | None] = None
+    precision: tyro.conf.Suppress[Literal["float32"]] = "float32"
+    polarity: tyro.conf.Suppress[bool] = True
+
+    signature: Annotated[str | None, NAME] = None
+    """Signature of the encoder to call. By default the encoder itself is called, or its default signature."""
+    output_key: Annotated[str | None, NAME] = None
+    """Output of the encoder to classify by. By default pooled_output if there is one, else the mean over
+    sequence_output."""
+    drop_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Leave out the encoder's top N layers and classify by the mean over the layer below them. For encoders with
+    `encoder_outputs`."""
+    max_labels: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Train on at most N labelled texts, with the same number of each class where possible; 0 uses all."""
+    head_epochs: Annotated[int | None, _by_num_texts("head_epochs")] = None
+    """First stage: epochs in which only the head, a dense layer, is trained and the encoder is frozen."""
+    head_learning_rate: float = 0.005
+    """First stage: highest learning rate."""
+    top_epochs: Annotated[int | None, _by_num_texts("top_epochs")] = None
+    """Second stage: epochs in which the top groups of the encoder's weights are trained, too. 0 for an encoder without
+    trainable weights."""
+    unfreeze_groups: Annotated[
+        int | None,
+        tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {UNFREEZE_GROUPS}, or all if there are fewer)"),
+    ] = None
+    """Second stage: number of groups of the encoder's weights (pooler, layers, embeddings) to train, counted from the
+    top, including those that --drop-layers leaves out."""
+    all_epochs: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Third stage: epochs in which the whole encoder is trained."""
+    learning_rate: Annotated[float | None, _by_depth()] = None
+    """Second and third stage: highest learning rate, of the head and of the encoder's top group."""
+    layer_decay: float = 0.8
+    """The learning rate of each group of the encoder's weights is that of the group above it, times this factor."""
+    warmup_fraction: float = 0.1
+    """Fraction of each stage in which the learning rate rises; then it falls to 0. Both are linear."""
+    weight_decay: float = 0.01
+    """Weight decay of AdamW, for matrices only."""
+    dropout: float = 0.2
+    """Dropout rate of the encoder's features."""
+    batch_size: Annotated[int | None, _by_num_texts("batch_size")] = None
+    """Texts per training step."""
+    split_batches: bool = True
+    """Whether to compute the two halves of each batch in parallel, which is faster without a GPU. --no-split-batches
+    computes whole batches, as always with an encoder that has random operations of its own."""
+    patience: Annotated[int, tyro.conf.arg(metavar="N")] = 100
+    """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
+
+    @property
+    def stages(self) -> list[Stage]:
+        """The stages that have epochs, of a complete config."""
+        stages = [
+            Stage("head", self.head_epochs, 0, self.head_learning_rate),
+            Stage(f"top {self.unfreeze_groups}", self.top_epochs, self.unfreeze_groups, self.learning_rate),
+            Stage("all", self.all_epochs, None, self.learning_rate),
+        ]
+        return [stage for stage in stages if stage.epochs]
+
+    @property
+    def epochs(self) -> int:
+        """Maximum number of epochs of all stages, of a complete config."""
+        return self.head_epochs + self.top_epochs + self.all_epochs
+
+    def stage_at(self, epoch: int) -> Stage:
+        """Returns the stage of an epoch, counted from 0."""
+        for stage in self.stages:
+            if epoch < stage.epochs:
+                return stage
+            epoch -= stage.epochs
+        return self.stages[-1]
+
+    def complete(self, num_texts: int, groups: Sequence[str]) -> "TransferConfig":
+        """Returns the config with the fields filled in that depend on the data and the encoder.
+
+        Args:
+            num_texts: number of training texts.
+            groups: names of the encoder's groups of weights (HubEncoder.groups).
+        """
+        defaults = dict(next(settings for below, settings in BY_NUM_TEXTS if num_texts < below))
+        if not groups:
+            defaults["top_epochs"] = 0
+        depth = sum(name.startswith("layer_") for name in groups)
+        rate = next(rate for max_layers, rate in BY_DEPTH if depth <= max_layers)
+        defaults |= {"unfreeze_groups": min(UNFREEZE_GROUPS, len(groups)) or 1, "learning_rate": rate}
+        missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
+        return dataclasses.replace(self, **missing)
+
+    def check(self) -> None:
+        """Checks a resolved config; None in a field that depends on the data passes. See `TrainingConfig.check`."""
+        super().check()
+        require(self.encoder, "encoder", "is missing", "a TF Hub handle, a folder with a SavedModel, or a .tar.gz")
+        require(
+            self.max_labels == 0 or self.max_labels >= 2, "max_labels", self.max_labels, "0, for all, or at least 2"
+        )
+        require_at_least(self, 0, "drop_layers", "head_epochs", "top_epochs", "all_epochs", "weight_decay")
+        require_at_least(self, 1, "unfreeze_groups", "batch_size")
+        require_positive(self, "head_learning_rate", "learning_rate")
+        require(0 < self.layer_decay <= 1, "layer_decay", self.layer_decay, "above 0 and at most 1")
+        require(0 <= self.warmup_fraction <= 1, "warmup_fraction", self.warmup_fraction, "from 0 to 1")
+        require_rate(self, "dropout")
+        trains_encoder = self.top_epochs != 0 or self.all_epochs != 0
+        require(
+            self.head_epochs != 0 or trains_encoder,
+            "head_epochs",
+            self.head_epochs,
+            "at least 1, if no other stage has epochs",
+        )
+        if self.drop_layers:
+            reject_without_effect(self, "--drop-layers chooses the output", "output_key")
+
+    def module_handles(self) -> dict[str, str]:  # noqa: D102
+        handles = {"encoder": self.encoder, "preprocessor": self.preprocessor}
+        return {field: handle for field, handle in handles.items() if handle}
+
+    def parallel_ops(self) -> int | None:  # noqa: D102
+        return 2 if self.split_batches else None

@@ -1,0 +1,82 @@
+"""The pretrained modules of a run: the encoder and its preprocessor, of which the run keeps a copy."""
+
+import contextlib
+import dataclasses
+import shutil
+from pathlib import Path
+
+from layers.hub_module import DictInputError, InputError, resolve
+from pipelines.support.errors import UserError
+from pipelines.support.files import read_json, write_json
+from pipelines.transfer import module_seeds
+from pipelines.transfer.config import TransferConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class Modules:
+    """Folders of the modules. To a run, they are the tokenizer: they convert text, and their copy is part of the run.
+
+    Attributes:
+        encoder: folder of the encoder's SavedModel.
+        preprocessor: folder of the SavedModel that converts strings to the encoder's inputs; None for an encoder of
+            strings.
+        groups: names of the encoder's groups of trainable weights, the lowest first.
+        seed: of the modules' random operations.
+        vocabulary_size: not known.
+    """
+
+    encoder: Path
+    preprocessor: Path | None
+    groups: tuple[str, ...] = ()
+    seed: int = 0
+    vocabulary_size: None = None
+
+    def save(self, folder: Path) -> None:
+        """Copies and seeds the modules, so that a run can be resumed where the handles cannot be reached."""
+        for name in ("encoder", "preprocessor"):
+            if getattr(self, name):
+                shutil.copytree(getattr(self, name), folder / name)
+                module_seeds.set_seeds(folder / name, self.seed)
+        write_json(folder / "groups.json", self.groups)
+
+
+def find_modules(config: TransferConfig) -> Modules:
+    """Returns the modules of the handles, without their groups.
+
+    Raises:
+        UserError: a handle cannot be reached, or is no SavedModel.
+    """
+    try:
+        preprocessor = resolve(config.preprocessor) if config.preprocessor else None
+        return Modules(resolve(config.encoder), preprocessor, seed=config.seed)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def load_modules(folder: Path) -> Modules:
+    """Returns the modules that `Modules.save` copied to `folder`."""
+    preprocessor = folder / "preprocessor"
+    groups = tuple(read_json(folder / "groups.json"))
+    return Modules(folder / "encoder", preprocessor if preprocessor.is_dir() else None, groups)
+
+
+@contextlib.contextmanager
+def module_errors(config: TransferConfig, modules: Modules):
+    """Turns an error about the run's copy of the encoder into a UserError that names the handle."""
+    try:
+        yield
+    except ValueError as error:
+        cause = _input_error(error) or error
+        message = str(cause).replace(str(modules.encoder), str(config.encoder))
+        if isinstance(cause, DictInputError) and not modules.preprocessor:
+            message += ": give --preprocessor"
+        raise UserError(message) from error
+
+
+def _input_error(error: BaseException) -> InputError | None:
+    """The InputError behind `error`, if there is one: Keras wraps an error of a layer in longer ones."""
+    found = None
+    inner = error
+    while inner := inner.__context__:
+        found = inner if isinstance(inner, InputError) else found
+    return found

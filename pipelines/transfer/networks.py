@@ -1,0 +1,84 @@
+"""The network of transfer: strings -> a pretrained encoder -> dropout -> a dense layer."""
+
+import keras
+from keras import layers
+
+from layers import MaskedMeanPooling
+from layers.hub import HubEncoder
+from pipelines.transfer.config import TransferConfig
+from pipelines.transfer.modules import Modules
+
+ENCODER = "encoder"  # name of the layer
+_USUAL_OUTPUTS = ("pooled_output", "sequence_output", "default")
+
+
+def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras.Model:
+    """Builds the classifier: string [batch] -> logits float32 [batch, classes].
+
+    Raises:
+        ValueError: the encoder cannot be loaded, or lacks what the config requests.
+    """
+    text = keras.Input((), dtype="string", name="text")  # [batch]
+    encoder = HubEncoder(modules.encoder, signature=config.signature, name=ENCODER)
+    inputs = HubEncoder(modules.preprocessor, name="preprocessor")(text) if modules.preprocessor else text
+    features = _features(config, encoder, inputs)  # [batch, features]
+    if len(features.shape) != 2:
+        raise ValueError(
+            f"{config.encoder}: its output has the shape {features.shape}, not [batch, features]: "
+            "choose another encoder, or a signature with --signature"
+        )
+    features = layers.Dropout(config.dropout, seed=config.seed, name="dropout")(features)
+    logits = layers.Dense(num_classes, name="logits")(features)  # [batch, classes]
+    return keras.Model(text, logits, name="transfer")
+
+
+def _features(config: TransferConfig, encoder: HubEncoder, inputs):
+    """The output of the encoder to classify by, float [batch, features]; of vectors per token, their mean."""
+    outputs = encoder(inputs)
+    mask = inputs.get("input_mask") if isinstance(inputs, dict) else None
+    if not isinstance(outputs, dict):
+        if config.drop_layers or config.output_key:
+            flag = "--drop-layers" if config.drop_layers else "--output-key"
+            raise ValueError(f"{config.encoder} has only one output: leave out {flag}")
+        return _mean(outputs, mask) if len(outputs.shape) == 3 else outputs
+    mask = outputs.get("mask", mask)
+    if config.drop_layers:
+        return _mean(_lower_layer(config, outputs), mask)
+    output = outputs[_output_key(config, outputs)]
+    return _mean(output, mask) if len(output.shape) == 3 else output
+
+
+def _lower_layer(config: TransferConfig, outputs: dict):
+    """The output of the layer below the top `config.drop_layers` ones, [batch, tokens, features]."""
+    layer_outputs = outputs.get("encoder_outputs")
+    if not isinstance(layer_outputs, list):
+        raise ValueError(f"{config.encoder} has no output encoder_outputs, a list: leave out --drop-layers")
+    if len(layer_outputs) <= config.drop_layers:
+        maximum = len(layer_outputs) - 1
+        raise ValueError(
+            f"{config.encoder}: --drop-layers {config.drop_layers}: at most {maximum} layers can be left out"
+        )
+    return layer_outputs[-1 - config.drop_layers]
+
+
+def _output_key(config: TransferConfig, outputs: dict) -> str:
+    """The name of the output to classify by."""
+    usable = [name for name, output in sorted(outputs.items()) if _is_feature(output)]
+    if not usable:
+        raise ValueError(f"{config.encoder} is no encoder: its outputs ({', '.join(sorted(outputs))}) are no features")
+    key = config.output_key or next((key for key in _USUAL_OUTPUTS if key in usable), None)
+    if key not in usable:
+        problem = f"no output {key!r} with features" if key else "no output with a usual name"
+        raise ValueError(f"{config.encoder} has {problem}, only {', '.join(usable)}: choose one with --output-key")
+    return key
+
+
+def _is_feature(output) -> bool:
+    """Whether an output is float [batch, features] or [batch, tokens, features]."""
+    if not hasattr(output, "shape") or len(output.shape) not in (2, 3):
+        return False
+    return output.shape[-1] is not None and "float" in str(output.dtype)
+
+
+def _mean(sequence, mask):
+    return MaskedMeanPooling(name="mean")(sequence, mask=None if mask is None else keras.ops.not_equal(mask, 0))

@@ -1,0 +1,34 @@
+"""What is exported of a classifier whose model reads strings itself: strings in, a label with its probability out."""
+
+import keras
+import tensorflow as tf
+
+from pipelines.labelled.outputs import label_outputs
+from pipelines.text.normalization import valid_utf8
+
+
+class TextClassifier(tf.Module):
+    """The servable of a classifier with a pretrained encoder.
+
+    Args:
+        model: string [batch] -> logits [batch, classes].
+        max_bytes: maximum bytes per text; the rest is cut.
+        classes: names of the classes.
+    """
+
+    def __init__(self, model: keras.Model, max_bytes: int, classes: tuple[str, ...]):
+        super().__init__()
+        self._classes = tf.constant(classes, tf.string)
+        self._max_bytes = max_bytes
+        # The SavedModel holds the variables, vocabularies and tables of tf.Module's attributes.
+        self._tracked_model = model
+        self._model = lambda text: model(text, training=False)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def classify(self, text):
+        """Labels texts: string [batch] -> the outputs of `label_outputs`."""
+        return label_outputs(self._model(valid_utf8(text, self._max_bytes)), self._classes)
+
+    def signatures(self) -> dict:
+        """Returns the functions to export."""
+        return {"serving_default": self.classify.get_concrete_function()}

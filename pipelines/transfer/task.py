@@ -1,0 +1,240 @@
+"""Transfer: a pretrained text encoder, from TF Hub or trained by `train encoder` -> a classifier, in stages."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from pipelines.config import require
+from pipelines.data import batching
+from pipelines.labelled.examples import example_texts
+from pipelines.labelled.metrics import measure  # noqa: F401 (a member of Task)
+from pipelines.labelled.splits import (
+    Labelled,
+    LabelledSplits,
+    class_weight,
+    describe,  # noqa: F401 (a member of Task)
+    describe_splits,
+    read_and_split,
+)
+from pipelines.support import console
+from pipelines.task import needs_inference_model  # noqa: F401 (a member of Task)
+from pipelines.text.normalization import valid_utf8
+from pipelines.training.checkpoints import Position
+from pipelines.training.fit import FitOptions
+from pipelines.training.optimizers import GroupedAdamW
+from pipelines.training.schedules import Stages
+from pipelines.transfer import module_seeds, networks
+from pipelines.transfer.config import TransferConfig
+from pipelines.transfer.modules import Modules, find_modules, load_modules, module_errors
+from pipelines.transfer.report import summarize, write_report  # noqa: F401 (members of Task)
+from pipelines.transfer.servable import TextClassifier
+
+UNIT = "texts"
+
+
+def load(config: TransferConfig) -> LabelledSplits:
+    """Reads and splits the texts; with `max_labels`, at most that many are left to train on.
+
+    Raises:
+        UserError: the errors of `read_and_split`, or `max_labels` is below the number of classes.
+    """
+    splits = read_and_split(config, config.polarity)
+    if config.max_labels:
+        minimum = len(splits.classes)
+        require(
+            config.max_labels >= minimum,
+            "max_labels",
+            config.max_labels,
+            f"0, for all, or at least {minimum}, one of each class",
+        )
+        rows = balanced_rows(splits.train.labels, config.max_labels, config.seed)
+        splits.train = Labelled(splits.train.texts[rows], splits.train.labels[rows])
+    return splits
+
+
+def balanced_rows(labels: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Chooses `count` random rows with, where possible, the same number of each class.
+
+    Rows of each class are taken in turn as long as it has any, so that a larger `count` includes the rows of a smaller
+    one.
+
+    Returns:
+        Indices of the rows, int [count].
+    """
+    order = np.random.default_rng(seed).permutation(len(labels))
+    turn = np.zeros(len(labels), int)
+    for label in np.unique(labels):
+        rows = order[labels[order] == label]
+        turn[rows] = np.arange(len(rows))
+    return order[np.argsort(turn[order], kind="stable")][:count]
+
+
+def make_tokenizer(config: TransferConfig, splits: LabelledSplits) -> Modules:
+    """Finds the modules.
+
+    Raises:
+        UserError: a handle cannot be reached, or the encoder lacks what the config requests: then no copy of it is
+            kept.
+    """
+    console.say("loading the encoder ...")
+    modules = find_modules(config)
+    with module_errors(config, modules):
+        encoder = networks.network(config, modules, len(splits.classes)).get_layer(networks.ENCODER)
+    return dataclasses.replace(modules, groups=tuple(encoder.groups()))
+
+
+load_tokenizer = load_modules
+
+
+def complete_config(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules) -> TransferConfig:
+    """Fills in the fields that depend on the number of texts and on the encoder's layers.
+
+    Raises:
+        UserError: no stage has epochs, because the encoder has no trainable weights.
+    """
+    complete = config.complete(len(splits.train), tokenizer.groups)
+    complete.check()
+    return complete
+
+
+@dataclasses.dataclass
+class Encoded:
+    """What training reads.
+
+    Attributes:
+        splits: the texts and labels.
+        lengths: bytes of each training text, int [n].
+        has_random_ops: whether the encoder has random operations of its own (module_seeds.py).
+    """
+
+    splits: LabelledSplits
+    lengths: np.ndarray
+    has_random_ops: bool
+
+
+def encode(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, folder: Path) -> Encoded:
+    """Measures the texts: the model reads strings itself."""
+    lengths = np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts])
+    return Encoded(splits, lengths, module_seeds.has_random_ops(tokenizer.encoder))
+
+
+def steps_per_epoch(config: TransferConfig, encoded: Encoded) -> int:
+    """Returns the number of batches of an epoch."""
+    return batching.steps_per_epoch(items_per_epoch(encoded), config.batch_size)
+
+
+def items_per_epoch(encoded: Encoded) -> int:
+    """Returns the number of training texts."""
+    return len(encoded.splits.train)
+
+
+def build(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, training: bool) -> keras.Model:
+    """Builds the network; all weights of the encoder that any stage trains are trainable.
+
+    Raises:
+        UserError: the encoder cannot be loaded, or lacks what the config requests.
+    """
+    with module_errors(config, tokenizer):
+        model = networks.network(config, tokenizer, len(splits.classes))
+        groups = [stage.unfreeze_groups for stage in config.stages]
+        model.get_layer(networks.ENCODER).unfreeze(None if None in groups else max(groups))
+    return model
+
+
+def compile_model(config: TransferConfig, model: keras.Model, total_steps: int) -> None:
+    """AdamW with a schedule per stage and a learning rate per group of weights, cross-entropy, and accuracy."""
+    steps = total_steps // config.epochs
+    stages = config.stages
+    schedule = Stages(
+        [stage.epochs * steps for stage in stages], [stage.learning_rate for stage in stages], config.warmup_fraction
+    )
+    optimizer = GroupedAdamW(schedule, weight_decay=config.weight_decay, global_clipnorm=config.clip_norm)
+    optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta", "norm"])
+    groups = model.get_layer(networks.ENCODER).groups()
+    for i, variables in enumerate(reversed(groups.values())):
+        optimizer.scale_learning_rate(variables, config.layer_decay**i)
+    model.compile(
+        optimizer=optimizer,
+        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        metrics=[keras.metrics.SparseCategoricalAccuracy("accuracy")],
+    )
+
+
+def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
+    """Class weights, the stages, and split batches."""
+    encoder = model.get_layer(networks.ENCODER)
+    started_stages: set[str] = set()
+
+    def start_stage(position: Position) -> None:
+        stage = config.stage_at(position.epoch)
+        if encoded.has_random_ops or stage.name not in started_stages:
+            started_stages.add(stage.name)
+            encoder.unfreeze(stage.unfreeze_groups)
+            model.make_train_function(force=True)
+
+    # The state of a module's random operations cannot be saved. A new training function starts them again with every
+    # epoch, and only there can such a run be resumed.
+    return FitOptions(
+        class_weight=class_weight(config, encoded.splits),
+        on_epoch_begin=start_stage,
+        save_within_epochs=not encoded.has_random_ops,
+        split_batches=config.split_batches and not encoded.has_random_ops,
+    )
+
+
+def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
+    """Returns batches of texts of similar length, in an order that depends on the seed and the epoch."""
+    order = batching.bucketed_order(encoded.lengths, config.batch_size, config.seed, epoch)
+    return _batches(config, encoded.splits.train, order[skip * config.batch_size :])
+
+
+def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.data.Dataset:
+    """Batches of (string [batch], int32 [batch]); the texts are cut as in the export."""
+    texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in data.texts[order]], tf.string)
+    labels = tf.constant(data.labels[order], tf.int32)
+    dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size)
+    return batching.prefetched(dataset.map(lambda text, label: (valid_utf8(text, config.max_bytes), label)))
+
+
+def make_validator(
+    config: TransferConfig, tokenizer: Modules, encoded: Encoded, model: keras.Model
+) -> Callable[[], dict[str, float]]:
+    """Returns a function that scores `model` on the validation texts and counts its trainable weights."""
+    valid = encoded.splits.valid
+    order = np.argsort([len(text) for text in valid.texts], kind="stable")
+    batches, labels = _batches(config, valid, order).map(lambda text, label: text), valid.labels[order]
+
+    def validate() -> dict[str, float]:
+        # Not `evaluate`: it adds the module's regularization loss while the module is trained, and the stages must be
+        # comparable.
+        logits = model.predict(batches, verbose=0)
+        loss = np.mean(keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
+        return {
+            "val_accuracy": float(np.mean(logits.argmax(1) == labels)),
+            "val_loss": float(loss),
+            "trainable_weights": sum(int(np.prod(variable.shape)) for variable in model.trainable_variables),
+        }
+
+    return validate
+
+
+def make_servable(
+    config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, model: keras.Model
+) -> TextClassifier:
+    """Returns the classifier of strings."""
+    return TextClassifier(model, config.max_bytes, splits.classes)
+
+
+def describe_data(config: TransferConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
+    """Returns rows, classes, notes, and what is cut off."""
+    return describe_splits(splits) | {"window": {"max_bytes": config.max_bytes}}
+
+
+def example_requests(servable: TextClassifier) -> dict[str, dict]:
+    """Returns a request with usual and unusual texts for every signature."""
+    return {"serving_default": {"text": example_texts()}}

@@ -1,0 +1,215 @@
+"""`train`, `evaluate` and `predict` of the tasks `translation` and `nmt`."""
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.config import NAME, PATH, flag
+from pipelines.decoding.options import TRANSLATION, defaults, flags_class
+from pipelines.export.exported import Exported
+from pipelines.support.errors import UserError
+from pipelines.translation.config import TranslationConfig
+
+SearchFlags = flags_class("SearchFlags", TRANSLATION, "(default: the model's)")
+SearchFlags.__doc__ = (
+    "Beam search. A server does not report its model's defaults: with --server and one of these flags (or --n-best), "
+    + ", ".join(f"{flag(name)} {value}" for name, value in defaults(TRANSLATION).items())
+    + " are the defaults."
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Train(TrainCommand):
+    """Train a translator, measure it, and export it as a SavedModel. The same command resumes an interrupted run."""
+
+    name: Annotated[str | None, NAME] = None
+    """Name of the exported model. By default the task and the languages, such as nmt-en-de, with -sample appended for
+    the embedded sample."""
+    config: TranslationConfig = TranslationConfig()
+
+    def __call__(self) -> None:
+        """Runs the command."""
+        from pipelines.data.pairs import language_pair
+
+        config = self.config.resolve()
+        pair = language_pair(config.data, config.target, config.pair)
+        self.train(config, f"{self.task}-{pair}" if pair else None)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TranslatorFlags(ModelFlags):
+    """The exported model."""
+
+    name: Annotated[str | None, NAME] = None
+    """Name of the exported model. By default the task and the languages, such as nmt-en-de."""
+    pair: Annotated[str | None, tyro.conf.arg(metavar="FROM-TO")] = None
+    """Source and target language, such as en-de. Not needed if there is only one translator."""
+
+    def find(self, task: str) -> Exported:
+        """Returns the export that the flags name, and prints its title.
+
+        Raises:
+            UserError: there is no such export, or there are several.
+        """
+        from pipelines.translation.predict import find_translator
+
+        exported = find_translator(self.saved_models, task, self.pair, self.name, self.version)
+        print_error(f"model {exported.title}")
+        return exported
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServedTranslatorFlags(TranslatorFlags, ServedModelFlags):
+    """The exported model, or a server that has it."""
+
+    def name_on_server(self, task: str) -> str:
+        """Returns the name of the model on the server.
+
+        Raises:
+            UserError: neither --name nor --pair is given.
+        """
+        if not self.name and not self.pair:
+            raise UserError("--server needs --pair, such as en-de, or the model's --name")
+        return self.name or f"{task}-{self.pair}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Measure an exported translator with BLEU, chrF and TER."""
+
+    task: tyro.conf.Suppress[str] = ""
+    data: Annotated[str | None, PATH] = None
+    """Pairs, as for train. Of a folder or corpus the test set, else the validation set. A model that was trained on the
+    embedded sample needs none: it is measured on new pairs of the sample."""
+    target: Annotated[str | None, PATH] = None
+    """The translations of --data, line by line."""
+    split: Annotated[str | None, NAME] = None
+    """Files of a folder or corpus to read, such as test_2016_flickr or val."""
+    output: Annotated[Path | None, PATH] = None
+    """Write the translations to this file, one line per pair that is measured."""
+    json: bool = False
+    """Print the scores as one JSON object."""
+    model: TranslatorFlags = TranslatorFlags()
+
+    def __call__(self) -> None:
+        """Runs the command."""
+        from pipelines.translation.evaluate import Source, evaluate, format_table
+
+        exported = self.model.find(self.task)
+        source = Source(self.data, self.target, self.model.pair, self.split)
+        measures = evaluate(exported, source, self.output)
+        if self.json:
+            print_json(measures)
+        else:
+            print(format_table(measures))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Translate sentences with an exported translator."""
+
+    task: tyro.conf.Suppress[str] = ""
+    texts: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[TEXT ...]", help_behavior_hint="")
+    ] = ()
+    """The sentences, each in quotes."""
+    input: Annotated[str | None, PATH] = None
+    """Translate the lines of a file instead; - reads stdin."""
+    output: Annotated[Path | None, PATH] = None
+    """With --input: write the translations to this file, line by line. By default to stdout."""
+    n_best: Annotated[int, tyro.conf.arg(metavar="N")] = 1
+    """Print the N best translations of each sentence, with their scores."""
+    attention: Annotated[Path | None, PATH] = None
+    """Draw the attention weights of the first sentence to this .png file."""
+    each_head: bool = False
+    """With --attention: draw one panel per attention head instead of the mean of the heads."""
+    json: bool = False
+    """Print one JSON object; with --input, the numbers of lines (which needs --output)."""
+    search: SearchFlags = SearchFlags()
+    model: ServedTranslatorFlags = ServedTranslatorFlags()
+
+    def __call__(self) -> None:
+        """Runs the command."""
+        self._check()
+        if self.model.server:
+            self._ask_server()
+        elif self.input:
+            self._translate_file()
+        else:
+            self._translate_texts()
+
+    def _check(self) -> None:
+        """Checks that the flags go together."""
+        if bool(self.texts) == bool(self.input):
+            raise UserError('give sentences to translate: either "in quotes" or in a file with --input')
+        if self.input and (self.attention or self.n_best > 1):
+            name = "attention" if self.attention else "n-best"
+            raise UserError(f'--{name} is for sentences "in quotes": leave out --input')
+        if self.json and self.input and not self.output:
+            raise UserError(
+                "--json with --input needs --output: the JSON object on stdout has only the numbers of lines"
+            )
+        if self.output and not self.input:
+            raise UserError("--output is for --input: the translations of sentences in quotes are printed")
+        if self.each_head and not self.attention:
+            raise UserError("--each-head has no effect here: it needs --attention")
+        if self.model.server and (self.input or self.attention):
+            raise UserError(
+                f'--server is for sentences "in quotes": leave out --{"input" if self.input else "attention"}'
+            )
+
+    def _translate_texts(self) -> None:
+        from pipelines.translation.predict import check_picture, draw_attention, make_request, translate_texts
+
+        exported = self.model.find(self.task)
+        request = make_request(vars(self.search), self.n_best, exported.card()["generation_defaults"])
+        if self.attention:
+            check_picture(exported, self.attention, vars(self.search), self.n_best)
+        results = translate_texts(exported, list(self.texts), request)
+        if self.attention:
+            draw_attention(exported, self.texts[0], self.attention, self.each_head)
+            print_error(f"attention drawn to {self.attention}")
+        self._print(exported.title, results)
+
+    def _translate_file(self) -> None:
+        from pipelines.translation.predict import make_request, translate_file
+
+        exported = self.model.find(self.task)
+        request = make_request(vars(self.search), 1, exported.card()["generation_defaults"])
+        counts = translate_file(exported, self.input, self.output, request)
+        if self.json:
+            print_json({"model": exported.title, **counts})
+        else:
+            print_error(", ".join(f"{lines:,} {name}" for name, lines in counts.items() if lines))
+
+    def _ask_server(self) -> None:
+        from pipelines.translation.predict import format_results, make_request
+
+        name = self.model.name_on_server(self.task)
+        texts = list(self.texts)
+        inputs, signature = {"text": texts}, ""
+        if self.n_best > 1 or any(value is not None for value in vars(self.search).values()):
+            # The signature translate needs all options, and a server does not report the defaults of its model.
+            options = make_request(vars(self.search), self.n_best, defaults(TRANSLATION)).options
+            print_error(", ".join(f"{option.replace('_', ' ')} {value}" for option, value in options.items()))
+            inputs |= {option: [value] * len(texts) for option, value in options.items()}
+            signature = "translate"
+        outputs = self.model.ask(name, inputs, signature)
+        self._print(name, format_results(texts, outputs, self.n_best))
+
+    def _print(self, title: str, results: list[dict]) -> None:
+        if self.json:
+            print_json({"model": title, "predictions": results})
+            return
+        for result in results:
+            if "note" in result:
+                print_error(f"note: {result['note']}")
+            if self.n_best == 1:
+                print(result["translation"])
+            for candidate in result.get("translations", []):
+                print(f"{candidate['score']:8.3f}   {candidate['translation']}")
+        sys.stdout.flush()

@@ -1,0 +1,281 @@
+"""The settings of a translator's training."""
+
+import dataclasses
+from typing import Annotated, Literal
+
+import tyro
+
+from pipelines.config import (
+    PATH,
+    Precision,
+    TrainingConfig,
+    by_preset,
+    flag,
+    reject_without_effect,
+    require,
+    require_at_least,
+    require_positive,
+    require_rate,
+)
+from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
+from pipelines.support.errors import UserError
+from pipelines.support.source_tables import table_keys
+
+MODELS = ("single-rnn", "rnn", "attention", "transformer")
+WITH_ENCODER = ("rnn", "attention")  # recurrent models whose encoder is a network of its own
+WITH_ATTENTION = ("attention", "transformer")
+ATTENTION_SCORES = table_keys("layers/attention.py", "SCORES")
+
+_RECURRENT = {
+    "num_layers": 1,
+    "hidden_size": 256,
+    "embedding_size": 128,
+    "vocabulary_size": 4000,
+    "batch_tokens": 600,
+    "epochs": 12,
+    "learning_rate": 0.003,
+    "dropout": 0.2,
+    "warmup_steps": 300,
+    "num_heads": 4,
+    "subword_alpha": 0.0,
+    "precision": "float32",  # models of this size gain nothing from bfloat16, even where the hardware has it
+}
+# Larger batches of the small corpus would leave too few steps.
+_QUICK_RECURRENT = _RECURRENT | {
+    "hidden_size": 128,
+    "embedding_size": 64,
+    "vocabulary_size": 400,
+    "batch_tokens": 400,
+    "epochs": 10,
+    "learning_rate": 0.005,
+    "warmup_steps": 50,
+}
+_TRANSFORMER = _RECURRENT | {
+    "num_layers": 4,
+    "hidden_size": 128,
+    "batch_tokens": 2000,
+    "epochs": 40,
+    "learning_rate": 0.004,
+    "warmup_steps": 800,
+}
+_QUICK_TRANSFORMER = _TRANSFORMER | {
+    "num_layers": 2,
+    "hidden_size": 64,
+    "embedding_size": 64,
+    "vocabulary_size": 400,
+    "batch_tokens": 500,
+    "epochs": 8,
+    "warmup_steps": 100,
+}
+# Vaswani et al. 2017, table 3: 65 million parameters, which need millions of pairs and a GPU. The paper trains with
+# --norm post and --schedule inverse-sqrt.
+_BASE_TRANSFORMER = _TRANSFORMER | {
+    "num_layers": 6,
+    "hidden_size": 512,
+    "embedding_size": 512,
+    "num_heads": 8,
+    "vocabulary_size": 37_000,
+    "batch_tokens": 25_000,
+    "dropout": 0.1,
+    "warmup_steps": 4000,
+    "learning_rate": 0.0007,
+    "precision": "auto",
+}
+PRESETS = {
+    **{(model, "full"): _RECURRENT for model in MODELS[:-1]},
+    ("transformer", "full"): _TRANSFORMER,
+    **{(model, "quick"): _QUICK_RECURRENT for model in MODELS[:-1]},
+    ("transformer", "quick"): _QUICK_TRANSFORMER,
+    ("transformer", "base"): _BASE_TRANSFORMER,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TranslationConfig(TrainingConfig):
+    """Settings of the training. Where a default depends on --preset, its values for quick and full are shown."""
+
+    PRESETS = PRESETS
+    DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
+
+    data: Annotated[str | None, PATH] = None
+    """Training pairs: multi30k or tatoeba-spa-eng (downloaded), a TSV file, a folder of files such as train.en and
+    train.de, or, with --target, a file with one source sentence per line. Without it: an embedded sample, generated
+    English and Spanish sentences."""
+    valid_fraction: float = 0.05
+    """Fraction of --data to split off for validation, by source sentence, if there are no validation pairs."""
+    preset: Literal["quick", "full", "base"] | None = None
+    """Set of defaults. quick: about two minutes on two cores; full: about forty minutes on two cores; base: the size of
+    the paper (Vaswani et al. 2017), for a GPU. By default quick on the embedded sample and full with --data."""
+    model: Literal["single-rnn", "rnn", "attention", "transformer"] | None = None
+    """single-rnn: one recurrent network reads the source and writes the target; rnn: a recurrent encoder passes one
+    vector to a recurrent decoder; attention: the decoder attends to all states of the encoder; transformer. By default
+    transformer."""
+    patience: int = 5
+    """Stop after N epochs without a better validation score (--monitor). The weights of the best epoch are kept."""
+    precision: Annotated[Precision | None, by_preset(PRESETS, "precision", metavar=None)] = None
+    """Precision of training. auto takes mixed_bfloat16 where the hardware multiplies it faster. Scores and exports are
+    always float32."""
+
+    target: Annotated[str | None, PATH] = None
+    """The translations of --data, line by line."""
+    pair: Annotated[str | None, tyro.conf.arg(metavar="FROM-TO")] = None
+    """Source and target language, such as en-de. By default those of the corpus or of the file names (train.en,
+    train.de); a TSV file without a header has the source in its first column and the target in its second."""
+    valid: Annotated[str | None, PATH] = None
+    """Your own validation pairs, in the formats of --data. By default those of the corpus or folder, else a part of
+    --data."""
+    valid_target: Annotated[str | None, PATH] = None
+    """The translations of --valid, line by line."""
+
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    """Number of subword tokens, including the four special tokens."""
+    joint_vocabulary: bool = True
+    """Share one vocabulary between both languages. --no-joint-vocabulary gives each language its own."""
+    subword_alpha: Annotated[float | None, by_preset(PRESETS, "subword_alpha", "X")] = None
+    """Above 0: split the training sentences into different subword tokens in every epoch (subword regularization, Kudo
+    2018). Lower values vary the tokens more. 0 always takes the split with the highest probability."""
+    max_tokens: int = 100
+    """Maximum tokens per sentence. Pairs with a longer side are left out of training; the export cuts longer
+    sources."""
+
+    num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
+    """Number of layers of single-rnn, of the encoder, and of the transformer's decoder. Other decoders have one."""
+    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    """Size of the recurrent states, or of the transformer's token vectors."""
+    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
+    """Recurrent models: size of the token embeddings."""
+    cell: Literal["gru", "lstm"] = "gru"
+    """Recurrent models: kind of recurrent layer."""
+    bidirectional: bool = True
+    """rnn, attention: the encoder reads in both directions. --no-bidirectional reads from left to right only."""
+    reverse_source: bool = False
+    """single-rnn, and rnn with --no-bidirectional: read the source from its end, which moves its first words close to
+    the first words of the target (Sutskever et al. 2014)."""
+    attention_score: Literal[ATTENTION_SCORES] = "additive"
+    """attention: score of a query and a state of the encoder."""
+    attention_style: Literal["bahdanau", "luong"] = "bahdanau"
+    """attention: bahdanau attends before the recurrent step and feeds the context into it; luong attends after the
+    step."""
+    input_feeding: bool = False
+    """attention with --attention-style luong: feed the previous output into the next step."""
+    num_heads: Annotated[int | None, by_preset(PRESETS, "num_heads")] = None
+    """transformer: number of attention heads; must divide the hidden size."""
+    feedforward_size: Annotated[
+        int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 2 x hidden size; base 4 x hidden size)")
+    ] = None
+    """transformer: size of the hidden layer in each feed-forward network."""
+    norm: Literal["pre", "post"] = "pre"
+    """transformer: layer normalization before each sublayer, or after it as in the paper."""
+    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
+    """Dropout rate."""
+
+    label_smoothing: float = 0.1
+    """Fraction of the target probability that is spread over all tokens (Szegedy et al. 2016)."""
+    batch_tokens: Annotated[int | None, by_preset(PRESETS, "batch_tokens")] = None
+    """Maximum tokens per batch, padding included, on the longer side. A batch has sentences of similar length. With
+    --subword-alpha a batch can be larger, because other splits have more tokens."""
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    """Maximum number of passes over the training pairs."""
+    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
+    """Highest learning rate of Adam, reached at the end of the warm-up."""
+    schedule: Literal["cosine", "inverse-sqrt"] = "cosine"
+    """Learning rate after the warm-up. cosine: falls to 0 at the last step; inverse-sqrt: falls with 1 / sqrt(step), as
+    in the paper."""
+    warmup_steps: Annotated[int | None, by_preset(PRESETS, "warmup_steps")] = None
+    """Steps in which the learning rate rises from 0. cosine takes at most half of all steps."""
+    ema_momentum: float = 0.999
+    """Score and export a moving average of the weights with this momentum. 0 takes the weights themselves."""
+    monitor: Literal["bleu", "loss"] = "bleu"
+    """Validation score that chooses the best epoch and stops the training."""
+    beam_width: Annotated[int, tyro.conf.arg(help=BEAM_WIDTH.help)] = BEAM_WIDTH.default
+    length_penalty: Annotated[float, tyro.conf.arg(help=LENGTH_PENALTY.help)] = LENGTH_PENALTY.default
+    split_batches: bool = True
+    """Without a GPU, compute the two halves of each batch in parallel, which is faster. --no-split-batches computes
+    whole batches."""
+
+    def resolve(self):
+        """As `TrainingConfig.resolve`; also fills in the feed-forward size of a transformer."""
+        config = super().resolve()
+        if config.model == "transformer" and config.feedforward_size is None:
+            factor = 4 if config.preset == "base" else 2
+            config = dataclasses.replace(config, feedforward_size=factor * config.hidden_size)
+        return config
+
+    def data_files(self) -> dict[str, str]:
+        """Paths of the translations and of the validation pairs."""
+        files = {"target": self.target, "valid": self.valid, "valid_target": self.valid_target}
+        return {field: path for field, path in files.items() if path}
+
+    def parallel_ops(self) -> int | None:
+        """With split batches one operation of each half."""
+        return 2 if self.split_batches else None
+
+    def check(self) -> None:
+        """As `TrainingConfig.check`."""
+        super().check()
+        self._check_data()
+        self._check_network()
+        self._reject_without_effect()
+        require_rate(self, "dropout", "label_smoothing", "ema_momentum")
+        require_at_least(self, 1, "epochs", "warmup_steps")
+        require_positive(self, "learning_rate")
+        require(
+            self.batch_tokens >= self.max_tokens,
+            "batch_tokens",
+            self.batch_tokens,
+            f"at least --max-tokens, {self.max_tokens}",
+        )
+        with_defaults((BEAM_WIDTH, LENGTH_PENALTY), vars(self), {})
+
+    def _check_data(self) -> None:
+        if self.pair is not None:
+            languages = self.pair.split("-")
+            valid = len(languages) == 2 and all(languages) and languages[0] != languages[1]
+            require(valid, "pair", self.pair, "two languages, such as en-de")
+        for source, target in (("data", "target"), ("valid", "valid_target")):
+            if getattr(self, target) and not getattr(self, source):
+                raise UserError(
+                    f"{flag(target)} {getattr(self, target)}: give the source sentences with {flag(source)}"
+                )
+        require_at_least(self, 40, "vocabulary_size")
+        require_at_least(self, 0, "subword_alpha")
+        require(
+            3 <= self.max_tokens <= MAX_TRANSLATION_LENGTH,
+            "max_tokens",
+            self.max_tokens,
+            f"from 3 to {MAX_TRANSLATION_LENGTH}",
+        )
+
+    def _check_network(self) -> None:
+        require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "feedforward_size")
+        if self.model == "transformer":
+            require(
+                self.hidden_size % self.num_heads == 0, "num_heads", self.num_heads, f"a divisor of {self.hidden_size}"
+            )
+        if self.model in WITH_ENCODER and self.bidirectional:
+            require(
+                self.hidden_size % 2 == 0,
+                "hidden_size",
+                self.hidden_size,
+                "even: each direction of the encoder has half of it",
+            )
+
+    def _reject_without_effect(self) -> None:
+        """Rejects flags that change nothing for the chosen model."""
+        if self.model == "transformer":
+            reject_without_effect(
+                self, "it needs a recurrent model (single-rnn, rnn or attention)", "cell", "embedding_size"
+            )
+        else:
+            reject_without_effect(self, "it needs --model transformer", "num_heads", "feedforward_size", "norm")
+        if self.model not in WITH_ENCODER:
+            reject_without_effect(self, "it needs --model rnn or --model attention", "bidirectional")
+        if self.model != "attention":
+            reject_without_effect(self, "it needs --model attention", "attention_score", "attention_style")
+        if self.model != "attention" or self.attention_style != "luong":
+            reject_without_effect(self, "it needs --model attention --attention-style luong", "input_feeding")
+        # A bidirectional encoder reads backwards anyway, and attention finds each word wherever it stands.
+        if self.model != "single-rnn" and (self.model != "rnn" or self.bidirectional):
+            reject_without_effect(
+                self, "it needs --model single-rnn, or --model rnn --no-bidirectional", "reverse_source"
+            )

@@ -1,0 +1,207 @@
+"""Translates with an exported translator: texts of the command line and files of any size; draws the attention."""
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.config import flag, require
+from pipelines.decoding.options import BEAM_WIDTH, TRANSLATION, filled, with_defaults
+from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, versions
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.files import check_output, written_beside
+from pipelines.translation.config import WITH_ATTENTION
+
+EMPTY = "empty"
+CUT = "longer than the model reads, cut"
+_CHUNK_LINES = 2000  # a file is read in chunks, so that it may be larger than memory
+_MIN_SCORE = -1e8  # rows with fewer translations are filled up with lower scores
+
+
+class Request(NamedTuple):
+    """What to translate with.
+
+    Attributes:
+        options: option of `TRANSLATION` -> value.
+        n_best: number of translations to return for each text.
+    """
+
+    options: dict
+    n_best: int = 1
+
+
+def find_translator(
+    root: Path, task: str, pair: str | None, name: str | None = None, version: int | None = None
+) -> Exported:
+    """Returns the export to use: `name`, else `task`-`pair`; without both, the only translator of the task in `root`.
+
+    Translators of real pairs come before those of the embedded sample.
+
+    Raises:
+        UserError: there is none, or there are several.
+    """
+    if name or pair:
+        return find_export(root, task, name, version, default_name=f"{task}-{pair}")
+    names = {folder.name.removesuffix(SAMPLE_SUFFIX) for folder in root.glob(f"{task}*") if versions(folder)}
+    names = sorted(each for each in names if each == task or each.startswith(f"{task}-"))
+    real = [each for each in names if versions(root / each)]
+    names = real if len(real) == 1 else names
+    if len(names) > 1:
+        raise UserError(
+            f"there are several translators in {root}: choose one with --pair or --name ({', '.join(names)})"
+        )
+    return find_export(root, task, None, version, default_name=names[0] if names else task)
+
+
+def make_request(given: dict, n_best: int, defaults: dict) -> Request:
+    """Returns the request that the flags describe. A beam at least `n_best` wide is the default.
+
+    Args:
+        given: option -> value; None where the flag is not given.
+        n_best: number of translations of each text.
+        defaults: defaults of the model.
+
+    Raises:
+        UserError: a value is out of range.
+    """
+    beam_width = defaults.get("beam_width", BEAM_WIDTH.default)
+    options = with_defaults(TRANSLATION, given, defaults | {"beam_width": max(beam_width, n_best)})
+    width = options["beam_width"]
+    require(1 <= n_best <= width, "n_best", n_best, f"from 1 to --beam-width, {width}")
+    return Request(options, n_best)
+
+
+def translate_texts(exported: Exported, texts: list[str], request: Request) -> list[dict]:
+    """Translates texts.
+
+    Returns:
+        One dict per text; see `format_results`.
+    """
+    loaded = exported.load()
+    return format_results(texts, _batched(loaded, request.options)(texts), request.n_best)
+
+
+def format_results(texts: list[str], outputs: dict, n_best: int) -> list[dict]:
+    """Returns the outputs of a translator as one dict per text.
+
+    It has "text", "translation", "score", "translations" if `n_best` > 1, and "note" for an unusual text.
+
+    Args:
+        outputs: of the signature translate, or with `n_best` 1 of serving_default.
+    """
+    results = []
+    for i, (text, note) in enumerate(zip(texts, _notes(texts, outputs), strict=True)):
+        result = {"text": text, "translation": outputs["translation"][i], "score": round(float(outputs["score"][i]), 4)}
+        if n_best > 1:
+            candidates = zip(outputs["translations"][i], outputs["scores"][i], strict=True)
+            result["translations"] = [
+                {"translation": translation, "score": round(float(score), 4)}
+                for translation, score in itertools.islice(candidates, n_best)
+                if score > _MIN_SCORE
+            ]
+        results.append(result | ({"note": note} if note else {}))
+    return results
+
+
+def translate_file(exported: Exported, source: str, target: Path | None, request: Request) -> dict[str, int]:
+    """Translates each line of a file.
+
+    Args:
+        source: a text file; "-" is stdin.
+        target: file for the translations, line by line. It appears when all are there. None writes to stdout.
+
+    Returns:
+        "lines", the number of lines, and note -> number of lines with it.
+
+    Raises:
+        UserError: `source` cannot be read, or `target` exists.
+    """
+    check_output(target)
+    _check_input(source)
+    loaded = exported.load()
+    translate = _batched(loaded, request.options)
+    counts = {"lines": 0}
+    with (
+        contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as file,
+        written_beside(target) if target else contextlib.nullcontext(sys.stdout) as output,
+        console.bar(None, "lines") as progress,
+    ):
+        while lines := list(itertools.islice(file, _CHUNK_LINES)):
+            texts = _decode(lines, source)
+            outputs = translate(texts)
+            output.writelines(f"{translation}\n" for translation in outputs["translation"])
+            counts["lines"] += len(texts)
+            for note in filter(None, _notes(texts, outputs)):
+                counts[note] = counts.get(note, 0) + 1
+            progress.update(len(texts))
+    return counts
+
+
+def check_picture(exported: Exported, path: Path, given: dict, n_best: int) -> None:
+    """Checks that the attention can be drawn to `path`.
+
+    Args:
+        given: option -> value; None where the flag is not given.
+
+    Raises:
+        UserError: the model has no attention, the file cannot be written, or the picture would show another translation
+            than the one that is printed.
+    """
+    config = exported.card()["config"]
+    if config["model"] not in WITH_ATTENTION:
+        raise UserError(f"{exported.title} has no attention: it was trained with --model {config['model']}")
+    changes = given | {"n_best": n_best if n_best > config["beam_width"] else None}
+    for name, value in changes.items():
+        if value is not None:
+            raise UserError(
+                f"--attention draws the translation that the model finds with its own options: leave out {flag(name)}"
+            )
+    check_output(path, "--attention", (".png",))
+
+
+def draw_attention(exported: Exported, text: str, path: Path, each_head: bool) -> None:
+    """Draws the attention weights of the translation of `text` to `path`; see `check_picture`."""
+    loaded = exported.load()
+    import tensorflow as tf
+
+    from pipelines.support import reports
+    from pipelines.translation import report
+
+    alignment = report.read_alignment(loaded.signatures["align"], tf.constant([text.encode("utf-8", "surrogatepass")]))
+    reports.save(report.draw_attention(alignment, each_head), path)
+
+
+def _check_input(source: str) -> None:
+    if source == "-":
+        return
+    path = Path(source)
+    if not path.is_file():
+        raise UserError(f"no such file: {source}")
+    if not path.stat().st_size:
+        raise UserError(f"{source} is empty")
+
+
+def _decode(lines: list[bytes], source: str) -> list[str]:
+    try:
+        return [line.decode("utf-8-sig").rstrip("\r\n") for line in lines]
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8") from error
+
+
+def _batched(loaded, options: dict) -> Callable:
+    """The signature translate with the same options for all texts."""
+    from pipelines.export.signatures import BatchedSignature
+
+    def translate(text):
+        return loaded.signatures["translate"](text=text, **filled(TRANSLATION, options, text))
+
+    return BatchedSignature(translate)
+
+
+def _notes(texts: list[str], outputs: dict) -> list[str | None]:
+    """What is unusual about each text: it has a translation that means little."""
+    cut = outputs.get("cut", [False] * len(texts))  # serving_default does not return it
+    return [EMPTY if not text.strip() else CUT if is_cut else None for text, is_cut in zip(texts, cut, strict=True)]

@@ -1,0 +1,187 @@
+"""The report of a translator and its pictures, and the summary on the terminal."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from pipelines.data.pairs import Pairs
+from pipelines.support import reports
+from pipelines.support.reports import BLUE, GREY
+from pipelines.support.run_result import RunResult
+from pipelines.translation.config import WITH_ATTENTION
+from pipelines.translation.servable import Translator
+
+_NUM_EXAMPLES = 8
+_DRAWN_WORDS = 10  # words of the sentence whose attention is drawn: enough to see something, few enough to read
+_SCORES = (
+    ("BLEU", "{bleu:.2f}"),
+    ("chrF", "{chrf:.2f}"),
+    ("TER (lower is better)", "{ter:.2f}"),
+    ("pairs", "{rows:,}"),
+)
+
+
+class Alignment(NamedTuple):
+    """The attention weights of one translation."""
+
+    source_tokens: list[str]
+    target_tokens: list[str]
+    weights: np.ndarray  # float [heads, Tt, Ts]
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines that the terminal shows at the end of a run."""
+    title = f"{result.task} {result.pair or ''}, {result.config['model']}, {reports.data_name(result)}"
+    lines = [
+        f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {scores['bleu']:.2f}   chrF {scores['chrf']:.2f}   "
+        f"TER {scores['ter']:.2f}"
+        for split, scores in result.scores.items()
+    ]
+    return reports.summary(result, title, lines, _predict_command(result))
+
+
+def write(result: RunResult, folder: Path, valid: Pairs, translations: list[str], servable: Translator) -> None:
+    """Writes `folder`/report.md, curves.png and lengths.png, and attention.png for a model with attention.
+
+    Args:
+        valid: the validation pairs.
+        translations: their translations.
+    """
+    curves = {"loss": "loss, nats per token", "bleu": "BLEU, greedy"}
+    reports.save(reports.curves(result, curves), folder / "curves.png")
+    reports.save(draw_lengths(result.scores), folder / "lengths.png")
+    if result.config["model"] in WITH_ATTENTION:
+        import tensorflow as tf
+
+        words = np.array([len(source.split()) for source in valid.source])
+        row = int(np.argmin(np.abs(words - _DRAWN_WORDS)))
+        picture = draw_attention(read_alignment(servable.align, tf.constant([valid.source[row]])))
+        reports.save(picture, folder / "attention.png")
+    reports.write(folder, _lines(result, valid, translations))
+
+
+def read_alignment(align: Callable, text) -> Alignment:
+    """Returns what the signature `align` returns for one text.
+
+    Args:
+        text: string [1].
+    """
+    outputs = {name: value.numpy() for name, value in align(text=text).items()}
+    source, target = (
+        [token.decode() for token in outputs[f"{side}_tokens"][0] if token] for side in ("source", "target")
+    )
+    return Alignment(source, target, outputs["weights"][0, :, : len(target), : len(source)])
+
+
+def draw_attention(alignment: Alignment, each_head: bool = False) -> Figure:
+    """Draws the attention weights: a row per target token, a column per source token.
+
+    Args:
+        each_head: draw one panel per head instead of the mean of the heads.
+    """
+    source, target = alignment.source_tokens, alignment.target_tokens
+    panels = list(alignment.weights) if each_head else [alignment.weights.mean(axis=0)]
+    width, height = 1.6 + 0.34 * len(source), 1.4 + 0.3 * len(target)
+    figure = Figure(figsize=(width * len(panels), height), layout="constrained")
+    for i, (axes, weights) in enumerate(zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True)):
+        axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        axes.set_xticks(
+            range(len(source)), [_printable(token) for token in source], rotation=60, ha="left", rotation_mode="anchor"
+        )
+        axes.set_yticks(range(len(target)), [_printable(token) for token in target])
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.spines[:].set_color(GREY)
+        if len(panels) > 1:
+            axes.set_xlabel(f"head {i + 1}")
+    return figure
+
+
+def draw_lengths(scores: dict[str, dict]) -> Figure:
+    """Draws BLEU by the length of the source, as in Bahdanau et al. 2015, figure 2.
+
+    Args:
+        scores: split -> `metrics.measures`.
+    """
+    figure = Figure(figsize=(6.5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    counts: dict[str, list[str]] = {}
+    for (split, measures), color in zip(scores.items(), (BLUE, GREY), strict=False):
+        buckets = measures["bleu_by_length"]
+        words, values = [bucket["words"] for bucket in buckets], [bucket["bleu"] for bucket in buckets]
+        axes.plot(words, values, "o-", color=color, label=split)
+        for bucket in buckets:
+            counts.setdefault(bucket["words"], []).append(f"{bucket['rows']:,}")
+    axes.set_xticks(range(len(counts)), [f"{words}\n{', '.join(rows)}" for words, rows in counts.items()])
+    axes.set(
+        title="BLEU by the length of the source",
+        xlabel="words of the source; below: number of pairs",
+        ylabel="BLEU",
+    )
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def _printable(token: str) -> str:
+    """The token with a middle dot for SentencePiece's space, which many fonts do not have."""
+    return token.replace("\u2581", "\u00b7")
+
+
+def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str]:
+    validation, config = result.scores["validation"], result.config
+    title = f"Translation: {config['model']}, {result.pair or 'source to target'}, {reports.data_name(result)}"
+    sentence = (
+        f"The translations of {validation['rows']:,} sentences that were not in training score "
+        f"**BLEU {validation['bleu']:.2f}**. (100 means identical to the references; two people hardly reach 50.)"
+    )
+    flags = reports.model_flags(result)
+    commands = [
+        _predict_command(result),
+        f"python main.py predict {result.task} --input FILE --output FILE{flags}",
+        f"python main.py evaluate {result.task} --data FILE --target FILE{flags}",
+    ]
+    signatures = ", ".join(f"`{validation[f'{name}_signature']}`" for name in ("bleu", "chrf", "ter"))
+    return [
+        *reports.header_lines(result, title, sentence),
+        *reports.score_table(result, _SCORES),
+        "",
+        f"sacrebleu's signatures: {signatures}.",
+        "",
+        "![BLEU by the length of the source](lengths.png)",
+        "",
+        *_example_lines(result, valid, translations),
+        *reports.learning_lines(result, _reason(config), "Loss and BLEU by epoch"),
+        "## Data",
+        "",
+        f"- {', '.join(f'{split} {rows:,} pairs' for split, rows in result.rows.items())}.",
+        *reports.note_lines(result),
+        "",
+        *reports.use_lines(result, commands),
+        *reports.record_lines(result),
+    ]
+
+
+def _example_lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str]:
+    lines = ["## Examples", "", "| source | translation | reference |", "|---|---|---|"]
+    for i in np.linspace(0, len(valid) - 1, min(_NUM_EXAMPLES, len(valid))).astype(int):
+        cells = (valid.source[i], translations[i], valid.target[i])
+        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+    if result.config["model"] in WITH_ATTENTION:
+        lines += ["", "Attention weights of one translation (a row per target token; dark means a large weight):", ""]
+        lines.append("![Attention](attention.png)")
+    return [*lines, ""]
+
+
+def _reason(config: dict) -> str:
+    """Why the weights of the best epoch were kept."""
+    average = "; they are a moving average" if config["ema_momentum"] else ""
+    return f"the {'highest validation BLEU' if config['monitor'] == 'bleu' else 'lowest validation loss'}{average}"
+
+
+def _predict_command(result: RunResult) -> str:
+    return f'python main.py predict {result.task} "A man is riding a bike."{reports.model_flags(result)}'

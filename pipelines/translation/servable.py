@@ -1,0 +1,252 @@
+"""What is exported of a translator: sentences in; translations, their scores and attention weights out."""
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from pipelines.decoding.beam_search import Hypotheses, beam_search, length_divisor
+from pipelines.decoding.options import (
+    MAX_TRANSLATION_LENGTH,
+    TRANSLATION,
+    clipped,
+    filled,
+    in_range,
+    signature_specs,
+    with_defaults,
+)
+from pipelines.text.tokenizers import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, Tokenizer
+from pipelines.translation import networks, steps
+from pipelines.translation.config import WITH_ATTENTION, TranslationConfig
+
+BANNED_IDS = (PAD, UNKNOWN, START)
+NO_TRANSLATION_SCORE = -1e9  # of the empty translations that fill up a row
+
+_TEXT = tf.TensorSpec([None], tf.string, name="text")
+_TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
+
+
+class _Source(NamedTuple):
+    """The source ids of a batch."""
+
+    ids: tf.Tensor  # int32 [batch, Ts], END after each text, then PAD
+    lengths: tf.Tensor  # int32 [batch], number of tokens without END
+    cut: tf.Tensor  # bool [batch], whether the text has more tokens than are read
+
+
+class Translator(tf.Module):
+    """The servable of a translator.
+
+    A text without words has the empty translation. The translation of a text does not depend on the other texts in the
+    batch. Of a text with more than `config.max_tokens` tokens the first ones are read. A translation has at most 2 n +
+    10 tokens, where n is the number of tokens that are read.
+
+    Args:
+        config: config of the run.
+        model: made by `networks.build`.
+        source, target: tokenizers of the two languages.
+    """
+
+    def __init__(self, config: TranslationConfig, model: keras.Model, source: Tokenizer, target: Tokenizer):
+        super().__init__()
+        self._config = config
+        self._parts = networks.layers_by_name(model)
+        self._model = model
+        self._variables = [weight.value for weight in model.weights]  # so that the SavedModel holds them
+        self._source, self._target = source, target
+        self._defaults = with_defaults(
+            TRANSLATION, {"beam_width": config.beam_width, "length_penalty": config.length_penalty}, {}
+        )
+        if config.model in WITH_ATTENTION:  # a SavedModel traces all functions that a module has
+            self.align = tf.function(self._align, input_signature=[_TEXT])
+
+    def signatures(self) -> dict:
+        """Returns the functions to export: serving_default, translate, score and, with attention, align."""
+
+        @tf.function
+        def translate(text, **options):
+            return self.translate(text, options)
+
+        functions = {
+            "serving_default": self.translate_text.get_concrete_function(),
+            "translate": translate.get_concrete_function(text=_TEXT, **signature_specs(TRANSLATION)),
+            "score": self.score.get_concrete_function(),
+        }
+        if self._config.model in WITH_ATTENTION:
+            functions["align"] = self.align.get_concrete_function()
+        return functions
+
+    @tf.function(input_signature=[_TEXT])
+    def translate_text(self, text):
+        """Translates with the config's beam width and length penalty: the signature serving_default.
+
+        Args:
+            text: string [batch].
+
+        Returns:
+            translation: string [batch]; score: float32 [batch].
+        """
+        outputs = self.translate(text, filled(TRANSLATION, self._defaults, text))
+        return {name: outputs[name] for name in ("translation", "score")}
+
+    @tf.function(input_signature=[_TEXT, signature_specs(TRANSLATION)])
+    def translate(self, text, options):
+        """Translates by beam search (beam_search): the signature translate.
+
+        Args:
+            text: string [batch].
+            options: option of `TRANSLATION` -> values [batch]. Values above an option's maximum are set to the maximum.
+
+        Returns:
+            translation: string [batch] and score: float32 [batch], those of the best hypothesis.
+            translations: string [batch, n], scores and log_probabilities: float32 [batch, n], those of all different
+                translations, the best first, where n is the largest beam width of the batch. A row with fewer
+                translations is filled up with empty ones whose score is -1e9. A log-probability is that of the text,
+                as `score` returns it.
+            cut: bool [batch], whether the text has more tokens than are read.
+
+        Raises:
+            InvalidArgumentError: an option is below its minimum.
+        """
+        # All operations below need the text or the maximum length, so none runs before the options are checked.
+        with tf.control_dependencies(in_range(TRANSLATION, options)):
+            text, options = tf.identity(text), clipped(TRANSLATION, options)
+        source = self._read_source(text)
+        hypotheses = self._search(source, options)
+        translations, scores, log_probabilities = self._rank(source, hypotheses, options["length_penalty"])
+        return {
+            "translation": translations[:, 0],
+            "score": scores[:, 0],
+            "translations": translations,
+            "scores": scores,
+            "log_probabilities": log_probabilities,
+            "cut": source.cut,
+        }
+
+    @tf.function(input_signature=[_TEXT, _TRANSLATION])
+    def score(self, text, translation):
+        """Scores given translations: the signature score.
+
+        Args:
+            text, translation: string [batch]. Of a translation with more than MAX_TRANSLATION_LENGTH tokens the first
+                ones are read.
+
+        Returns:
+            log_probability: float32 [batch], in nats, including the end token.
+            score: float32 [batch], with the config's length penalty.
+            tokens: int32 [batch], number of tokens including the end token.
+        """
+        log_probabilities, lengths = self._score_translations(self._read_source(text).ids, translation[:, None])
+        log_probability, length = log_probabilities[:, 0], lengths[:, 0]
+        score = _normalize_by_length(log_probability, length, self._config.length_penalty)
+        return {"log_probability": log_probability, "score": score, "tokens": length}
+
+    def _align(self, text):
+        """Translates and returns the attention weights: the signature align of models with attention.
+
+        Args:
+            text: string [batch].
+
+        Returns:
+            translation, score: as serving_default.
+            source_tokens: string [batch, Ts] and target_tokens: string [batch, Tt], both with the end token and filled
+                up with "".
+            weights: float32 [batch, heads, Tt, Ts], attention weights of each target token; a transformer's are those
+                of its last block.
+        """
+        outputs = self.translate_text(text)
+        target = self._target.encode(outputs["translation"])  # START, tokens, END
+        encoded = networks.encode(self._config, self._parts, self._read_source(text).ids)
+        inputs = target[:, :-1].to_tensor()  # [batch, Tt]
+        _, weights = networks.decode(self._config, self._parts, encoded, inputs, return_weights=True)
+        in_target = tf.sequence_mask(target.row_lengths() - 1)  # [batch, Tt]
+        source_tokens = self._source.tokens(text)[:, 1:-1][:, : self._config.max_tokens]
+        source_tokens = _append(source_tokens, SPECIAL_TOKENS[END])
+        target_tokens = self._target.tokens(outputs["translation"])[:, 1:]
+        return outputs | {
+            "source_tokens": source_tokens.to_tensor(),
+            "target_tokens": target_tokens.to_tensor(),
+            "weights": weights * tf.cast(in_target, tf.float32)[:, None, :, None],
+        }
+
+    def _read_source(self, text) -> _Source:
+        all_tokens = self._source.encode(text)[:, 1:-1]  # without START and END
+        tokens = all_tokens[:, : self._config.max_tokens]
+        all_lengths, lengths = (tf.cast(ids.row_lengths(), tf.int32) for ids in (all_tokens, tokens))
+        return _Source(_append(tokens, END).to_tensor(), lengths, all_lengths > lengths)
+
+    def _search(self, source: _Source, options: dict) -> Hypotheses:
+        """The hypotheses of beam search; a text without words has the empty one."""
+        lengths = tf.minimum(options["max_length"], 2 * source.lengths + 10)
+        lengths = tf.where(source.lengths > 0, lengths, 0)
+        state = steps.start(self._config, self._parts, source.ids)
+        logits, state = self._step(tf.fill(tf.shape(source.lengths), START), state)
+        return beam_search(
+            self._step,
+            logits,
+            state,
+            lengths,
+            options["beam_width"],
+            options["length_penalty"],
+            END,
+            BANNED_IDS,
+            fixed=("memory",),
+        )
+
+    def _step(self, ids, state):
+        return steps.step(self._config, self._parts, ids, state)
+
+    def _rank(self, source: _Source, hypotheses: Hypotheses, length_penalty):
+        """The different texts of the hypotheses, the best first.
+
+        Several token sequences can give the same text. It counts once, with the score of its usual tokens.
+
+        Returns:
+            (translations string [batch, n], scores float32 [batch, n], log-probabilities float32 [batch, n]).
+        """
+        n, time = tf.shape(hypotheses.tokens)[1], tf.shape(hypotheses.tokens)[2]
+        translations = tf.reshape(self._target.decode(tf.reshape(hypotheses.tokens, [-1, time])), [-1, n])
+        earlier = tf.linalg.band_part(tf.ones([n, n]), -1, 0) - tf.eye(n) > 0
+        is_repeated = tf.reduce_any((translations[:, :, None] == translations[:, None, :]) & earlier, axis=2)
+        is_kept = (hypotheses.scores > NO_TRANSLATION_SCORE / 10) & ~is_repeated  # [batch, n]
+        translations = tf.where(is_kept, translations, "")
+        log_probabilities, lengths = self._score_translations(source.ids, translations)
+        log_probabilities = tf.where(is_kept, log_probabilities, NO_TRANSLATION_SCORE)
+        scores = _normalize_by_length(log_probabilities, lengths, length_penalty[:, None])
+        scores, order = tf.math.top_k(tf.where(is_kept, scores, NO_TRANSLATION_SCORE), n)
+        return tf.gather(translations, order, batch_dims=1), scores, tf.gather(log_probabilities, order, batch_dims=1)
+
+    def _score_translations(self, source_ids, translations):
+        """Scores several translations of each source.
+
+        Args:
+            source_ids: int32 [batch, Ts].
+            translations: string [batch, n].
+
+        Returns:
+            (log-probabilities float32 [batch, n], numbers of tokens including the end token int32 [batch, n]).
+        """
+        encoded = networks.encode(self._config, self._parts, source_ids)
+
+        def score(translation):
+            target = self._target.encode(translation)  # START, tokens, END
+            target = _append(target[:, :-1][:, : MAX_TRANSLATION_LENGTH + 1], END)
+            lengths = tf.cast(target.row_lengths(), tf.int32) - 1
+            logits = networks.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor())
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 1:].to_tensor(), logits)  # [batch, Tt]
+            in_target = tf.sequence_mask(lengths, tf.shape(losses)[1])
+            return -tf.reduce_sum(tf.where(in_target, losses, 0.0), axis=1), lengths
+
+        # One translation per source at a time: the logits of all, [batch, n, Tt, vocabulary], can be gigabytes.
+        specs = (tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32))
+        scored = tf.map_fn(score, tf.transpose(translations), fn_output_signature=specs, parallel_iterations=1)
+        return tuple(tf.transpose(each) for each in scored)
+
+
+def _append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:
+    """Appends `token` to each row."""
+    return tf.concat([rows, tf.fill([rows.nrows(), 1], token)], axis=1)
+
+
+def _normalize_by_length(log_probabilities, lengths, length_penalty):
+    return log_probabilities / length_divisor(lengths, length_penalty)

@@ -1,0 +1,37 @@
+"""Small classifiers with random weights, which the tests of this folder share."""
+
+from typing import NamedTuple
+
+import keras
+import numpy as np
+
+from pipelines.classification import task
+from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.servable import Classifier
+from pipelines.data import sample_reviews
+from pipelines.labelled.splits import Labelled, LabelledSplits
+
+TEXTS = sample_reviews.generate(60)[0]
+CLASSES = {2: ("negative", "positive"), 3: ("bad", "fair", "good")}
+
+
+class Small(NamedTuple):
+    config: ClassificationConfig
+    splits: LabelledSplits
+    tokenizer: object
+    model: keras.Model
+    servable: Classifier
+
+
+def make(num_classes=2, scale=0.1, **values) -> Small:
+    """A classifier with random weights; `scale`, their standard deviation, is large, so that differences show."""
+    config = ClassificationConfig(**{"preset": "quick", "max_tokens": 30, "hidden_size": 8} | values).resolve()
+    labelled = Labelled(TEXTS, np.arange(len(TEXTS)) % num_classes)
+    splits = LabelledSplits(labelled, labelled, None, CLASSES[num_classes], {})
+    keras.utils.set_random_seed(0)
+    tokenizer = task.make_tokenizer(config, splits)
+    model = task.build(config, splits, tokenizer, training=True)
+    task.initialize(config, model, task.ids_of(config, tokenizer, labelled)[0], labelled)
+    for i, weight in enumerate(model.trainable_variables):
+        weight.assign(np.random.default_rng(i).normal(scale=scale, size=weight.shape))
+    return Small(config, splits, tokenizer, model, task.make_servable(config, splits, tokenizer, model))

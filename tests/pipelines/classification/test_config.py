@@ -1,0 +1,105 @@
+import dataclasses
+
+import pytest
+
+from pipelines.classification.config import PRESETS, USED_BY, ClassificationConfig
+from pipelines.config import flag, from_dict
+from pipelines.support.errors import UserError
+from pipelines.task import TASKS
+
+
+def sentiment(**values) -> ClassificationConfig:
+    return ClassificationConfig(**TASKS["sentiment"].defaults, **values)
+
+
+def test_every_preset_has_a_value_for_every_field_without_a_default():
+    open_fields = {field.name for field in dataclasses.fields(ClassificationConfig) if field.default is None}
+    open_fields -= {"data", "valid", "text_column", "label_column", "preset", "model"}
+    for values in PRESETS.values():
+        assert set(values) == open_fields
+
+
+@pytest.mark.parametrize(("model", "preset"), PRESETS)
+def test_no_preset_is_refused(model, preset):
+    ClassificationConfig(model=model, preset=preset).resolve().check()
+    sentiment(model=model, preset=preset).resolve().check()
+
+
+def test_full_trains_the_best_model_and_quick_the_fastest():
+    assert ClassificationConfig().resolve().model == "bag"
+    assert ClassificationConfig(preset="full").resolve().model == "best"
+    assert ClassificationConfig(preset="full", model="lstm").resolve().model == "lstm"
+
+
+def test_only_sentiment_generates_negations_by_default():
+    assert sentiment(data="x.csv").resolve().num_negations == 6000
+    assert ClassificationConfig(data="x.csv").resolve().num_negations == 0
+    with pytest.raises(UserError, match="--num-negations has no effect.*train sentiment"):
+        ClassificationConfig(num_negations=10).resolve().check()
+
+
+def test_the_defaults_of_sentiment_are_those_of_sentiment():
+    config = sentiment(data="x.csv", epochs=2).resolve()
+    assert config.defaults() == sentiment(preset="full", model="best").resolve()
+
+
+def test_a_config_read_from_its_dict_is_equal():
+    config = ClassificationConfig(model="lstm").resolve()
+    assert from_dict(ClassificationConfig, dataclasses.asdict(config)) == config
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"epochs": 0},
+        {"learning_rate": 0.0},
+        {"dropout": 1.0},
+        {"valid_fraction": 0.0},
+        {"ngram_buckets": 1},
+        {"max_tokens": 3},
+        {"batch_size": 0},
+        {"seed": -1},
+        {"patience": 0},
+        {"vocabulary_size": 4},
+        {"max_bytes": 10},
+        {"span_rate": 1.5},
+        {"max_encoder_tokens": 2},
+        {"max_ngrams": -1},
+        {"model": "transformer", "num_heads": 5},
+        {"num_layers": 0},
+        {"word_dropout": 1.0},
+        {"clip_norm": 0.0},
+        {"model": "lstm", "hidden_size": 0},
+        {"checkpoint_every": 0},
+        {"embedding_size": 0},
+        {"num_negations": -1},
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(values):
+    name = list(values)[-1]
+    with pytest.raises(UserError, match=f"^{flag(name)} .*must be"):
+        sentiment(**values).resolve().check()
+
+
+CHANGED = {
+    "ngram_buckets": 1000,
+    "embedding_dropout": 0.5,
+    "hidden_size": 10,
+    "num_layers": 3,
+    "bidirectional": False,
+    "pooling": "mean",
+    "num_heads": 2,
+}
+
+
+@pytest.mark.parametrize("field", USED_BY)
+def test_a_flag_without_effect_on_the_model_is_refused(field):
+    for model, preset in PRESETS:
+        config = ClassificationConfig(model=model, preset=preset, **{field: CHANGED[field]}).resolve()
+        if model in USED_BY[field]:
+            config.check()
+        else:
+            with pytest.raises(
+                UserError, match=f"{field.replace('_', '-')} has no effect here: it needs --model .*{USED_BY[field][0]}"
+            ):
+                config.check()

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.text.tokenizers import keep_ends
+from tests.pipelines.classification.conftest import TEXTS, make
+
+MODELS = {
+    "bag": {"model": "bag", "ngram_buckets": 500},
+    "bag without pairs, subwords": {"model": "bag", "tokenizer": "subword", "vocabulary_size": 150, "ngram_buckets": 0},
+    "cnn": {"model": "cnn"},
+    "simple": {"model": "simple", "pooling": "mean"},
+    "gru, two layers": {"model": "gru", "pooling": "last", "num_layers": 2, "word_vectors": "cooccurrence"},
+    "lstm, forwards": {"model": "lstm", "bidirectional": False, "pooling": "last"},
+    "peephole": {"model": "peephole", "pooling": "attention"},
+    "transformer": {"model": "transformer", "num_layers": 2},
+    "lstm with n-grams": {"model": "lstm", "max_ngrams": 100},
+    "best": {"model": "best", "preset": "full", "max_ngrams": 100, "max_encoder_tokens": 20},
+}
+
+
+@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
+def small(request):
+    return make(**request.param)
+
+
+def test_padding_and_other_rows_of_the_batch_change_nothing(small):
+    ids = keep_ends(small.tokenizer.encode(tf.constant(TEXTS[:6])), 30)
+    batch = small.model(ids.to_tensor(shape=[None, 55])).numpy()
+    for i in range(6):
+        np.testing.assert_allclose(small.model(ids[i : i + 1].to_tensor()).numpy()[0], batch[i], rtol=0, atol=1e-5)
+
+
+def test_the_servable_returns_the_probabilities_of_the_model(small):
+    outputs = small.servable.classify(tf.constant(TEXTS[:3]))
+    ids = keep_ends(small.tokenizer.encode(tf.constant(TEXTS[:3])), small.config.max_tokens)
+    logits = small.model(ids.to_tensor()).numpy()
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(outputs["probabilities"].numpy(), expected, atol=1e-5)
+    np.testing.assert_allclose(outputs["score"].numpy(), expected.max(axis=1), atol=1e-5)
+    labels = [value.decode() for value in outputs["label"].numpy()]
+    assert labels == [small.splits.classes[i] for i in expected.argmax(axis=1)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\U0001f600\U0001f600", "word " * 2_000_000, "\x00", "<br />", "a" * 100_000]
+)
+def test_every_text_has_probabilities(small, text):
+    probabilities = small.servable.classify(tf.constant([text, TEXTS[0]]))["probabilities"].numpy()
+    assert np.isfinite(probabilities).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+
+
+def test_the_linear_model_counts_only_after_training():
+    small = make(model="cnn", max_ngrams=100)
+    ids = keep_ends(small.tokenizer.encode(tf.constant(TEXTS[:4])), 30).to_tensor()
+    layer = small.model.get_layer("ngram_logits")
+    answers = {training: small.model(ids, training=training).numpy() for training in (False, True)}
+    layer.set_weights([np.zeros_like(weight) if weight.dtype.kind == "f" else weight for weight in layer.get_weights()])
+    small.model.get_layer("words_dropout").rate = small.model.get_layer("dropout").rate = 0.0
+    assert not np.allclose(small.model(ids, training=False), answers[False])
+    np.testing.assert_allclose(small.model(ids, training=False) * 2, small.model(ids, training=True), atol=1e-5)

@@ -1,0 +1,81 @@
+"""The explanations of an export, checked from outside: by deleting words."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.classification.servable import MAX_PIECES
+from pipelines.export.signatures import BatchedSignature
+from tests.pipelines.classification.conftest import TEXTS, make
+
+LARGE = {"scale": 0.5, "max_tokens": 1000}
+
+
+def log_odds(servable, texts, label):
+    probabilities = servable.classify(tf.constant(texts))["probabilities"].numpy().astype(np.float64)[:, label]
+    return np.log(probabilities) - np.log1p(-probabilities)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"model": "best", "max_ngrams": 50}, {"model": "bag", "ngram_buckets": 100}, {"model": "lstm", "num_classes": 3}],
+    ids=lambda values: values["model"],
+)
+def test_a_weight_is_what_the_log_odds_lose_without_the_word(values):
+    servable = make(**LARGE, **values).servable
+    texts = ["the plot was not at all dull", "charming", "it was a brilliant film and the unheard-of cast was good"]
+    outputs = {name: value.numpy() for name, value in servable.explain(tf.constant(texts)).items()}
+    plain = servable.classify(tf.constant(texts))
+    np.testing.assert_allclose(outputs["probabilities"], plain["probabilities"], atol=1e-5)
+    np.testing.assert_array_equal(outputs["label"], plain["label"])
+    num_checked = 0
+    for row, text in enumerate(texts):
+        pieces = [piece.decode() for piece in outputs["pieces"][row] if piece]
+        assert " ".join(pieces) == text.replace("-", " - ")
+        label = int(outputs["probabilities"][row].argmax())
+        whole = log_odds(servable, [text], label)[0]
+        for i in range(len(pieces)):
+            without = log_odds(servable, [" ".join(pieces[:i] + pieces[i + 1 :])], label)[0]
+            if max(abs(whole), abs(without)) < 8:  # beyond, a float32 probability is too near to 1
+                assert outputs["weights"][row, i] == pytest.approx(whole - without, abs=2e-2)
+                num_checked += 1
+        assert not outputs["weights"][row, len(pieces) :].any()
+    assert num_checked > 5
+
+
+@pytest.fixture(scope="module", params=["word", "subword", "character"])
+def small(request):
+    return make(**LARGE, model="bag", tokenizer=request.param, vocabulary_size=120, ngram_buckets=0)
+
+
+def test_in_a_long_text_neighbouring_words_are_one_piece():
+    servable = make(**LARGE, model="bag", ngram_buckets=0).servable
+    words = ["dull", "charming", "plot", "the", "was"] * 90
+    outputs = servable.explain(tf.constant([" ".join(words)]))
+    pieces = [piece.decode() for piece in outputs["pieces"].numpy()[0]]
+    assert len(pieces) <= MAX_PIECES and " ".join(pieces).split() == words
+    label = int(outputs["probabilities"].numpy()[0].argmax())
+    for i in (0, 7, len(pieces) - 1):
+        without = log_odds(servable, [" ".join(pieces[:i] + pieces[i + 1 :])], label)[0]
+        expected = log_odds(servable, [" ".join(words)], label)[0] - without
+        assert outputs["weights"].numpy()[0, i] == pytest.approx(expected, abs=1e-2)
+
+
+@pytest.mark.parametrize("text", ["", " ", "\U0001f600", "a" * 50_000, "\x00", "<br />"])
+def test_every_text_is_explained(small, text):
+    outputs = small.servable.explain(tf.constant([text, TEXTS[0]]))
+    assert np.isfinite(outputs["weights"].numpy()).all()
+    assert outputs["pieces"].shape == outputs["weights"].shape
+    for piece in outputs["pieces"].numpy().ravel():
+        piece.decode()
+
+
+def test_empty_texts_alone_are_explained(small):
+    assert small.servable.explain(tf.constant(["", ""]))["pieces"].shape == (2, 0)
+
+
+def test_labels_are_in_the_order_of_the_texts(small):
+    classify = BatchedSignature(small.servable.classify, batch_size=7)
+    batch = classify(TEXTS)["probabilities"]
+    for i in (0, 13, 39):
+        np.testing.assert_allclose(classify([TEXTS[i]])["probabilities"][0], batch[i], atol=1e-5)

@@ -1,0 +1,55 @@
+import pytest
+
+from pipelines.data import corpora, sample_reviews, sources
+from pipelines.support.errors import UserError
+from pipelines.task import TASKS
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (None, "sample"),
+        ("imdb", "imdb"),
+        ("/somewhere/my reviews.csv.gz", "my-reviews"),
+        ("folder/", "folder"),
+        ("/", "data"),
+    ],
+)
+def test_the_name_of_the_data_can_be_part_of_a_folders_name(data, name):
+    assert sources.name(data) == name
+
+
+def test_the_fingerprint_of_a_file_changes_with_its_content(tmp_path):
+    path = tmp_path / "reviews.csv"
+    fingerprints = set()
+    for content in ("text,label\na,1\n", "text,label\na,2\n"):
+        path.write_text(content)
+        fingerprints.add(sources.fingerprint(str(path), TASKS["classification"]))
+    assert len(fingerprints) == 2
+
+
+def test_the_fingerprint_of_the_sample_is_its_version(monkeypatch):
+    entry = TASKS["classification"]
+    assert sources.fingerprint(None, entry) == f"embedded sample {sample_reviews.VERSION}" == sample_reviews.version()
+    monkeypatch.setattr(sample_reviews, "VERSION", 99)
+    assert sources.fingerprint(None, entry) == "embedded sample 99"
+
+
+def test_the_fingerprint_of_a_corpus_is_its_checksum_or_its_url():
+    assert sources.fingerprint("imdb", TASKS["classification"]) == corpora.CORPORA["imdb"].sha256
+    spanish = "tatoeba-spa-eng"
+    assert sources.fingerprint(spanish, TASKS["translation"]) == corpora.CORPORA[spanish].url
+
+
+def test_data_that_does_not_exist_is_reported_with_the_corpora_of_the_task():
+    with pytest.raises(UserError, match=r"no such file or folder: nowhere .*\(a path, or a corpus .*: imdb\)"):
+        sources.fingerprint("nowhere", TASKS["classification"])
+
+
+def test_only_modules_on_this_machine_have_a_fingerprint(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"1")
+    handles = {"encoder": str(tmp_path), "preprocessor": "https://tfhub.dev/a/b/1"}
+    first = sources.module_fingerprints(handles)
+    assert list(first) == ["encoder"]
+    (tmp_path / "saved_model.pb").write_bytes(b"12")
+    assert sources.module_fingerprints(handles) != first

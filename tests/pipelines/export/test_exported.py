@@ -1,0 +1,76 @@
+import pytest
+import tensorflow as tf
+
+from pipelines.export.exported import CARD, Exported, find_export, versions
+from pipelines.support.errors import UserError
+
+
+def make_versions(root, *titles):
+    for title in titles:
+        (root / title).mkdir(parents=True)
+        (root / title / CARD).write_text("{}")
+
+
+def test_versions_are_numbers_in_their_order(tmp_path):
+    make_versions(tmp_path, "demo/10", "demo/9", "demo/.tmp-1", "demo/old")
+    (tmp_path / "demo" / "11").write_text("a file")
+    assert versions(tmp_path / "demo") == [9, 10]
+    assert versions(tmp_path / "nowhere") == []
+
+
+def test_the_newest_version_is_found_and_the_sample_is_used_only_if_there_is_no_other(tmp_path):
+    make_versions(tmp_path, "sentiment-sample/3", "other/1")
+    assert find_export(tmp_path, "sentiment").title == "sentiment-sample/3"
+    make_versions(tmp_path, "sentiment/2", "sentiment/10", "sentiment/.tmp-1")
+    assert find_export(tmp_path, "sentiment").title == "sentiment/10"
+    assert find_export(tmp_path, "sentiment", version=2).title == "sentiment/2"
+    assert find_export(tmp_path, "sentiment", name="other").title == "other/1"
+
+
+def test_a_default_name_replaces_the_name_of_the_task(tmp_path):
+    make_versions(tmp_path, "nmt/1", "nmt-en-de/2", "nmt-en-es-sample/4")
+    assert find_export(tmp_path, "nmt", default_name="nmt-en-de").title == "nmt-en-de/2"
+    assert find_export(tmp_path, "nmt", default_name="nmt-en-es").title == "nmt-en-es-sample/4"
+    assert find_export(tmp_path, "nmt", name="nmt", default_name="nmt-en-de").title == "nmt/1"
+
+
+def test_a_missing_model_or_version_is_reported_with_the_existing_ones(tmp_path):
+    with pytest.raises(UserError, match="no model 'sentiment' .*nothing has been exported yet.*train sentiment"):
+        find_export(tmp_path, "sentiment")
+    make_versions(tmp_path, "sentiment/2")
+    with pytest.raises(UserError, match="sentiment has no version 3; it has 2"):
+        find_export(tmp_path, "sentiment", version=3)
+    with pytest.raises(UserError, match="no model 'other' .*existing: sentiment"):
+        find_export(tmp_path, "sentiment", name="other")
+
+
+def test_the_card_is_read(tmp_path):
+    make_versions(tmp_path, "demo/1")
+    assert Exported("demo", 1, tmp_path / "demo" / "1").card() == {}
+
+
+def test_an_export_is_loaded_with_its_signatures(tmp_path):
+    class Servable(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def call(self, text):
+            return {"length": tf.strings.length(text)}
+
+    servable = Servable()
+    signatures = {"serving_default": servable.call.get_concrete_function()}
+    tf.saved_model.save(servable, str(tmp_path), signatures)
+    loaded = Exported("demo", 1, tmp_path).load()
+    assert loaded.signatures["serving_default"](text=tf.constant(["abc"]))["length"].numpy().tolist() == [3]
+
+
+@pytest.mark.parametrize("content", [None, b"", b"nonsense"])
+def test_a_folder_without_a_saved_model_is_reported(tmp_path, content):
+    if content is not None:
+        (tmp_path / "saved_model.pb").write_bytes(content)
+    with pytest.raises(UserError, match="no SavedModel that can be loaded .*: train it again"):
+        Exported("demo", 1, tmp_path).load()
+
+
+def test_a_saved_model_without_the_default_signature_is_reported(tmp_path):
+    tf.saved_model.save(tf.Module(), str(tmp_path))
+    with pytest.raises(UserError, match="no SavedModel that can be loaded"):
+        Exported("demo", 1, tmp_path).load()

@@ -1,0 +1,89 @@
+"""verify.py runs as a script in a process of its own; here its functions are called, and one process is started."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.export import verify
+
+XLA = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import tensorflow as tf, keras
+from pipelines.export.verify import disable_xla
+if not disable_xla(Path(tf.__file__).parent):
+    sys.exit(77)
+tf.function(lambda x: keras.ops.slice_update(x, [0], tf.ones([1])))(tf.zeros([3]))
+"""
+
+
+@pytest.mark.slow
+def test_xla_is_really_disabled():
+    result = subprocess.run([sys.executable, "-c", XLA, os.getcwd()], capture_output=True, text=True)
+    if result.returncode == 77:
+        pytest.skip("the library of this TensorFlow has no function that disables XLA")
+    assert result.returncode == 1
+    assert "XLA compilation disabled" in result.stderr
+
+
+def test_a_folder_without_tensorflows_library_cannot_disable_xla(tmp_path):
+    assert verify.disable_xla(tmp_path) is False
+    (tmp_path / "libtensorflow_cc.so.2").write_bytes(b"no library")
+    assert verify.disable_xla(tmp_path) is False
+
+
+def test_ops_of_functions_are_listed(tmp_path):
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    module = tf.Module()
+    module.call = tf.function(tf.strings.upper, input_signature=[tf.TensorSpec([None], tf.string)])
+    tf.saved_model.save(module, str(tmp_path))
+    proto = saved_model_pb2.SavedModel.FromString((tmp_path / "saved_model.pb").read_bytes())
+    assert {"StringUpper", "Placeholder"} <= verify.ops_of(proto)
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory):
+    class Module(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def call(self, text):
+            return {"length": tf.cast(tf.strings.length(text), tf.float32) / 3, "upper": tf.strings.upper(text)}
+
+    module, folder = Module(), str(tmp_path_factory.mktemp("saved"))
+    tf.saved_model.save(module, folder, {"serving_default": module.call.get_concrete_function()})
+    return tf.saved_model.load(folder)
+
+
+@pytest.fixture
+def signature(loaded):
+    return loaded.signatures["serving_default"]
+
+
+def compare(signature, **expected):
+    verify._compare("serving_default", signature, {"text": ["a", "bb"]}, expected)
+
+
+def test_equal_results_pass_and_numbers_may_differ_by_the_tolerance(signature):
+    compare(signature, length=[1 / 3, 2 / 3 + 0.9e-5], upper=["A", "BB"])
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ({"length": [1 / 3, 2 / 3 + 1e-4], "upper": ["A", "BB"]}, "serving_default: length is"),
+        ({"length": [1 / 3, 2 / 3], "upper": ["A", "B"]}, "serving_default: upper is"),
+        ({"length": [1 / 3, 2 / 3]}, r"serving_default: outputs \['length', 'upper'\], expected \['length'\]"),
+    ],
+)
+def test_other_results_end_the_process_with_a_message(signature, expected, message):
+    with pytest.raises(SystemExit, match=message):
+        compare(signature, **expected)
+
+
+def test_nan_is_not_equal():
+    assert not verify._equal(np.array([float("nan")]), [0.0])

@@ -1,0 +1,41 @@
+"""An exported classifier that needs no training: it counts words."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.export.exported import CARD, Exported
+from pipelines.support.files import write_json
+
+CLASSES = ["negative", "positive"]
+
+
+class CountingClassifier(tf.Module):
+    """positive with 0.9 for a text with the letter g, else negative with 0.7."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def classify(self, text):
+        positive = tf.strings.regex_full_match(text, "(?s).*g.*")
+        probability = tf.where(positive, 0.9, 0.3)
+        probabilities = tf.stack([1 - probability, probability], axis=1)
+        label = tf.gather(tf.constant(CLASSES), tf.cast(positive, tf.int32))
+        return {"label": label, "score": tf.reduce_max(probabilities, axis=1), "probabilities": probabilities}
+
+
+def write_export(root, name="sentiment", sample=False, polarity=True) -> Exported:
+    path = root / name / "1"
+    module = CountingClassifier()
+    tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
+    card = {"sample": sample, "classes": CLASSES, "window": {"max_bytes": 1000}, "config": {"polarity": polarity}}
+    write_json(path / CARD, card)
+    return Exported(name, 1, path)
+
+
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory):
+    return write_export(tmp_path_factory.mktemp("saved"))
+
+
+@pytest.fixture
+def probabilities():
+    return np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.7, 0.3]])

@@ -1,0 +1,60 @@
+import csv
+
+import pytest
+
+from pipelines.labelled.evaluate import evaluate, format_scores
+from pipelines.support.errors import UserError
+from tests.pipelines.labelled.conftest import write_export
+
+
+def write(path, *rows):
+    path.write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    return str(path)
+
+
+def test_scores_and_mistakes(exported, tmp_path):
+    data = write(tmp_path / "a.csv", ("good", "pos"), ("bad", "neg"), ("a fog", "neg"), ("fine", "pos"), ("", "neg"))
+    scores = evaluate(exported, data, mistakes=tmp_path / "wrong.csv")
+    assert (scores["rows"], scores["accuracy"], scores["confusion_matrix"]) == (4, 0.5, [[1, 1], [1, 1]])
+    assert (scores["model"], scores["data"], scores["left_out"]) == ("sentiment/1", "a", {"empty text": 1})
+    with open(tmp_path / "wrong.csv", newline="") as file:
+        wrong = list(csv.DictReader(file))
+    assert [(row["text"], row["label"], row["predicted"], row["score"]) for row in wrong] == [
+        ("a fog", "negative", "positive", "0.900000"),
+        ("fine", "positive", "negative", "0.700000"),
+    ]
+    table = format_scores(scores)
+    assert "0.5000" in table and "calibration error" in table and "left out, empty text: 1" in table
+
+
+def test_the_test_set_is_used_where_there_is_one(exported, tmp_path):
+    for name, text in {
+        "train/pos/1.txt": "good",
+        "test/pos/1.txt": "great",
+        "test/neg/1.txt": "bad",
+        "test/neg/2.txt": "sad",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "train/neg").mkdir()
+    (tmp_path / "train/neg/1.txt").write_text("bad")
+    assert evaluate(exported, str(tmp_path))["rows"] == 3
+
+
+def test_another_spelling_of_the_labels_is_understood_only_with_polarity(exported, tmp_path):
+    data = write(tmp_path / "a.csv", ("good", "1"), ("bad", "0"))
+    assert evaluate(exported, data)["rows"] == 2
+    with pytest.raises(UserError, match=r"its labels \(0, 1\) are none of classification/1's \(negative, positive\)"):
+        evaluate(write_export(tmp_path, "classification", polarity=False), data)
+
+
+def test_without_data_the_model_must_be_of_the_sample(exported, tmp_path):
+    with pytest.raises(UserError, match="was trained on real texts.*--data"):
+        evaluate(exported, None)
+    assert evaluate(write_export(tmp_path, "sentiment-sample", sample=True), None)["rows"] == 1000
+
+
+def test_the_file_of_mistakes_must_not_exist(exported, tmp_path):
+    data = write(tmp_path / "a.csv", ("good", "pos"), ("bad", "neg"))
+    with pytest.raises(UserError, match="exists already.*--mistakes"):
+        evaluate(exported, data, mistakes=tmp_path / "a.csv")

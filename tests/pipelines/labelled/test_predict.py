@@ -1,0 +1,83 @@
+import csv
+import io
+import json
+
+import pytest
+
+from pipelines.labelled import predict
+from pipelines.labelled.predict import predict_file, predict_texts
+from pipelines.support.errors import UserError
+
+
+def test_each_text_has_a_label_a_score_and_probabilities(exported):
+    results = predict_texts(exported, ["good", "", "\U0001f600", "g" * 2000])
+    assert results[0] == {
+        "text": "good",
+        "label": "positive",
+        "score": 0.9,
+        "probabilities": {"negative": 0.1, "positive": 0.9},
+    }
+    assert [result.get("note") for result in results] == [
+        None,
+        "empty",
+        "without letters or digits",
+        "longer than 1000 bytes, cut",
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_the_columns_of_a_table_are_followed_by_the_prediction(exported, tmp_path, monkeypatch, suffix):
+    monkeypatch.setattr(predict, "CHUNK_ROWS", 2)
+    source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
+    source.write_text('id,review\n1,good\n2,"bad, bad"\n3,\n4,two,many\n5,great\n')
+    counts = predict_file(exported, str(source), target)
+    assert counts == {"rows": 4, "labels": {"negative": 2, "positive": 2}, "skipped": 1, "empty": 1}
+    if suffix == ".jsonl":
+        rows = [json.loads(line) for line in target.read_text().splitlines()]
+    else:
+        rows = list(csv.DictReader(target.read_text().splitlines(), delimiter="\t" if suffix == ".tsv" else ","))
+    assert [row["id"] for row in rows] == ["1", "2", "3", "5"]
+    assert [row["predicted"] for row in rows] == ["positive", "negative", "negative", "positive"]
+    assert float(rows[0]["p(negative)"]) == pytest.approx(0.1) and float(rows[0]["score"]) == pytest.approx(0.9)
+
+
+def test_lines_of_a_file_are_texts(exported, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(predict, "CHUNK_BYTES", 4)
+    (tmp_path / "in.txt").write_bytes("\ufeffgood\r\n\nbad".encode())
+    assert predict_file(exported, str(tmp_path / "in.txt"), None)["rows"] == 3
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [(row["text"], row["predicted"]) for row in rows] == [
+        ("good", "positive"),
+        ("", "negative"),
+        ("bad", "negative"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "arguments", "message"),
+    [
+        ("in.csv", None, {}, "no such file"),
+        ("in.csv", b"", {}, "is empty"),
+        ("in.csv", b"foo,bar\n1,2\n", {}, "--text-column"),
+        ("in.txt", b"caf\xe9\n", {}, "is not UTF-8"),
+        ("in.txt", b"text\n", {"text_column": "x"}, "--text-column x has no effect"),
+        ("in.csv", b"text\nx\n", {"target": "in.csv"}, "exists already"),
+        ("in.csv", b"text\nx\n", {"target": "out.parquet"}, r"\.csv, \.tsv or \.jsonl"),
+        ("in.csv", b"text\nx\n", {"target": "nowhere/out.csv"}, "no folder"),
+    ],
+)
+def test_a_file_that_cannot_be_labelled_is_one_line(exported, tmp_path, name, content, arguments, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    target = tmp_path / arguments["target"] if "target" in arguments else None
+    with pytest.raises(UserError, match=message):
+        predict_file(exported, str(tmp_path / name), target, arguments.get("text_column"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ([name] if content is not None else [])
+
+
+def test_an_input_that_ends_in_an_error_leaves_no_output(exported, tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "CHUNK_BYTES", 100)
+    (tmp_path / "in.txt").write_bytes(b"line\n" * 100 + b"caf\xe9\n")
+    with pytest.raises(UserError, match="is not UTF-8"):
+        predict_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.csv")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from pipelines.labelled import metrics, report
+from pipelines.labelled.splits import Labelled
+from pipelines.support.run_result import RunResult
+
+TEXTS = np.array(["good", "bad", "the fog<br />was thick " * 30, "fine"], dtype=object)
+LABELS = np.array([1, 0, 0, 1])
+PROBABILITIES = np.array([[0.1, 0.9], [0.7, 0.3], [0.02, 0.98], [0.6, 0.4]])
+
+
+@pytest.fixture
+def result(tmp_path):
+    scores = metrics.compute_scores(LABELS, PROBABILITIES, ("negative", "positive"), TEXTS)
+    epochs = [{"epoch": i, "loss": 0.5, "accuracy": 0.5, "val_loss": 0.6, "val_accuracy": 0.5} for i in (1, 2)]
+    return RunResult(
+        schema=2,
+        task="sentiment",
+        config={"model": "bag", "data": "a.csv", "class_weights": False},
+        data={"name": "a", "fingerprint": "f"},
+        modules={},
+        versions={"python": "3"},
+        machine="Linux",
+        started="today",
+        sample=False,
+        vocabulary_size=10,
+        parameters=100,
+        precision="float32",
+        epochs=epochs,
+        epoch_seconds=[1.0, 1.0],
+        best_epoch=1,
+        training_seconds=2.0,
+        scores={"validation": scores},
+        export=str(tmp_path / "saved" / "sentiment" / "1"),
+        model="sentiment/1",
+        report=str(tmp_path / "report.md"),
+        rows={"train": 20, "valid": 4},
+        notes={"left out, empty text": 1},
+        classes=["negative", "positive"],
+        class_rows={"negative": 16, "positive": 4},
+        window={"max_bytes": 1000},
+    )
+
+
+def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES}
+    report.write(result, details, tmp_path, sections=["## Own section"], data_lines=["- Own line."])
+    text = (tmp_path / "report.md").read_text()
+    for part in (
+        "# Sentiment: bag on a.csv",
+        "**50.0 %** of 4",
+        "| F1 of positive | 0.500 |",
+        "| negative | 1 | 1 |",
+        "## Own section",
+        "`--class-weights` gives",
+        "- Left out, empty text: 1.",
+        "- Own line.",
+        "after 1,000 bytes",
+        "evaluate sentiment",
+    ):
+        assert part in text
+    assert {path.name for path in tmp_path.glob("*.png")} == {"curves.png", "calibration.png", "lengths.png"}
+
+
+def test_the_worst_mistake_is_first():
+    mistakes = report.worst_mistakes(TEXTS, LABELS, PROBABILITIES, ["negative", "positive"])
+    assert [(m["label"], m["predicted"], m["score"]) for m in mistakes] == [
+        ("negative", "positive", 0.98),
+        ("positive", "negative", 0.6),
+    ]
+
+
+def test_a_long_text_is_cut_at_a_word():
+    excerpt = report._excerpt(TEXTS[2])
+    assert (
+        len(excerpt) < 250
+        and excerpt.endswith(" ...")
+        and "<br" not in excerpt
+        and excerpt[:-4] in " ".join(TEXTS[2].replace("<br />", " ").split())
+    )
+
+
+def test_the_summary_names_scores_report_and_model(result):
+    lines = report.summarize(result).splitlines()
+    assert lines[0] == "sentiment, bag, a.csv"
+    assert "4 texts   accuracy 50.0 %" in lines[1]
+    assert any(line.strip().startswith("try it") and "predict sentiment" in line for line in lines)

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from pipelines.classification.config import ClassificationConfig
+from pipelines.labelled.splits import Labelled, LabelledSplits, class_weight, describe, describe_splits, read_and_split
+from pipelines.support.errors import UserError
+
+
+def split(tmp_path, rows, valid=None, polarity=True, **values):
+    (tmp_path / "a.csv").write_text("text,label,url\n" + "".join(f"{t},{label},{url}\n" for t, label, url in rows))
+    if valid:
+        (tmp_path / "v.csv").write_text("text,label\n" + "".join(f"{t},{label}\n" for t, label in valid))
+        values["valid"] = str(tmp_path / "v.csv")
+    return read_and_split(ClassificationConfig(data=str(tmp_path / "a.csv"), **values), polarity)
+
+
+def test_films_stay_together_and_no_validation_text_is_in_training(tmp_path):
+    rows = [(f"review {i}", "pos" if i % 2 else "neg", f"film {i % 20}") for i in range(200)]
+    rows += [("the same words", "pos", f"film {i}") for i in range(20)]
+    splits = split(tmp_path, rows)
+    assert splits.classes == ("negative", "positive")
+    assert not {t.lower() for t in splits.train.texts} & {t.lower() for t in splits.valid.texts}
+    assert splits.notes["left out of training, the same text is in validation"] == 18
+    assert len(splits.train) + len(splits.valid) == 220 - 18
+    assert describe(splits) == f"{len(splits.train)} texts to train on, {len(splits.valid)} to validate on"
+
+
+def test_a_validation_set_of_ones_own(tmp_path):
+    rows = [(f"review {i}", i % 2, "x") for i in range(20)]
+    splits = split(tmp_path, rows, valid=[("other", "positive"), ("Review 3", "negative"), ("odd", "meh")])
+    assert splits.valid.texts.tolist() == ["other", "Review 3"]
+    assert splits.valid.labels.tolist() == [1, 0]
+    assert splits.notes == {
+        "left out of training, the same text is in validation": 1,
+        "left out of validation, unknown label": 1,
+    }
+
+
+def test_without_polarity_another_spelling_is_another_label(tmp_path):
+    rows = [(f"review {i}", i % 2, "x") for i in range(20)]
+    splits = split(tmp_path, rows, valid=[("other", "1"), ("odd", "positive")], polarity=False)
+    assert splits.classes == ("0", "1")
+    assert splits.valid.texts.tolist() == ["other"]
+
+
+def test_a_class_without_training_text_is_an_error(tmp_path):
+    with pytest.raises(UserError, match="left no class .* --valid"):
+        split(tmp_path, [("one", "pos", "a"), ("two", "neg", "b")])
+
+
+def test_class_weights_give_all_classes_the_same_weight():
+    data = Labelled(np.array(["text"] * 40, dtype=object), np.array([0] * 30 + [1] * 10, np.int32))
+    splits = LabelledSplits(data, data, None, ("no", "yes"), {})
+    assert class_weight(ClassificationConfig(), splits) is None
+    assert class_weight(ClassificationConfig(class_weights=True), splits) == {
+        0: pytest.approx(40 / 60),
+        1: pytest.approx(2.0),
+    }
+    assert describe_splits(splits) == {
+        "classes": ["no", "yes"],
+        "rows": {"train": 40, "valid": 40},
+        "class_rows": {"no": 30, "yes": 10},
+        "notes": {},
+    }

@@ -1,0 +1,188 @@
+"""`train|evaluate|predict char-lm` and `language-model` on the command line."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tensorflow.python.saved_model.loader_impl import parse_saved_model
+
+from tests.command_line import assert_one_line, main, where
+from tests.serving.comparing import assert_served_as_in_process
+from tests.serving.conftest import serving
+
+pytestmark = pytest.mark.slow
+
+SMALL = "--window 16 --batch-size 8 --hidden-size 32 --num-layers 1 --epochs 3 --learning-rate 0.01 --dropout 0"
+TEXT = "the cat sat on the mat.\nthe dog sat on the log.\n" * 120
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "rhyme.txt").write_text(TEXT)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(place):
+    process = main(place, "train", "char-lm", "--data", place / "rhyme.txt", *SMALL.split(), "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    return process
+
+
+def test_train_prints_one_json_object_and_writes_a_run(trained, place):
+    result = json.loads(trained.stdout)
+    scores = result["scores"]["validation"]
+    assert scores["perplexity"] < 2 and scores["characters"] == result["characters"]["valid"] == len(TEXT) - int(
+        len(TEXT) * 0.9
+    )
+    assert scores["bits_per_character"] == pytest.approx(scores["loss"] / 0.693147, rel=1e-4)
+    (folder,) = (place / "runs" / "char-lm").iterdir()
+    assert {"report.md", "curves.png", "metrics.csv", "config.json", "result.json"} <= {
+        path.name for path in folder.iterdir()
+    }
+    report = (folder / "report.md").read_text()
+    assert "perplexity" in report and "sat on" in report and "predict char-lm" in report
+    assert "    | " in trained.stderr, "it shows generated text after each epoch"
+    assert "Traceback" not in trained.stderr and "Warning" not in trained.stderr
+    exported = place / "saved" / "char-lm" / "1"
+    (graph,) = parse_saved_model(str(exported)).meta_graphs
+    assert {
+        "serving_default",
+        "generate",
+        "search",
+        "score",
+        "token_losses",
+        "encode",
+        "decode",
+        "start",
+        "step",
+    } <= set(graph.signature_def)
+    card = json.loads((exported / "model_card.json").read_text())
+    assert str(place) not in json.dumps(card)
+
+
+def test_the_same_command_does_not_train_again(trained, place, run_main):
+    again = run_main(place, "train", "char-lm", "--data", place / "rhyme.txt", *SMALL.split(), *where(place))
+    assert again.returncode == 0 and "perplexity" in again.stdout and "is finished" in again.stderr
+
+
+def test_predict_continues_as_the_training_text_does(trained, place, run_main):
+    process = run_main(
+        place, "predict", "char-lm", "the c", "--max-length", 30, "--temperature", 0, "--saved-models", place / "saved"
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("the cat sat on the ")
+
+
+def test_predict_in_json(trained, place, run_main):
+    flags = ["--max-length", 5, "--seed", 3, "--json", "--saved-models", place / "saved"]
+    answers = [
+        json.loads(run_main(place, "predict", "char-lm", "the c", "Z\u00fcrich", *flags).stdout)["predictions"]
+        for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    assert [answer["tokens"] for answer in answers[0]] == [5, 5]
+    assert "note" not in answers[0][0] and "never seen in training" in answers[0][1]["note"]
+
+
+def test_predict_ends_after_the_stop_text_and_starts_a_text_without_a_prompt(trained, place, run_main):
+    process = run_main(
+        place, "predict", "char-lm", "--stop", ".", "--temperature", 0, "--saved-models", place / "saved"
+    )
+    assert process.stdout.count(".") == 1 and process.stdout.endswith(".\n")
+
+
+def test_evaluate_reports_the_perplexity_of_the_run(trained, place, run_main):
+    (place / "end.txt").write_text(TEXT[int(len(TEXT) * 0.9) :])
+    process = run_main(
+        place, "evaluate", "char-lm", "--data", place / "end.txt", "--json", "--saved-models", place / "saved"
+    )
+    measures, scores = json.loads(process.stdout), json.loads(trained.stdout)["scores"]["validation"]
+    for name, value in scores.items():
+        assert measures[name] == pytest.approx(value, rel=1e-5), name
+
+
+@pytest.mark.long
+def test_a_server_answers_as_the_model_itself(trained, place, run_main):
+    assert_served_as_in_process(place / "saved", "char-lm")
+    command = ["predict", "char-lm", "the c", "", "--max-length", 8, "--seed", 3, "--json"]
+    own = run_main(place, *command, "--saved-models", place / "saved")
+    with serving(place / "saved") as client:
+        for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
+            asked = run_main(place, *command, "--server", server)
+            assert asked.returncode == 0, asked.stderr
+            assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("train char-lm --data nowhere.txt", "no such file"),
+        ("train char-lm --data .", "is a folder"),
+        ("train char-lm --data empty.txt", "is empty"),
+        ("train char-lm --data rhyme.txt --window 4000", "--window"),
+        ("train char-lm --data rhyme.txt --model transformer --hidden-size 30", "--num-heads"),
+        ("train char-lm --data rhyme.txt --num-heads 8", "--num-heads has no effect here"),
+        ("train char-lm --data rhyme.txt --vocabulary-size 50", "--vocabulary-size has no effect here"),
+        ("evaluate char-lm", "--data"),
+        ("evaluate char-lm --data empty.txt", "is empty"),
+        ("predict char-lm x --temperature -1", "--temperature"),
+        ("predict char-lm x --max-length 1000000", "--max-length"),
+        ("predict char-lm x --top-p 0", "--top-p"),
+        ("predict char-lm x --min-p 2", "--min-p 2.0: it must be at least 0, at most 1"),
+        ("predict char-lm x --repetition-penalty 0", "--repetition-penalty"),
+        ("predict char-lm x --version 7", "no version 7"),
+    ],
+)
+def test_a_mistake_of_the_user_is_one_line(trained, place, run_main, arguments, message):
+    (place / "empty.txt").write_text("")
+    folders = where(place) if arguments.startswith("train") else where(place)[2:]
+    assert_one_line(run_main(place, *arguments.split(), *folders), message)
+
+
+def test_the_card_has_the_defaults_of_all_options(trained, place):
+    card = json.loads((place / "saved" / "char-lm" / "1" / "model_card.json").read_text())
+    assert card["generation_defaults"]["top_p"] == 0.95 and card["generation_defaults"]["min_p"] == 0.0
+    assert card["scores"]["validation"]["perplexity"] > 1 and card["task"] == "char-lm"
+
+
+def test_predict_takes_the_sampling_options(trained, place, run_main):
+    flags = ["--max-length", 30, "--temperature", 0, "--json", "--saved-models", place / "saved"]
+    plain, penalized, min_p = (
+        json.loads(run_main(place, "predict", "char-lm", "the c", *flags, *more).stdout)["predictions"][0]["text"]
+        for more in ([], ["--repetition-penalty", 5], ["--min-p", 1, "--temperature", 1])
+    )
+    assert penalized != plain and min_p == plain
+
+
+@pytest.mark.long
+def test_language_model_has_subword_tokens_by_default(place, run_main, without_verification):
+    flags = [*SMALL.split(), "--vocabulary-size", 60, "--json", *where(place)]
+    process = run_main(place, "train", "language-model", "--data", place / "rhyme.txt", *flags)
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    assert result["config"]["tokenizer"] == "subword" and result["model"] == "language-model/1"
+    assert result["rows"]["valid"] < result["characters"]["valid"]
+
+
+CLIENT = """
+import sys
+import tensorflow as tf, tensorflow_text
+
+signatures = tf.saved_model.load(sys.argv[1]).signatures
+state = signatures["start"](text=tf.constant([sys.argv[2]]))
+for _ in range(20):
+    ids = tf.argmax(state.pop("logits"), axis=-1, output_type=tf.int32)
+    print(signatures["decode"](ids=ids[:, None])["text"].numpy()[0].decode(), end="", flush=True)
+    state = signatures["step"](ids=ids, **state)
+"""
+
+
+@pytest.mark.long
+def test_a_client_without_our_code_generates_token_by_token(trained, place):
+    command = [sys.executable, "-I", "-c", CLIENT, str(place / "saved" / "char-lm" / "1"), "the c"]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=place)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.startswith("at sat on the")

@@ -1,0 +1,23 @@
+import errno
+
+import pytest
+import tensorflow as tf
+
+from pipelines.support.errors import UserError, is_disk_full
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        tf.errors.ResourceExhaustedError(None, None, "saved_model.pb; No space left on device"),
+    ],
+)
+def test_a_full_disk_is_recognized(error):
+    assert is_disk_full(error)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOENT, "No such file"), UserError("--epochs 0"), ValueError()])
+def test_other_errors_are_not_a_full_disk(error):
+    assert not is_disk_full(error)

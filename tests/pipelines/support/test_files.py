@@ -1,0 +1,121 @@
+import pytest
+
+from pipelines.support import files
+from pipelines.support.errors import UserError
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_appears_with_its_whole_content(tmp_path):
+    path = tmp_path / "a.txt"
+    with files.written_beside(path) as file:
+        file.write("caf\u00e9\n")
+        assert names(tmp_path) == ["a.txt.part"]
+    assert path.read_bytes() == "caf\u00e9\n".encode()
+    assert names(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_an_error_leaves_the_old_file(tmp_path, error):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(error):
+        with files.written_beside(path) as file:
+            file.write("half")
+            raise error
+    assert path.read_text() == "old"
+    assert names(tmp_path) == ["a.txt"]
+
+
+def test_bytes_and_line_ends_are_written_unchanged(tmp_path):
+    with files.written_beside(tmp_path / "a.bin", "wb") as file:
+        file.write(b"\xff\r\n")
+    assert (tmp_path / "a.bin").read_bytes() == b"\xff\r\n"
+    with files.written_beside(tmp_path / "a.csv", newline="") as file:
+        file.write("a\r\n")
+    assert (tmp_path / "a.csv").read_bytes() == b"a\r\n"
+
+
+def test_json_is_written_readable_and_read_back(tmp_path):
+    value = {"text": "caf\u00e9", "numbers": [1, 2.5, None]}
+    files.write_json(tmp_path / "a.json", value)
+    assert files.read_json(tmp_path / "a.json") == value
+    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert "caf\u00e9" in text and text.endswith("}\n") and text.count("\n") > 5
+
+
+def test_a_folder_appears_complete(tmp_path):
+    with files.folder_written_beside(tmp_path / "folder") as part:
+        (part / "a").write_text("a")
+        assert names(tmp_path) == [".tmp-folder"]
+    assert names(tmp_path) == ["folder"] and names(tmp_path / "folder") == ["a"]
+
+
+def test_a_folder_that_fails_is_removed_and_an_earlier_leftover_with_it(tmp_path):
+    (tmp_path / ".tmp-folder").mkdir()
+    (tmp_path / ".tmp-folder" / "old").write_text("of a process that was killed")
+    with pytest.raises(KeyError):
+        with files.folder_written_beside(tmp_path / "folder") as part:
+            assert names(part) == []
+            raise KeyError
+    assert names(tmp_path) == []
+
+
+def test_an_existing_folder_is_not_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a").write_text("a")
+    with pytest.raises(OSError):
+        with files.folder_written_beside(tmp_path / "folder"):
+            pass
+    assert names(tmp_path) == ["folder"] and names(tmp_path / "folder") == ["a"]
+
+
+def test_a_path_is_shown_relative_to_the_current_folder(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert files.shown(tmp_path / "here" / "runs" / "a") == "runs/a"
+    assert files.shown(tmp_path / "elsewhere") == str(tmp_path / "elsewhere")
+
+
+def test_the_checksum_of_a_file(tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert files.sha256_of(tmp_path / "a") == files.fingerprint(tmp_path / "a") == expected
+
+
+def test_the_fingerprint_of_a_folder_changes_with_its_files(tmp_path):
+    (tmp_path / "folder" / "sub").mkdir(parents=True)
+    file = tmp_path / "folder" / "sub" / "a"
+    seen = [files.fingerprint(tmp_path / "folder")]
+    file.write_text("1")
+    seen.append(files.fingerprint(tmp_path / "folder"))
+    assert files.fingerprint(tmp_path / "folder") == seen[-1]
+    file.write_text("12")
+    seen.append(files.fingerprint(tmp_path / "folder"))
+    file.rename(file.with_name("b"))
+    seen.append(files.fingerprint(tmp_path / "folder"))
+    assert len(set(seen)) == len(seen)
+
+
+def test_an_output_file_that_can_be_written_is_accepted(tmp_path):
+    files.check_output(None)
+    files.check_output(tmp_path / "out.csv")
+    files.check_output(tmp_path / "out.csv", suffixes=(".csv", ".tsv"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "suffixes", "message"),
+    [
+        ("old.csv", (), "old.csv exists already: remove it, or give another name with --mistakes"),
+        ("out.txt", (".csv",), "--mistakes .*out.txt: the name must end in .csv$"),
+        ("out.txt", (".csv", ".tsv", ".jsonl"), "the name must end in .csv, .tsv or .jsonl$"),
+        ("nowhere/out.csv", (), "--mistakes .*out.csv: there is no folder .*nowhere"),
+    ],
+)
+def test_an_output_file_that_cannot_be_written_is_refused(tmp_path, name, suffixes, message):
+    (tmp_path / "old.csv").write_text("")
+    with pytest.raises(UserError, match=message):
+        files.check_output(tmp_path / name, "--mistakes", suffixes)

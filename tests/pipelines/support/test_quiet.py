@@ -1,0 +1,44 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.support.quiet import capture_stderr_descriptor
+from tests.command_line import ROOT
+
+
+def test_what_c_code_writes_to_stderr_is_hidden(capfd):
+    with capture_stderr_descriptor():
+        os.write(2, b"a line of C++\n")
+    os.write(2, b"visible\n")
+    assert capfd.readouterr().err == "visible\n"
+
+
+def test_what_was_hidden_is_printed_if_the_block_fails(capfd):
+    with pytest.raises(ImportError):
+        with capture_stderr_descriptor():
+            os.write(2, b"why it failed\n")
+            raise ImportError
+    assert capfd.readouterr().err == "why it failed\n"
+
+
+def import_in_a_process(code):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
+
+
+@pytest.mark.slow
+def test_tensorflow_is_imported_in_silence_with_the_number_of_parallel_operations():
+    code = (
+        "from pipelines.support.quiet import import_tensorflow; import_tensorflow(parallel_ops=2)\n"
+        "import keras, tensorflow, tensorflow_text\n"
+        "print(keras.backend.backend())\n"
+        "import os; print(os.environ['TF_NUM_INTEROP_THREADS'], os.environ['TF_NUM_INTRAOP_THREADS'])"
+    )
+    process = import_in_a_process(code)
+    assert (process.returncode, process.stderr) == (0, "")
+    lines = process.stdout.splitlines()
+    assert lines[0] == "tensorflow"
+    assert lines[1] == f"2 {max(1, os.cpu_count() // 2)}"

@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import pytest
+
+from pipelines.support import reports
+from tests.pipelines.results import make_result
+
+
+def test_the_summary_names_scores_report_export_and_a_command():
+    result = make_result()
+    text = reports.summary(result, "classification, bag, reviews.csv", ["  validation 0.7"], "python main.py predict")
+    lines = text.splitlines()
+    assert lines[:2] == ["classification, bag, reviews.csv", "  validation 0.7"]
+    assert lines[2] == f"  report      {result.report}"
+    assert lines[3] == f"  model       {result.export}"
+    assert lines[4] == "  try it      python main.py predict"
+
+
+def test_a_sample_is_called_a_sample():
+    sample = make_result(sample=True)
+    assert reports.SAMPLE_WARNING in reports.summary(sample, "title", [], "command", product="encoder")
+    assert any(reports.SAMPLE_WARNING in line for line in reports.header_lines(sample, "title", "result"))
+    assert reports.data_name(sample) == "the embedded sample"
+    assert not any(reports.SAMPLE_WARNING in line for line in reports.header_lines(make_result(), "title", "result"))
+    assert reports.data_name(make_result()) == "reviews.csv"
+
+
+def test_the_score_table_has_a_column_per_split():
+    lines = reports.score_table(make_result(), [("accuracy", "{accuracy:.3f}"), ("rows", "{rows:,}")])
+    assert lines == [
+        "## Scores",
+        "",
+        "| | validation | test |",
+        "|---|---:|---:|",
+        "| accuracy | 0.700 | 0.650 |",
+        "| rows | 100 | 200 |",
+    ]
+
+
+def test_the_learning_section_says_which_weights_were_kept_and_why():
+    text = "\n".join(reports.learning_lines(make_result(), "the lowest validation loss", "Loss by epoch"))
+    assert "2 epochs in 2 min 5 s. The weights of epoch 2 were kept (the lowest validation loss)." in text
+    assert "![Loss by epoch](curves.png)" in text
+
+
+def test_the_use_section_has_the_export_and_the_commands():
+    text = "\n".join(reports.use_lines(make_result(), ["python main.py predict classification", "second"]))
+    assert "`/home/me/saved_models/classification/3`: a SavedModel that takes strings" in text
+    assert "```\npython main.py predict classification\nsecond\n```" in text
+    assert ": an encoder." in "\n".join(reports.use_lines(make_result(), [], "an encoder"))
+
+
+def test_notes_are_sentences():
+    result = make_result(notes={"empty texts": 1200, "seen in training": 3})
+    assert reports.note_lines(result) == ["- Empty texts: 1,200.", "- Seen in training: 3."]
+
+
+def test_the_record_has_what_is_needed_to_repeat_the_run():
+    text = "\n".join(reports.record_lines(make_result()))
+    for part in (
+        "Started 2026-01-02T03:04:05+00:00 on Linux x86_64, training in float32.",
+        "python 3.11.9, tensorflow 2.21.0",
+        "Data: reviews, fingerprint `0123abcd`",
+        "56,789 parameters, 1,234 tokens in the vocabulary.",
+        "model bag, epochs 2.",
+    ):
+        assert part in text
+    assert "dropout" not in text
+    assert "56,789 parameters." in "\n".join(reports.record_lines(make_result(vocabulary_size=None)))
+
+
+def test_the_report_is_a_file(tmp_path):
+    reports.write(tmp_path, ["# Title", "", "text"])
+    assert (tmp_path / "report.md").read_text() == "# Title\n\ntext\n"
+
+
+def test_curves_have_a_panel_per_measure_and_mark_the_kept_epoch(tmp_path):
+    figure = reports.curves(make_result(), {"loss": "loss, nats", "accuracy": "accuracy"})
+    loss, accuracy = figure.axes
+    assert loss.get_title() == "loss, nats" and accuracy.get_title() == "accuracy"
+    labels = [[line.get_label() for line in axes.lines] for axes in (loss, accuracy)]
+    assert labels == [["training", "validation", "kept"], ["validation", "kept"]]  # no training accuracy is known
+    assert loss.lines[1].get_ydata().tolist() == [0.8, 0.6]
+    assert list(loss.lines[2].get_xdata()) == [2, 2]
+    reports.save(figure, tmp_path / "curves.png")
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("changes", "flags"),
+    [
+        ({}, ""),
+        ({"model": "films/3"}, " --name films"),
+        ({"export": "/elsewhere/classification/3"}, " --saved-models /elsewhere"),
+        ({"model": "films/3", "export": "/elsewhere/films/3"}, " --name films --saved-models /elsewhere"),
+    ],
+)
+def test_model_flags_are_those_that_find_the_export(changes, flags):
+    default = Path(reports.__file__).parents[2] / "saved_models" / "classification" / "3"
+    assert reports.model_flags(make_result(**{"export": str(default)} | changes)) == flags
+
+
+@pytest.mark.parametrize(
+    ("formatted", "expected"),
+    [
+        (reports.percent(0.1234), "12.3 %"),
+        (reports.number(0.12345), "0.123"),
+        (reports.number(None), "-"),
+        (reports.duration(59.4), "59 s"),
+        (reports.duration(59.6), "1 min 0 s"),
+        (reports.duration(125), "2 min 5 s"),
+    ],
+)
+def test_numbers_are_formatted(formatted, expected):
+    assert formatted == expected

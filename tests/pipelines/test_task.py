@@ -1,0 +1,189 @@
+"""The contract between runs and tasks, and the direction of imports."""
+
+import ast
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+from pipelines.config import TrainingConfig
+from pipelines.data.corpora import CORPORA
+from pipelines.task import TASKS, Task
+from tests.command_line import ROOT
+
+PACKAGES = sorted({entry.package for entry in TASKS.values()})
+MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
+ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
+FILES = {"config.py", "command.py", "task.py", "networks.py", "servable.py", "predict.py", "report.py"}
+WITHOUT_PREDICT = {"encoder", "transfer"}  # encoder predicts nothing; transfer's predict is that of labelled/
+SHARED_ROOMS = ("labelled", "networks", "training", "text", "data", "export", "support")
+
+
+def arguments(function, skip=0):
+    """Returns (name, kind, default) of every argument, as a caller sees them."""
+    parameters = list(inspect.signature(function).parameters.values())[skip:]
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
+
+
+def imported_modules(path):
+    """Yields the full names of everything that a file imports, at any depth of its code."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imports_of(*folders):
+    """Yields (file, imported module) of all files in the folders."""
+    for folder in folders:
+        files = sorted((ROOT / folder).rglob("*.py"))
+        assert files, folder
+        for path in files:
+            for module in imported_modules(path):
+                yield path.relative_to(ROOT), module
+
+
+def test_the_contract_lists_what_a_run_calls():
+    tree = ast.parse((ROOT / "pipelines" / "run.py").read_text())
+    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    called = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "task"}
+    assert called == set(MEMBERS) - {"summarize"} | {"UNIT"}
+
+
+def test_a_run_uses_no_getattr():
+    names = {
+        node.id for node in ast.walk(ast.parse((ROOT / "pipelines" / "run.py").read_text())) if hasattr(node, "id")
+    }
+    assert "task" in names and not {"getattr", "hasattr", "setattr"} & names
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_member_has_the_signature_of_the_contract(package):
+    task = importlib.import_module(f"pipelines.{package}.task")
+    assert "load" in MEMBERS and "summarize" in MEMBERS
+    for name, member in MEMBERS.items():
+        assert hasattr(task, name), f"{package} has no {name}"
+        assert arguments(getattr(task, name)) == arguments(member, skip=1), f"{package}.{name}"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_unit_is_a_plural_noun(package):
+    unit = importlib.import_module(f"pipelines.{package}.task").UNIT
+    assert isinstance(unit, str) and unit.isalpha() and unit.endswith("s")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_task_has_the_same_files(package):
+    files = {path.name for path in (ROOT / "pipelines" / package).glob("*.py")}
+    expected = FILES - ({"predict.py"} if package in WITHOUT_PREDICT else set())
+    assert expected <= files, f"missing: {expected - files}"
+
+
+@ENTRIES
+def test_the_commands_of_a_task(entry):
+    command = entry.command()
+    assert isinstance(command.Train(task=entry.name).config, TrainingConfig)
+    for name in ("Evaluate", "Predict"):
+        assert hasattr(command, name) == entry.has_predictions
+
+
+@ENTRIES
+def test_the_defaults_of_an_entry_are_fields_of_its_config(entry):
+    config = entry.command().Train(task=entry.name).config
+    for name, value in entry.defaults.items():
+        assert getattr(config, name) != value, f"{name} is {value} without the entry's default"
+
+
+@ENTRIES
+def test_the_version_of_the_sample_is_a_text(entry):
+    version = entry.sample_version()
+    assert isinstance(version, str) and version and version == entry.sample_version()
+
+
+@ENTRIES
+def test_there_is_a_corpus_of_the_kind_that_a_task_reads(entry):
+    assert entry.data_kind in {corpus.kind for corpus in CORPORA.values()}
+
+
+@ENTRIES
+def test_the_name_of_an_entry_is_its_key(entry):
+    assert TASKS[entry.name] is entry
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_task_imports_another_task(package):
+    others = tuple(f"pipelines.{other}." for other in PACKAGES if other != package)
+    found = [(path, module) for path, module in imports_of(f"pipelines/{package}") if f"{module}.".startswith(others)]
+    assert not found
+
+
+@pytest.mark.parametrize("room", SHARED_ROOMS)
+def test_shared_rooms_import_no_task(room):
+    tasks = tuple(f"pipelines.{package}." for package in PACKAGES)
+    found = [(path, module) for path, module in imports_of(f"pipelines/{room}") if f"{module}.".startswith(tasks)]
+    assert not found
+
+
+def test_text_does_not_import_data():
+    assert not [each for each in imports_of("pipelines/text") if each[1].startswith("pipelines.data")]
+
+
+@pytest.mark.parametrize(
+    ("folder", "forbidden"),
+    [("serving", ("pipelines", "layers", "main")), ("layers", ("pipelines", "serving", "main"))],
+)
+def test_serving_and_layers_stand_alone(folder, forbidden):
+    found = [(path, module) for path, module in imports_of(folder) if module.split(".")[0] in forbidden]
+    assert not found
+
+
+def test_nothing_imports_the_entry_point():
+    assert not [each for each in imports_of("pipelines", "layers", "serving") if each[1].split(".")[0] == "main"]
+
+
+HEAVY = ("tensorflow", "tensorflow_text", "keras", "pandas", "sklearn", "matplotlib", "numpy", "layers")
+
+
+def light_modules():
+    """Yields the files that `main.py --help` imports: they may import nothing heavy at the top level."""
+    todo, seen = [ROOT / "main.py"], set()
+    todo += [ROOT / "pipelines" / package / name for package in PACKAGES for name in ("command.py", "config.py")]
+    while todo:
+        path = todo.pop()
+        if path in seen or not path.exists():
+            continue
+        seen.add(path)
+        yield path
+        for module in top_level_imports(path):
+            parts = module.split(".")
+            todo += [ROOT / Path(*parts[:end]).with_suffix(".py") for end in (len(parts), len(parts) - 1) if end]
+
+
+def top_level_imports(path):
+    """Yields what a file imports when it is imported: not in functions, not for type checkers alone."""
+    todo = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            todo += node.orelse
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
+
+
+def test_the_help_imports_nothing_heavy():
+    files = list(light_modules())
+    assert ROOT / "pipelines" / "config.py" in files
+    found = [
+        (path.relative_to(ROOT), module)
+        for path in files
+        for module in top_level_imports(path)
+        if module.split(".")[0] in HEAVY
+    ]
+    assert not found

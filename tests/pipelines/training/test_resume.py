@@ -1,0 +1,209 @@
+"""A killed training that is started again ends with the same bits: with real processes and a real SIGKILL.
+
+The kills are random. A failing test prints a seed; `UNROLL_TEST_SEED=<seed>` repeats it.
+"""
+
+import functools
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from pipelines.data import sample_pairs, sample_reviews
+from tests.command_line import ROOT
+from tests.layers import hub_modules
+
+pytestmark = pytest.mark.slow
+
+# Runs main.py and kills itself with SIGKILL: after N training steps, or in the middle of writing the Nth checkpoint.
+DRIVER = """
+import os, signal, sys
+import main
+from pipelines.support import quiet
+quiet.import_tensorflow()
+from pipelines.training import checkpoints, fit
+
+fit.restore_best = lambda *arguments: sys.exit(0)  # what follows the training has its own tests
+kind, count = sys.argv[1], int(sys.argv[2])
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if kind == "step":
+    steps = 0
+    original = fit._Saver.on_train_batch_end
+    def on_train_batch_end(self, *arguments, **keywords):
+        global steps
+        original(self, *arguments, **keywords)
+        steps += 1
+        if steps == count:
+            die()
+    fit._Saver.on_train_batch_end = on_train_batch_end
+elif kind == "write":
+    writes = 0
+    def savez(file, **arrays):
+        global writes
+        writes += 1
+        if writes == count:
+            file.write(b"half a checkpoint")
+            file.flush()
+            die()
+        return original_savez(file, **arrays)
+    original_savez = checkpoints.np.savez
+    checkpoints.np.savez = savez
+sys.exit(main.main(sys.argv[3:]))
+"""
+NUM_ROWS = 300
+SEED = int(os.environ.get("UNROLL_TEST_SEED") or random.SystemRandom().randrange(2**31))
+
+COMMON = "--epochs 3 --checkpoint-every 4 --patience 9"
+FLAGS = {
+    "sentiment": "--model best --batch-size 16 --embedding-size 8 --hidden-size 8 --vocabulary-size 200 "
+    f"--max-tokens 40 --max-encoder-tokens 20 --max-ngrams 500 --span-rate 0.5 {COMMON}",
+    "char-lm": "--batch-size 32 --window 32 --hidden-size 16 --num-layers 2 --dropout 0.2 --schedule plateau " + COMMON,
+    "nmt": "--model single-rnn --batch-tokens 500 --hidden-size 16 --num-layers 1 --vocabulary-size 150 " + COMMON,
+    "encoder": "--batch-size 16 --window 32 --hidden-size 16 --num-layers 1 --vocabulary-size 200 --dropout 0.2 "
+    + COMMON,
+    "transfer": "--head-epochs 1 --top-epochs 1 --all-epochs 1 --batch-size 16 --checkpoint-every 4",
+}
+# Task -> (what is counted, the first count after which there is a checkpoint, the highest count). `write` counts the
+# checkpoints. The others write their first checkpoint at step 4. A transfer whose module draws its own random numbers
+# writes the first one at the end of its first epoch, step 17 of 51.
+KILLS = {
+    "sentiment": ("step", 4, 50),
+    "char-lm": ("step", 4, 25),
+    "nmt": ("write", 2, 4),
+    "encoder": ("step", 4, 25),
+    "transfer": ("step", 18, 50),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with the data of all tasks."""
+    folder = tmp_path_factory.mktemp("data")
+    texts, labels, films, _ = sample_reviews.generate(NUM_ROWS)
+    rows = (f'"{text}",{label},{film}\n' for text, label, film in zip(texts, labels, films, strict=True))
+    (folder / "reviews.csv").write_text("text,label,url\n" + "".join(rows))
+    pairs = zip(*sample_pairs.generate(NUM_ROWS), strict=True)
+    (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    hub_modules.save_bert(folder / "bert", dropout=0.2)
+    hub_modules.save_preprocessor(folder / "preprocess")
+    return folder
+
+
+def start(data, folder, task, kind="never", count=0):
+    """Starts a training that kills itself."""
+    file = "pairs.tsv" if task == "nmt" else "reviews.csv"
+    arguments = ["train", task, "--data", data / file, "--run", "r", "--runs", folder / "runs"]
+    arguments += ["--saved-models", folder / "saved", *FLAGS[task].split()]
+    if task == "transfer":
+        arguments += ["--encoder", data / "bert", "--preprocessor", data / "preprocess"]
+    command = [sys.executable, "-c", DRIVER, kind, str(count), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    """Returns the exit status and what was printed on stderr."""
+    _, errors = process.communicate()
+    return process.returncode, errors
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(data, tmp_path_factory):
+    """Returns the outcome of a training that is not killed."""
+
+    @functools.cache
+    def run(task):
+        folder = tmp_path_factory.mktemp("uninterrupted")
+        code, errors = finish(start(data, folder, task))
+        assert code == 0, errors
+        return outcome(folder)
+
+    return run
+
+
+def outcome(folder):
+    """Returns (the arrays of the checkpoints, metrics.csv) of a training."""
+    (run,) = folder.glob("runs/*/r")
+    arrays = {}
+    for name in ("last", "best"):
+        with np.load(run / "checkpoints" / f"{name}.npz") as saved:
+            arrays |= {f"{name}/{key}": saved[key] for key in saved.files if key != "position"}
+    return arrays, (run / "metrics.csv").read_text()
+
+
+def assert_equal_outcomes(first, second):
+    assert first[1] == second[1]
+    assert first[0].keys() == second[0].keys()
+    for name, array in first[0].items():
+        assert array.dtype == second[0][name].dtype
+        assert array.tobytes() == second[0][name].tobytes(), name
+
+
+def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
+    """Kills a training before (`early`) or after its first checkpoint, starts it again, and compares the outcomes."""
+    kind, first_saved, last = KILLS[task]
+    choose = random.Random(f"{SEED} {task} {early}").randint
+    count = choose(1, first_saved - 1) if early else choose(first_saved, last)
+    print(f"UNROLL_TEST_SEED={SEED}: killed at {kind} {count}")  # pytest prints it if the test fails
+    code, errors = finish(start(data, folder, task, kind, count))
+    assert code == -signal.SIGKILL, errors
+    code, errors = finish(start(data, folder, task))
+    assert code == 0, errors
+    assert ("resuming at epoch" in errors) != early
+    assert_equal_outcomes(outcome(folder), uninterrupted(task))
+    assert not list((folder / "runs").rglob("*.part"))
+
+
+@pytest.mark.parametrize(
+    "task", ["encoder", *(pytest.param(task, marks=pytest.mark.long) for task in ("char-lm", "nmt", "transfer"))]
+)
+def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
+    assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("task", FLAGS)
+def test_a_training_that_is_killed_before_its_first_checkpoint_starts_from_scratch(data, uninterrupted, tmp_path, task):
+    assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("task", ["char-lm", "transfer"])
+def test_a_training_that_is_killed_again_and_again_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
+    kind, first_saved, _ = KILLS[task]
+    choose = random.Random(f"{SEED} again {task}").randint
+    counts = [choose(first_saved, first_saved + 3) for _ in range(4)]
+    print(f"UNROLL_TEST_SEED={SEED}: killed at {kind} {counts}")
+    for count in counts:
+        code, errors = finish(start(data, tmp_path, task, kind, count))
+        assert code in (-signal.SIGKILL, 0), errors
+    code, errors = finish(start(data, tmp_path, task))
+    assert code == 0, errors
+    assert_equal_outcomes(outcome(tmp_path), uninterrupted(task))
+
+
+@pytest.mark.long
+def test_control_c_saves_and_says_how_to_continue(data, uninterrupted, tmp_path):
+    task = "sentiment"
+    process = start(data, tmp_path, task)
+    checkpoint = tmp_path / "runs" / task / "r" / "checkpoints" / "last.npz"
+    while not checkpoint.exists():
+        assert process.poll() is None, finish(process)
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    code, errors = finish(process)
+    assert code == 130, errors
+    assert "The same command continues from the last checkpoint." in errors
+    assert "Traceback" not in errors
+    code, errors = finish(start(data, tmp_path, task))
+    assert code == 0, errors
+    assert "resuming at epoch" in errors
+    assert_equal_outcomes(outcome(tmp_path), uninterrupted(task))

@@ -1,0 +1,59 @@
+import pytest
+
+from pipelines.support.errors import UserError
+from pipelines.transfer.config import TransferConfig
+
+SHALLOW = ["embeddings", "layer_1"]
+DEEP = ["embeddings", *(f"layer_{i}" for i in range(12)), "pooler"]
+
+
+def test_few_texts_get_more_epochs_and_a_deep_encoder_a_lower_learning_rate():
+    few, many = TransferConfig().complete(500, SHALLOW), TransferConfig().complete(20_000, DEEP)
+    assert few.batch_size < many.batch_size and few.head_epochs > many.head_epochs and few.top_epochs > many.top_epochs
+    small_bert = ["embeddings", *(f"layer_{i}" for i in range(4)), "pooler"]
+    assert few.learning_rate > TransferConfig().complete(500, small_bert).learning_rate > many.learning_rate
+    assert None not in (few.unfreeze_groups, few.epochs, many.unfreeze_groups, many.epochs)
+
+
+def test_a_flag_wins_over_the_data():
+    config = TransferConfig(batch_size=5, head_epochs=0, top_epochs=9, unfreeze_groups=3, learning_rate=0.5)
+    assert config.complete(500, DEEP) == config
+
+
+def test_only_groups_that_exist_are_unfrozen():
+    assert TransferConfig().complete(500, ["embeddings"]).unfreeze_groups == 1
+    assert TransferConfig().complete(500, []).top_epochs == 0
+
+
+def test_the_stages_follow_each_other():
+    config = TransferConfig(head_epochs=1, top_epochs=0, all_epochs=2).complete(500, DEEP)
+    assert [stage.name for stage in config.stages] == ["head", "all"]
+    assert [config.stage_at(epoch).name for epoch in range(4)] == ["head", "all", "all", "all"]
+
+
+def test_modules_and_validation_are_part_of_the_record():
+    config = TransferConfig(encoder="bert", valid="v.csv")
+    assert config.module_handles() == {"encoder": "bert"} and config.data_files() == {"valid": "v.csv"}
+    assert TransferConfig(encoder="bert", preprocessor="p").module_handles() == {"encoder": "bert", "preprocessor": "p"}
+
+
+def test_split_batches_run_two_operations_in_parallel():
+    assert TransferConfig().parallel_ops() == 2 and TransferConfig(split_batches=False).parallel_ops() is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"encoder": None}, "--encoder is missing"),
+        ({"max_labels": 1}, "--max-labels 1"),
+        ({"drop_layers": -1}, "--drop-layers -1"),
+        ({"unfreeze_groups": 0}, "--unfreeze-groups 0"),
+        ({"layer_decay": 0.0}, "--layer-decay 0.0"),
+        ({"warmup_fraction": 1.5}, "--warmup-fraction 1.5"),
+        ({"head_epochs": 0, "top_epochs": 0}, "--head-epochs 0"),
+        ({"drop_layers": 1, "output_key": "x"}, "--output-key has no effect"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named(values, message):
+    with pytest.raises(UserError, match=message):
+        TransferConfig(**{"encoder": "bert"} | values).resolve().check()

@@ -1,0 +1,65 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.transfer.servable import TextClassifier
+
+CLASSES = ("short", "long")
+MAX_BYTES = 10
+
+
+class CountBytes(keras.layers.Layer):
+    """string [batch] -> the number of bytes below and above 5, times a weight; NaN in training mode."""
+
+    def build(self, shape):
+        self.scale = self.add_weight(shape=(), initializer=keras.initializers.Constant(0.5), name="scale")
+
+    def call(self, text, training=False):
+        excess = tf.cast(tf.strings.length(text), tf.float32) - 5
+        return self.scale * tf.stack([-excess, excess], axis=1) * (float("nan") if training else 1.0)
+
+    def compute_output_shape(self, shape):
+        return (*shape, 2)
+
+
+@pytest.fixture(scope="module")
+def servable():
+    text = keras.Input((), dtype="string")
+    return TextClassifier(keras.Model(text, CountBytes()(text)), MAX_BYTES, CLASSES)
+
+
+def probability_of_long(num_bytes):
+    return 1 / (1 + np.exp(5 - num_bytes))
+
+
+@pytest.mark.parametrize(
+    ("text", "num_bytes"),
+    [
+        (b"", 0),
+        (b"film", 4),
+        (b"gripping", 8),
+        (b"0123456789", 10),
+        (b"0123456789 and more", 10),
+        ("\u00e9\u00e9".encode(), 4),
+        ("012345678\u00e9".encode(), 9),  # the cut would split the last character
+        (b"ab\xff\xfecd", 4),  # bytes that are not UTF-8
+    ],
+)
+def test_the_model_reads_valid_text_up_to_the_maximum_number_of_bytes(servable, text, num_bytes):
+    outputs = servable.classify(tf.constant([text, b"film"]))
+    expected = probability_of_long(num_bytes)
+    np.testing.assert_allclose(outputs["probabilities"].numpy()[0], [1 - expected, expected], atol=1e-6)
+    np.testing.assert_allclose(outputs["score"].numpy()[0], max(expected, 1 - expected), atol=1e-6)
+    assert outputs["label"].numpy().astype(str).tolist() == [CLASSES[num_bytes > 5], "short"]
+
+
+def test_the_export_has_the_weights_of_the_model(servable, tmp_path):
+    tf.saved_model.save(servable, str(tmp_path), signatures=servable.signatures())
+    loaded = tf.saved_model.load(str(tmp_path))
+    assert list(loaded.signatures) == ["serving_default"]
+    texts = tf.constant(["", "gripping", "0123456789 and more"])
+    outputs, expected = loaded.signatures["serving_default"](text=texts), servable.classify(texts)
+    assert set(outputs) == {"label", "score", "probabilities"}
+    for name, value in expected.items():
+        np.testing.assert_array_equal(outputs[name], value)

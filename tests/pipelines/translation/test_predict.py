@@ -1,0 +1,162 @@
+import io
+import types
+
+import pytest
+
+from pipelines.decoding.options import TRANSLATION, defaults
+from pipelines.support.errors import UserError
+from pipelines.translation import predict
+from pipelines.translation.predict import Request, find_translator, make_request
+from tests.pipelines.translation.stub import CARD, write_export
+
+REQUEST = Request(CARD["generation_defaults"])
+NO_OPTIONS = {"beam_width": None, "length_penalty": None, "max_length": None}
+
+
+@pytest.mark.parametrize("task", ["nmt", "translation"])
+def test_the_only_translator_is_found_without_its_pair(tmp_path, task):
+    write_export(tmp_path, f"{task}-en-es")
+    write_export(tmp_path, "sentiment")
+    assert find_translator(tmp_path, task, None).title == f"{task}-en-es/1"
+
+
+def test_the_newest_version_is_found_or_the_given_one(tmp_path):
+    for version in (1, 2, 10):
+        write_export(tmp_path, "nmt-en-es", version)
+    assert find_translator(tmp_path, "nmt", "en-es").version == 10
+    assert find_translator(tmp_path, "nmt", "en-es", version=2).version == 2
+    with pytest.raises(UserError, match="nmt-en-es has no version 3; it has 1, 2, 10"):
+        find_translator(tmp_path, "nmt", None, version=3)
+
+
+def test_without_a_translator_of_real_pairs_that_of_the_sample_is_found(tmp_path):
+    write_export(tmp_path, "nmt-en-es-sample")
+    assert find_translator(tmp_path, "nmt", None).name == "nmt-en-es-sample"
+    assert find_translator(tmp_path, "nmt", "en-es").name == "nmt-en-es-sample"
+    write_export(tmp_path, "nmt-en-de")
+    assert find_translator(tmp_path, "nmt", None).name == "nmt-en-de"
+    assert find_translator(tmp_path, "nmt", "en-es").name == "nmt-en-es-sample"
+
+
+def test_several_translators_are_an_error_that_lists_them(tmp_path):
+    write_export(tmp_path, "nmt-en-es")
+    write_export(tmp_path, "nmt-en-de")
+    with pytest.raises(UserError, match=r"choose one with --pair or --name \(nmt-en-de, nmt-en-es\)"):
+        find_translator(tmp_path, "nmt", None)
+    assert find_translator(tmp_path, "nmt", "en-de").name == "nmt-en-de"
+    assert find_translator(tmp_path, "nmt", None, "nmt-en-es").name == "nmt-en-es"
+
+
+def test_a_translator_of_the_other_task_name_is_not_found(tmp_path):
+    write_export(tmp_path, "translation-en-es")
+    write_export(tmp_path, "nmtx")
+    with pytest.raises(UserError, match="no model 'nmt' in .*train one with `python main.py train nmt`"):
+        find_translator(tmp_path, "nmt", None)
+    with pytest.raises(UserError, match="no model 'nmt-en-fr' in .*existing: nmtx, translation-en-es"):
+        find_translator(tmp_path, "nmt", "en-fr")
+
+
+def test_the_options_of_a_request_are_the_given_ones_and_else_the_model_s():
+    model = {"beam_width": 3, "length_penalty": 0.6, "max_length": 1000}
+    assert make_request(NO_OPTIONS, 1, model) == Request(model, 1)
+    assert make_request(NO_OPTIONS | {"beam_width": 7}, 2, model).options == model | {"beam_width": 7}
+    assert make_request(NO_OPTIONS | {"length_penalty": 0.0}, 1, model).options["length_penalty"] == 0.0
+
+
+def test_the_beam_is_wide_enough_for_the_n_best():
+    assert make_request(NO_OPTIONS, 9, CARD["generation_defaults"]).options["beam_width"] == 9
+
+
+@pytest.mark.parametrize(
+    ("given", "n_best", "message"),
+    [
+        ({"beam_width": 0}, 1, "--beam-width 0: it must be at least 1, at most 16"),
+        ({"beam_width": 17}, 1, "--beam-width 17"),
+        ({"length_penalty": -1.0}, 1, "--length-penalty -1.0"),
+        ({"max_length": 1001}, 1, "--max-length 1001"),
+        ({"beam_width": 2}, 3, "--n-best 3: it must be from 1 to --beam-width, 2"),
+        ({}, 0, "--n-best 0"),
+        ({}, 17, "--beam-width 17"),
+    ],
+)
+def test_a_value_out_of_range_is_an_error_that_names_the_flag(given, n_best, message):
+    with pytest.raises(UserError, match=message):
+        make_request(NO_OPTIONS | given, n_best, defaults(TRANSLATION))
+
+
+def test_texts_are_translated_with_notes_about_unusual_ones(tmp_path):
+    results = predict.translate_texts(write_export(tmp_path, "nmt-en-es"), ["a cat", " ", "x" * 30], REQUEST)
+    assert results == [
+        {"text": "a cat", "translation": "A CAT", "score": -1.0},
+        {"text": " ", "translation": " ", "score": -1.0, "note": predict.EMPTY},
+        {"text": "x" * 30, "translation": "X" * 30, "score": -1.0, "note": predict.CUT},
+    ]
+
+
+def test_the_n_best_are_at_most_those_that_the_model_returns(tmp_path):
+    exported = write_export(tmp_path, "nmt-en-es")
+    (result,) = predict.translate_texts(exported, ["A cat"], Request(REQUEST.options, 2))
+    assert result["translations"] == [
+        {"translation": "A CAT", "score": -1.0},
+        {"translation": "a cat", "score": -2.0},
+    ]
+    (result,) = predict.translate_texts(exported, ["A cat"], Request(REQUEST.options, 5))
+    assert len(result["translations"]) == 2
+
+
+def test_a_file_is_translated_line_by_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "_CHUNK_LINES", 2)
+    (tmp_path / "in.txt").write_bytes(b"\xef\xbb\xbfa cat\r\n\nlonger than twenty characters\nend")
+    exported = write_export(tmp_path, "nmt-en-es")
+    counts = predict.translate_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.txt", REQUEST)
+    assert (tmp_path / "out.txt").read_text() == "A CAT\n\nLONGER THAN TWENTY CHARACTERS\nEND\n"
+    assert counts == {"lines": 4, predict.EMPTY: 1, predict.CUT: 1}
+
+
+def test_stdin_is_translated_to_stdout(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a\nb\n")))
+    assert predict.translate_file(write_export(tmp_path, "nmt-en-es"), "-", None, REQUEST) == {"lines": 2}
+    assert capsys.readouterr().out == "A\nB\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [("nowhere.txt", "no such file: nowhere.txt"), ("empty.txt", "empty.txt is empty"), ("latin.txt", "is not UTF-8")],
+)
+def test_a_file_that_cannot_be_read_is_an_error_and_nothing_is_written(tmp_path, monkeypatch, source, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "latin.txt").write_bytes("\u00e9\n".encode("latin1"))
+    exported = write_export(tmp_path, "nmt-en-es")
+    with pytest.raises(UserError, match=message):
+        predict.translate_file(exported, source, tmp_path / "out.txt", REQUEST)
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_an_existing_file_is_not_overwritten(tmp_path):
+    (tmp_path / "in.txt").write_text("a\n")
+    with pytest.raises(UserError, match="exists already"):
+        predict.translate_file(write_export(tmp_path, "nmt"), str(tmp_path / "in.txt"), tmp_path / "in.txt", REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "n_best", "message"),
+    [
+        ("a.png", {"beam_width": 1}, 1, "leave out --beam-width"),
+        ("a.png", {"max_length": 4}, 1, "leave out --max-length"),
+        ("a.png", {}, 6, "leave out --n-best"),
+        ("a.jpg", {}, 1, "must end in .png"),
+        ("no/a.png", {}, 1, "there is no folder"),
+    ],
+)
+def test_a_picture_that_cannot_be_drawn_is_an_error(tmp_path, name, given, n_best, message):
+    exported = write_export(tmp_path, "nmt-en-es")
+    with pytest.raises(UserError, match=message):
+        predict.check_picture(exported, tmp_path / name, NO_OPTIONS | given, n_best)
+
+
+def test_a_picture_of_the_model_s_own_translation_can_be_drawn(tmp_path):
+    predict.check_picture(write_export(tmp_path, "nmt-en-es"), tmp_path / "a.png", NO_OPTIONS, 5)
+    exported = write_export(tmp_path, "nmt-en-de", config={"model": "rnn", "beam_width": 5})
+    with pytest.raises(UserError, match="nmt-en-de/1 has no attention: it was trained with --model rnn"):
+        predict.check_picture(exported, tmp_path / "a.png", NO_OPTIONS, 1)

@@ -1,0 +1,25 @@
+"""The tests mirror the code: the tests of `<folder>/<module>.py` are in `tests/<folder>/test_<module>.py`."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import ROOT
+
+PACKAGES = ("layers", "pipelines", "serving")
+MODULES = [
+    path.relative_to(ROOT)
+    for path in (ROOT / "main.py", *(path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))))
+    if path.name != "__init__.py"
+]
+
+
+def test_modules_of_every_package_are_found():
+    assert {module.parts[0] for module in MODULES} == {"main.py", *PACKAGES}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_every_module_has_a_test_file_at_the_same_place(module: Path):
+    test_file = ROOT / "tests" / module.parent / f"test_{module.name}"
+    assert test_file.is_file(), f"{module} has no tests: write {test_file.relative_to(ROOT)}"
+    assert "\ndef test_" in test_file.read_text(encoding="utf-8")
