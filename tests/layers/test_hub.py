@@ -166,6 +166,7 @@ model.save(sys.argv[2])
 """
 
 
+@pytest.mark.long
 def test_a_keras_file_contains_the_module(modules, tmp_path):
     """A fresh process without the handles loads the file, trains further and saves it. Then we load it again."""
     here = {name: shutil.copytree(folder, tmp_path / name) for name, folder in modules.items()}

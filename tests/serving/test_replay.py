@@ -15,6 +15,7 @@ def xla_stays_enabled(monkeypatch):
     monkeypatch.setattr(replay, "disable_xla", lambda folder: None)  # it could not be enabled again in this process
 
 
+@pytest.mark.long
 def test_the_script_needs_none_of_our_code(models, tmp_path):
     folder = shutil.copytree(models / "upper" / "1", tmp_path / "1")
     script = shutil.copy(replay.__file__, tmp_path / "replay.py")

@@ -86,6 +86,7 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
     assert len((folder / "metrics.csv").read_text().splitlines()) == 5
 
 
+@pytest.mark.long
 def test_the_same_command_again_says_that_it_is_finished(trained, place):
     again = main(place, "train", "sentiment", "--data", place / "reviews.csv", *QUICK.split(), *where(place))
     assert again.returncode == 0 and "is finished" in again.stderr
@@ -192,6 +193,7 @@ def test_predict_texts_as_json(trained, place, run_main):
     assert prediction["probabilities"][prediction["label"]] == prediction["score"]
 
 
+@pytest.mark.long
 def test_predict_explains(trained, place, run_main):
     command = [
         "predict",

@@ -126,6 +126,7 @@ def test_the_gradient_through_an_export_is_that_of_the_layers(place, run_main, w
         assert float(more - less) / 2e-2 == pytest.approx(float(tf.norm(gradient)), rel=0.02), variable.name
 
 
+@pytest.mark.long
 def test_word_vectors_become_an_encoder(place, run_main, without_verification):
     for file in ("glove.txt", "word2vec.txt"):
         process = run_main(

@@ -202,6 +202,7 @@ class Counter(tf.Module):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_an_export_with_other_results_does_not_appear(tmp_path):
     (tmp_path / "calls").write_text("")
     with pytest.raises(

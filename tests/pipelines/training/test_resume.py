@@ -162,9 +162,8 @@ def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
     assert not list((folder / "runs").rglob("*.part"))
 
 
-@pytest.mark.parametrize(
-    "task", ["encoder", *(pytest.param(task, marks=pytest.mark.long) for task in ("char-lm", "nmt", "transfer"))]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("task", ["char-lm", "nmt", "encoder", "transfer"])
 def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=False)
 

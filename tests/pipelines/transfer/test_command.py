@@ -87,6 +87,7 @@ def test_a_server_returns_what_the_model_returns(trained, place):
     assert_served_as_in_process(place / "saved", "transfer")
 
 
+@pytest.mark.long
 def test_the_top_layers_can_be_left_out(place, run_main, without_verification):
     command = [
         "train",

@@ -147,6 +147,7 @@ def test_evaluate_measures_pairs(trained, folder, tmp_path, run_main):
 
 
 @slow
+@pytest.mark.long
 def test_evaluate_reports_that_the_model_was_trained_on_the_pairs(trained, folder, run_main):
     process = run_main(folder, "evaluate", "nmt", *DATA, *saved(folder))
     assert "The model was trained on these pairs" in process.stdout, process.stderr

@@ -164,7 +164,8 @@ def test_the_attention_weights_are_distributions_over_the_source(small_decoder, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [pytest.param("single-rnn", marks=pytest.mark.long), "rnn"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["single-rnn", "rnn"])
 def test_a_model_without_attention_is_exported_without_align(make_small, pairs, kind, tmp_path):
     translator = make_small(kind).translator
     tf.saved_model.save(translator, str(tmp_path), signatures=translator.signatures())
