@@ -1,5 +1,5 @@
 # make demo: trains a sentiment classifier on the embedded sample.
-# make check: lint and the fast tests (one minute).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
+# make check: lint and quick tests (about a minute).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -11,13 +11,16 @@ TORCH_READY := .venv/torch-ready
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check
 PYTEST := .venv/bin/python -m pytest --numprocesses=2
 
+# Tests that need neither a trained model nor a server: the inner loop of `make check`.
+QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
+
 .PHONY: demo check lint test test-all clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
 
 check: lint
-	@$(PYTEST) -m "not slow and not long"
+	@$(PYTEST) -m "not slow and not long" $(QUICK_TESTS)
 
 lint: $(DEV_READY)
 	@.venv/bin/ruff check .
