@@ -1,5 +1,6 @@
 """What all tests share. TensorFlow is imported here, once and without its log lines, before any test module is."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -46,6 +47,15 @@ def restore_op_determinism():
         from tensorflow.python.framework import config  # there is no public function to end it
 
         config.disable_op_determinism()
+
+
+@pytest.fixture(autouse=True)
+def restore_logging():
+    """Undoes what `serve` does to the loggers of this process: pytest captures a logger without propagation twice."""
+    yield
+    for name in ("unroll.serving", "uvicorn", "grpc"):
+        log = logging.getLogger(name)
+        log.handlers, log.propagate = [], True
 
 
 @pytest.fixture

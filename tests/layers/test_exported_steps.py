@@ -50,6 +50,7 @@ np.savez(sys.argv[1] + "/results.npz", **results)
 
 @pytest.mark.any_backend
 @needs_tensorflow
+@pytest.mark.long
 def test_steps_equal_the_whole_sequence(tmp_path):
     import tensorflow as tf
 

@@ -300,6 +300,7 @@ def test_a_step_works_in_a_functional_model():
 
 @pytest.mark.any_backend
 @needs_tensorflow
+@pytest.mark.long
 def test_an_exported_greedy_loop_equals_greedy_full_passes(tmp_path):
     """step(ids, state) -> (logits, state) runs in a tf.while_loop, in a SavedModel without ops that need XLA."""
     import tensorflow as tf

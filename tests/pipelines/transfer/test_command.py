@@ -83,6 +83,7 @@ def test_predict_and_evaluate(trained, place, run_main):
     assert json.loads(process.stdout)["accuracy"] > 0.9
 
 
+@pytest.mark.long
 def test_a_server_returns_what_the_model_returns(trained, place):
     assert_served_as_in_process(place / "saved", "transfer")
 
