@@ -1,5 +1,5 @@
 # make demo: trains a sentiment classifier on the embedded sample.
-# make check: lint and quick tests (about a minute).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
+# make check: lint and quick tests (about two minutes).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
