@@ -110,7 +110,7 @@ def _usual_and_others(presets: Presets, field: str, preset: str) -> str:
 
 
 def from_dict(config_class, values: dict):
-    """Returns the config of which `dataclasses.asdict` made `values`.
+    """Returns a config from a dict, the inverse of `dataclasses.asdict`.
 
     Raises:
         UserError: `values` has a key that is not a field of `config_class`.

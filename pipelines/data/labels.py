@@ -34,7 +34,7 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         polarity: whether to use SPELLINGS.
 
     Raises:
-        UserError: there are fewer than two classes, or so many that the column cannot be the label.
+        UserError: there are fewer than two classes, or more than MAX_CLASSES: the column cannot be the label.
     """
     found = set(normalize_labels(labels, polarity))
     if len(found) == 1:

@@ -1,4 +1,4 @@
-"""The pretrained modules of a run: the encoder and its preprocessor, of which the run keeps a copy."""
+"""The pretrained modules of a run: the encoder and its preprocessor. The run keeps a copy of both."""
 
 import contextlib
 import dataclasses
@@ -74,7 +74,7 @@ def module_errors(config: TransferConfig, modules: Modules):
 
 
 def _input_error(error: BaseException) -> InputError | None:
-    """The InputError behind `error`, if there is one: Keras wraps an error of a layer in longer ones."""
+    """The InputError that caused `error`, or None: Keras wraps the error of a layer in longer ones."""
     found = None
     inner = error
     while inner := inner.__context__:
