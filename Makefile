@@ -1,5 +1,6 @@
 # make demo: trains a sentiment classifier on the embedded sample.
 # make check: lint and quick tests (about two minutes).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
+# make lock: resolves requirements.txt and requirements-dev.txt again, and writes what to install into the lock files.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -9,12 +10,14 @@ READY := .venv/ready
 DEV_READY := .venv/dev-ready
 TORCH_READY := .venv/torch-ready
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check
+LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
+	--custom-compile-command "make lock"
 PYTEST := .venv/bin/python -m pytest --numprocesses=2
 
 # Tests that need neither a trained model nor a server: the inner loop of `make check`.
 QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
 
-.PHONY: demo check lint test test-all clean
+.PHONY: demo check lint test test-all lock clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
@@ -34,7 +37,11 @@ test-all: lint $(TORCH_READY)
 	@KERAS_BACKEND=jax $(PYTEST) tests/layers -m any_backend
 	@KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(PYTEST) tests/layers -m any_backend
 
-$(READY): requirements.txt
+lock: $(DEV_READY)
+	@$(LOCK) requirements.txt --output-file requirements.lock
+	@$(LOCK) requirements-dev.txt --constraints requirements.lock --output-file requirements-dev.lock
+
+$(READY): requirements.lock
 	@case "$$(uname -sm)" in Linux\ *|Darwin\ arm64) ;; \
 		*) echo "Unroll runs on Linux and on Apple-silicon macOS; on Windows use WSL."; exit 1;; esac
 	@test -n "$(PY)" || { echo "Unroll needs Python 3.11, 3.12 or 3.13: install one, or name it with PYTHON=..."; exit 1; }
@@ -44,13 +51,13 @@ $(READY): requirements.txt
 		{ echo "$(PY) cannot make virtual environments: install its venv package (Debian: python3-venv)."; exit 1; }
 	@echo "setting up .venv with $$($(PY) --version); this downloads about 1 GB once"
 	@$(PY) -m venv --clear .venv
-	@$(PIP) -r requirements.txt || \
+	@$(PIP) --require-hashes -r requirements.lock || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 3 GB of free disk?"; exit 1; }
 	@touch $@
 
-$(DEV_READY): requirements-dev.txt $(READY)
+$(DEV_READY): requirements-dev.lock $(READY)
 	@echo "installing what the tests need"
-	@$(PIP) -r requirements-dev.txt || \
+	@$(PIP) --require-hashes -r requirements-dev.lock || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 1 GB of free disk?"; exit 1; }
 	@touch $@
 

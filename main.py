@@ -17,6 +17,7 @@ from pipelines.commands.check import Check
 from pipelines.commands.serve import Serve
 from pipelines.support.errors import UserError, is_disk_full
 from pipelines.task import TASKS
+from pipelines.version import VERSION
 
 _DESCRIPTIONS = {
     "Train": "Train {}, measure it, and export it as a SavedModel. The same command resumes an interrupted run.",
@@ -73,8 +74,14 @@ Command = (
 
 def parse(arguments: list[str] | None = None):
     """Returns the command that the arguments name. Exits with status 2 and a message if they name none."""
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(f"Unroll {VERSION}")
+        sys.exit()
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
-    description = "Unroll: train, measure, export and serve text models. Each command has its own --help."
+    description = (
+        "Unroll: train, measure, export and serve text models. Each command has its own --help; --version prints the "
+        "version."
+    )
     command = tyro.cli(Command, prog="main.py", args=arguments, config=markers, description=description)
     return command.task if isinstance(command, Train | Evaluate | Predict) else command
 

@@ -17,6 +17,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, write_json
 from pipelines.support.run_result import SCHEMA, RunRecord, RunResult
 from pipelines.task import TaskEntry
+from pipelines.version import VERSION
 
 PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
 
@@ -32,7 +33,7 @@ def make_record(entry: TaskEntry, config: TrainingConfig) -> RunRecord:
         config=dataclasses.asdict(config),
         data=data,
         modules=sources.module_fingerprints(config.module_handles()),
-        versions={"python": platform.python_version(), **versions},
+        versions={"unroll": VERSION, "python": platform.python_version(), **versions},
         machine=f"{platform.system()} {platform.machine()}",
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )

@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from main import parse
 from pipelines.task import TASKS
+from pipelines.version import VERSION
 from tests.command_line import ROOT, assert_one_line, main
 
 HELP = [
@@ -36,6 +38,13 @@ def test_help_imports_nothing_heavy(arguments, tmp_path):
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
     assert process.returncode == 0, process.stderr
     assert "usage: main.py" in process.stdout
+
+
+def test_the_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as end:
+        parse(["--version"])
+    assert not end.value.code
+    assert capsys.readouterr().out == f"Unroll {VERSION}\n"
 
 
 @pytest.mark.parametrize(

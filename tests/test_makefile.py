@@ -9,10 +9,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-torch.txt")
+LOCKS = ("requirements.lock", "requirements-dev.lock")
 
 
 def make(folder, *arguments, **environment):
-    for name in ("Makefile", *REQUIREMENTS):
+    for name in ("Makefile", *REQUIREMENTS, *LOCKS):
         shutil.copy(ROOT / name, folder)
     # Under `make test` these are set; with them this `make` would print the lines of a child of that one.
     inherited = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTHON")
