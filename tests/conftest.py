@@ -58,6 +58,14 @@ def restore_logging():
         log.handlers, log.propagate = [], True
 
 
+@pytest.fixture(autouse=True, scope="module")
+def forget_generated_modules():
+    """Removes the thousands of modules that AutoGraph generates: Hypothesis reads the source of every loaded module."""
+    yield
+    for name in [name for name in sys.modules if name.startswith("__autograph_generated_file")]:
+        del sys.modules[name]
+
+
 @pytest.fixture
 def run_main(monkeypatch, capsys):
     """Runs `main.main` in this process and the given folder; returns what a finished process would return."""

@@ -1,10 +1,12 @@
 """`check` as users call it."""
 
+import functools
 import json
 import shutil
 
 import pytest
 
+from serving import check
 from tests.command_line import assert_one_line, lines_of
 from tests.serving import small_models
 
@@ -14,8 +16,23 @@ def folder(tmp_path_factory):
     return small_models.save(tmp_path_factory.mktemp("models"), "upper", 1)
 
 
+@pytest.fixture(scope="module")
+def broken(folder, tmp_path_factory):
+    broken = shutil.copytree(folder, tmp_path_factory.mktemp("broken") / "1")
+    small_models.write_warm_up(broken, b"\xff\xff")
+    return broken
+
+
+@pytest.fixture(scope="module", autouse=True)
+def check_once():
+    """Checks each folder once: each check starts a process that imports TensorFlow."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "check", functools.cache(check.check))
+        yield
+
+
 def test_a_valid_model_has_only_ok_lines(folder, run_main):
-    process = run_main(folder, "check", folder)
+    process = run_main(folder, "check", folder, "--server", "2.19.1")
     assert process.returncode == 0 and all(line.startswith("ok ") for line in lines_of(process.stdout))
 
 
@@ -27,9 +44,7 @@ def test_json_is_one_object(folder, run_main):
 
 
 @pytest.mark.parametrize("flags", [[], ["--json"]])
-def test_a_problem_is_printed_and_the_status_is_2(folder, run_main, tmp_path, flags):
-    broken = shutil.copytree(folder, tmp_path / "1")
-    small_models.write_warm_up(broken, b"\xff\xff")
+def test_a_problem_is_printed_and_the_status_is_2(broken, run_main, tmp_path, flags):
     process = run_main(tmp_path, "check", broken, *flags)
     assert_one_line(
         process, f"TF Serving 2.20.0 cannot serve {broken}: warm-up requests, with XLA disabled: DecodeError"
