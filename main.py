@@ -4,10 +4,13 @@ Parses the command line and imports nothing heavy before it knows the command, s
 answer immediately. Results go to stdout, progress and messages to stderr.
 """
 
+import contextlib
 import dataclasses
 import functools
 import operator
+import signal
 import sys
+import threading
 from typing import Annotated
 
 import tyro
@@ -92,7 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         command = parse(arguments)
         sys.stdout.reconfigure(errors="backslashreplace")  # texts that are not valid UTF-8 can still be printed
-        command()
+        with contextlib.nullcontext() if isinstance(command, Serve) else _terminated_as_interrupted():
+            command()
     except UserError as error:
         print_error(f"error: {error}")
         return 2
@@ -114,6 +118,23 @@ def main(arguments: list[str] | None = None) -> int:
             return 2
         raise
     return 0
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted():
+    """Treats SIGTERM as Ctrl-C, so that temporary files are removed. `serve` ends in its own way."""
+    if threading.current_thread() is not threading.main_thread():  # no other thread can handle signals
+        yield
+        return
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 if __name__ == "__main__":

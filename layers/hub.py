@@ -18,6 +18,9 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the ops that text modules need)
 
+# Keras has no public function for this; `keras.layers.Lambda` uses the same one.
+from keras.src.saving.serialization_lib import in_safe_mode
+
 from layers.hub_module import Module, resolve
 
 _NUMBERED = re.compile(r"(?:layer|block|encoder|decoder|recurrent|lstm|gru)s?[_/.]?(\d+)(?![a-z])")
@@ -29,7 +32,8 @@ class HubEncoder(keras.layers.Layer):
 
     The module's variables are the layer's weights. They share their storage, so the module computes with the trained
     values. A `.keras` file contains the module as well as the weights, so it can be loaded where the handle cannot be
-    reached.
+    reached. A module is a program, whose operations can read and write files: Keras's safe mode, which is the default
+    of `keras.saving.load_model`, refuses a file with one.
 
     A layer that is frozen completely runs in inference mode: no dropout, and normalization with stored averages. If any
     of its weights are trainable, the whole module runs in training mode, because a module is one graph. Its
@@ -154,6 +158,16 @@ class HubEncoder(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
+        """Returns the layer of a config.
+
+        Raises:
+            ValueError: Keras is in safe mode.
+        """
+        if in_safe_mode():
+            raise ValueError(
+                f"HubEncoder {config.get('name')!r} is not loaded in Keras's safe mode, because a module can run any "
+                "operation on this machine: if you trust the file, load it with safe_mode=False"
+            )
         config = dict(config)
         trainable_flags, trainable = config.pop("trainable_flags"), config["trainable"]
         layer = cls(**{**config, "trainable": False})

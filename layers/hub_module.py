@@ -11,11 +11,12 @@ import functools
 import inspect
 import re
 import shutil
-import tarfile
 import tempfile
 from pathlib import Path
 
 import tensorflow as tf
+
+from layers import hub_archive
 
 
 class InputError(ValueError):
@@ -38,7 +39,8 @@ def resolve(handle: str) -> Path:
         handle: a URL that tensorflow_hub takes (tfhub.dev, kaggle.com, any .tar.gz), a folder, or a .tar.gz file.
 
     Raises:
-        ValueError: if the module cannot be reached or is not a SavedModel.
+        ValueError: if the module cannot be reached, is not a SavedModel, or is an archive that must not be extracted
+            (see hub_archive).
     """
     import tensorflow_hub
 
@@ -73,10 +75,9 @@ def _extract(path: Path, modified: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="hub-module-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        with tarfile.open(path) as archive:
-            archive.extractall(folder, filter="data")
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise ValueError(f"{path} cannot be read as an archive: {_first_line(error)}") from error
+        hub_archive.extract(path, folder)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be extracted: {error}") from error
     graph_files = sorted(
         (file for name in _GRAPH_FILES for file in folder.rglob(name)), key=lambda file: len(file.parts)
     )

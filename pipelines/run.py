@@ -1,16 +1,18 @@
 """The steps of a run, the same for every task: prepare, train, measure, export, report."""
 
 import dataclasses
+import functools
 import time
 from pathlib import Path
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig
-from pipelines.export.exported import SAMPLE_SUFFIX
+from pipelines.export.exported import SAMPLE_SUFFIX, Exported
 from pipelines.support import console
-from pipelines.support.files import folder_written_beside, shown
+from pipelines.support.files import check_folder, folder_written_beside, make_folders, shown
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.run_result import RunRecord, RunResult
+from pipelines.support.temporary import remove_leftovers
 from pipelines.task import TASKS, Task
 
 
@@ -50,13 +52,15 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
     if config.data is None and not export_name.endswith(SAMPLE_SUFFIX):
         export_name += SAMPLE_SUFFIX
     folder = destination.runs / task_name / run
-    folder.mkdir(parents=True, exist_ok=True)
+    check_folder(folder, "--runs")
+    make_folders(folder)
     with run_folder.locked(folder):
         record = run_folder.save_or_check_record(folder, record, config)
         result = run_folder.finished_result(folder)
         if result:
             console.say(f"{shown(folder)} is finished. Other flags, or --run NAME, make another run.")
             return result
+        check_folder(destination.saved_models / export_name, "--saved-models")
         console.say(f"run {shown(folder)}")
         import_tensorflow(config.parallel_ops())
         return _train(entry.task(), config, record, folder, destination.saved_models, export_name)
@@ -66,8 +70,6 @@ def _train(task: Task, config, record: RunRecord, folder: Path, saved_models: Pa
     """Prepares the data, trains, restores the best epoch, measures, exports and reports."""
     import keras
 
-    from pipelines.export import saved_model
-    from pipelines.export.card import make_card
     from pipelines.training import fit, precision
 
     started = time.monotonic()
@@ -122,13 +124,11 @@ def _train(task: Task, config, record: RunRecord, folder: Path, saved_models: Pa
         scores=scores,
         **task.describe_data(config, splits, encoded),
     )
-    console.say("exporting, and checking the export in a fresh process ...")
-    exported = saved_model.export(
-        servable, export_name, saved_models, make_card(result, config), task.example_requests(servable)
-    )
+    exported = _export(task, servable, result, config, folder, saved_models / export_name)
     result = dataclasses.replace(
         result,
         export=str(exported.path),
+        export_files=run_folder.planned_files(folder),
         model=exported.title,
         report=str(folder / "report.md"),
         seconds=round(time.monotonic() - started, 1),
@@ -136,3 +136,28 @@ def _train(task: Task, config, record: RunRecord, folder: Path, saved_models: Pa
     task.write_report(result, details, folder)
     run_folder.write_result(folder, result)
     return result
+
+
+def _export(task: Task, servable, result: RunResult, config, folder: Path, exports: Path) -> Exported:
+    """Exports the servable, unless a process of this run was killed after it had done so.
+
+    Args:
+        exports: folder of the versions.
+    """
+    from pipelines.export import saved_model
+    from pipelines.export.card import make_card
+
+    exported = run_folder.planned_export(folder, exports)
+    if exported:
+        console.say(f"{shown(exported.path)} is the export of this run already")
+        remove_leftovers(exports)
+        return exported
+    console.say("exporting, and checking the export in a fresh process ...")
+    return saved_model.export(
+        servable,
+        exports.name,
+        exports.parent,
+        make_card(result, config),
+        task.example_requests(servable),
+        plan=functools.partial(run_folder.plan_export, folder),
+    )

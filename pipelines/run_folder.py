@@ -1,4 +1,4 @@
-"""The folder of a run, `runs/<task>/<name>/`: name, record (config.json), lock and result (result.json)."""
+"""The folder of a run, `runs/<task>/<name>/`: name, lock, config.json (record), export.json (plan), result.json."""
 
 import contextlib
 import dataclasses
@@ -8,13 +8,16 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import secrets
 from pathlib import Path
 
 from pipelines.config import TrainingConfig, flag
 from pipelines.data import sources
+from pipelines.export.exported import Exported, difference, versions
 from pipelines.support import console
 from pipelines.support.errors import UserError
-from pipelines.support.files import read_json, write_json
+from pipelines.support.files import read_json, shown
+from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import SCHEMA, RunRecord, RunResult
 from pipelines.task import TaskEntry
 from pipelines.version import VERSION
@@ -29,6 +32,7 @@ def make_record(entry: TaskEntry, config: TrainingConfig) -> RunRecord:
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     return RunRecord(
         schema=SCHEMA,
+        run=secrets.token_hex(8),
         task=entry.name,
         config=dataclasses.asdict(config),
         data=data,
@@ -88,21 +92,16 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
     """Writes config.json of a new run; of an existing run, checks that the record describes the same training.
 
     Returns:
-        The record with the versions, modules and start time of the existing run, if there is one.
+        The record with the number, versions, modules and start time of the existing run, if there is one.
 
     Raises:
-        UserError: the folder holds a run with other flags, other data, or of an older schema.
+        UserError: the folder holds a run with other flags, other data, or of an older schema; or the file is damaged.
     """
     path = folder / "config.json"
     if not path.exists():
-        write_json(path, dataclasses.asdict(record))
+        write_record(path, dataclasses.asdict(record))
         return record
-    kept = read_json(path)
-    if kept.get("schema") != SCHEMA:
-        raise UserError(
-            f"{folder} was recorded by another version of Unroll (schema {kept.get('schema')}, this one has {SCHEMA}): "
-            "give another --run"
-        )
+    kept = _read_config(path)
     defaults = dataclasses.asdict(config.defaults())
     for name, value in record.config.items():
         kept_value = kept["config"].get(name, defaults[name])  # a field that did not exist then had its default
@@ -117,18 +116,72 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
     if changed and not (folder / "result.json").exists():
         versions = ", ".join(f"{name} {kept['versions'].get(name)}" for name in changed)
         console.say(f"note: this run was started with {versions}; the rest of it may differ in the last bits")
-    return dataclasses.replace(record, modules=kept["modules"], versions=kept["versions"], started=kept["started"])
+    from_kept = {name: kept[name] for name in ("run", "modules", "versions", "started")}
+    return dataclasses.replace(record, **from_kept)
+
+
+def _read_config(path: Path) -> dict:
+    remedy = f"delete {path.parent} to train from scratch, or give another --run"
+    with contextlib.suppress(ValueError, AttributeError):  # not JSON, or not an object: `read_record` reports it
+        kept = read_json(path)
+        if kept.get("schema") != SCHEMA and "sha256" not in kept:
+            raise UserError(
+                f"{path.parent} was recorded by another version of Unroll (schema {kept.get('schema')}, this one has "
+                f"{SCHEMA}): give another --run"
+            )
+    return read_record(path, remedy)
+
+
+def plan_export(folder: Path, files: dict[str, dict]) -> None:
+    """Writes export.json: the files of an export that is about to appear (see `exported.files_of`)."""
+    write_record(folder / "export.json", {"files": files})
+
+
+def planned_files(folder: Path) -> dict[str, dict] | None:
+    """Returns the files of the last planned export; None if there is none.
+
+    Raises:
+        UserError: export.json is damaged.
+    """
+    path = folder / "export.json"
+    if not path.exists():
+        return None
+    return read_record(path, "delete it, and the same command exports again")["files"]
+
+
+def planned_export(folder: Path, exports: Path) -> Exported | None:
+    """Returns the version that a process of this run has exported before it was killed; None if there is none.
+
+    The export's card has the number of the run, so the planned files are those of no other run.
+
+    Args:
+        exports: folder of the versions.
+    """
+    files = planned_files(folder)
+    if files is None:
+        return None
+    found = (version for version in versions(exports) if difference(exports / str(version), files) is None)
+    version = next(found, None)
+    return None if version is None else Exported(exports.name, version, exports / str(version))
 
 
 def finished_result(folder: Path) -> RunResult | None:
-    """Returns the result of a run that is finished and whose export still exists, else None."""
+    """Returns the result of a run that is finished and whose export is complete, else None.
+
+    Raises:
+        UserError: result.json is damaged.
+    """
     path = folder / "result.json"
     if not path.exists():
         return None
-    result = RunResult(**read_json(path))
-    return result if Path(result.export).is_dir() else None
+    result = RunResult(**read_record(path, "delete it, and the same command measures the model again"))
+    problem = difference(Path(result.export), result.export_files)
+    if problem:
+        console.say(f"{shown(Path(result.export))} is not the export of this run any more ({problem}): export it again")
+        return None
+    return result
 
 
 def write_result(folder: Path, result: RunResult) -> None:
     """Writes result.json. Its existence means that the run is finished: write it last."""
-    write_json(folder / "result.json", dataclasses.asdict(result))
+    write_record(folder / "result.json", dataclasses.asdict(result))

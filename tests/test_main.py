@@ -1,11 +1,13 @@
 """The command line as users meet it: help, mistyped commands and mistakes, for every command in TASKS."""
 
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from main import parse
+import main as main_module
 from pipelines.task import TASKS
 from pipelines.version import VERSION
 from tests.command_line import ROOT, assert_one_line
@@ -47,7 +49,7 @@ def test_help_imports_nothing_heavy(tmp_path):
 
 def test_the_version_is_printed(capsys):
     with pytest.raises(SystemExit) as end:
-        parse(["--version"])
+        main_module.parse(["--version"])
     assert not end.value.code
     assert capsys.readouterr().out == f"Unroll {VERSION}\n"
 
@@ -88,3 +90,50 @@ def test_a_mistake_is_one_line(arguments, parts, tmp_path, run_main):
     process = run_main(tmp_path, *arguments.split())
     assert_one_line(process, *parts)
     assert not list(tmp_path.rglob("*.npz"))
+
+
+@pytest.mark.parametrize("arguments", ["train sentiment", "train nmt", "train char-lm", "train encoder"])
+def test_data_that_is_a_pipe_or_of_an_unknown_user_is_one_line(arguments, tmp_path, run_main):
+    os.mkfifo(tmp_path / "pipe")
+    for data in ("pipe", "/dev/zero", "~nobody-has-this-name"):
+        process = run_main(tmp_path, *arguments.split(), "--data", data, "--runs", "runs")
+        assert_one_line(process, data)
+        assert not (tmp_path / "runs").exists()
+
+
+TERMINATED = """
+import os, signal, sys
+import main
+from pipelines import run_folder
+from pipelines.support import console
+
+def terminate(text):
+    os.write(2, text.encode() + b"\\n")
+    if text.startswith(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+console.say = terminate
+sys.exit(main.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("moment", ["run", "measuring", "exporting"])
+def test_sigterm_outside_of_training_ends_with_one_line_and_removes_temporary_files(moment, tmp_path):
+    command = [sys.executable, "-c", TERMINATED, moment, "train", "sentiment", "--model", "bag", "--epochs", "1"]
+    command += ["--runs", tmp_path / "runs", "--saved-models", tmp_path / "saved"]
+    process = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert process.returncode == 130, process.stderr
+    last = "interrupted. The same command continues from the last checkpoint."
+    assert process.stderr.splitlines()[-1] == last, process.stderr
+    assert "Traceback" not in process.stderr
+    assert not list(tmp_path.rglob(".tmp-*"))
+
+
+def test_sigterm_interrupts_and_the_handler_is_restored(monkeypatch, capsys):
+    monkeypatch.setattr(main_module, "parse", lambda arguments: lambda: os.kill(os.getpid(), signal.SIGTERM))
+    handler = signal.getsignal(signal.SIGTERM)
+    assert main_module.main([]) == 130
+    assert capsys.readouterr().err == "interrupted.\n"
+    assert signal.getsignal(signal.SIGTERM) is handler

@@ -1,5 +1,6 @@
 """Named corpora: downloaded once, verified with a checksum, unpacked safely, and kept in `UNROLL_CACHE`."""
 
+import contextlib
 import dataclasses
 import functools
 import hashlib
@@ -98,7 +99,7 @@ CORPORA = {
 
 def cache_folder() -> Path:
     """Returns the folder of downloaded corpora."""
-    return Path(os.environ.get("UNROLL_CACHE") or "~/.cache/unroll").expanduser()
+    return _expanded(os.environ.get("UNROLL_CACHE") or "~/.cache/unroll")
 
 
 def named(data: str | None, kind: str) -> bool:
@@ -110,13 +111,23 @@ def existing(data: str, kind: str) -> Path:
     """Returns the path `data`.
 
     Raises:
-        UserError: it does not exist; the message names the corpora of this kind.
+        UserError: it does not exist, and the message names the corpora of this kind; or it is a pipe or a device.
     """
-    path = Path(data).expanduser()
+    path = _expanded(data)
     if not path.exists():
         names = ", ".join(name for name in CORPORA if named(name, kind))
         raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
+    if not path.is_file() and not path.is_dir():  # data is read several times
+        raise UserError(f"{data} is a pipe or a device: write its content to a file, and give that")
     return path
+
+
+def _expanded(path: str) -> Path:
+    """Returns `path` with the home folder in place of `~` or `~user`."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{path}: there is no home folder of this user: give the path without ~") from error
 
 
 def fetch(name: str) -> Path:
@@ -136,7 +147,7 @@ def fetch(name: str) -> Path:
     if folder.is_dir():
         return folder
     if corpus.files:
-        with folder_written_beside(folder) as part:
+        with _new_folder(folder) as part:
             for file, sha256 in corpus.files.items():
                 _download(name, corpus.url + file, sha256, part, file, "put all of them into a folder and give that")
         return folder
@@ -144,14 +155,25 @@ def fetch(name: str) -> Path:
     if corpus.root is None:
         return _download(name, corpus.url, corpus.sha256, cache_folder(), f"{name}-{file}", "give the file")
     archive = _download(name, corpus.url, corpus.sha256, cache_folder(), file, "unpack it and give the folder or file")
-    with folder_written_beside(folder) as part:
+    with _new_folder(folder) as part:
         _unpack(archive, corpus, part)
         if corpus.sha256 is None:
             sha256 = sha256_of(archive)
             (part / "SHA256").write_text(f"{sha256}  {corpus.url}\n")
             console.say(f"{name}: no checksum is published for {corpus.url}; the downloaded file has sha256 {sha256}")
-    archive.unlink()
+    archive.unlink(missing_ok=True)
     return folder
+
+
+@contextlib.contextmanager
+def _new_folder(folder: Path):
+    """Yields a folder that is renamed to `folder` at the end, unless another process has made that meanwhile."""
+    try:
+        with folder_written_beside(folder) as part:
+            yield part
+    except OSError:
+        if not folder.is_dir():
+            raise
 
 
 def _download(name: str, url: str, sha256: str | None, folder: Path, file: str, manual_step: str) -> Path:
@@ -192,7 +214,8 @@ def _unpack(archive: Path, corpus: Corpus, folder: Path) -> None:
     try:
         for member, is_plain, num_bytes, open_member in _members(archive):
             path = PurePosixPath(member)
-            if path.is_absolute() or ".." in path.parts or not is_plain:
+            is_named = open_member is None or bool(path.parts)
+            if path.is_absolute() or ".." in path.parts or not is_plain or not is_named:
                 raise UserError(f"{archive} was not unpacked: {member!r} in it is not a file below {corpus.root}")
             inside = PurePosixPath(*path.parts[1:])
             if open_member is None or path.parts[0] != corpus.root or not re.fullmatch(corpus.keep, str(inside)):
@@ -219,7 +242,8 @@ def _members(archive: Path) -> Iterator[tuple[str, bool, int, Callable | None]]:
             for member in opened.infolist():
                 file_type = stat.S_IFMT(member.external_attr >> 16)  # 0 if the archive's system has no file types
                 is_plain = file_type in (0, stat.S_IFREG, stat.S_IFDIR)
-                open_member = None if member.is_dir() else functools.partial(opened.open, member)
+                is_folder = member.filename.endswith("/")
+                open_member = None if is_folder else functools.partial(opened.open, member)
                 yield member.filename, is_plain, member.file_size, open_member
         return
     with tarfile.open(archive) as opened:

@@ -40,7 +40,7 @@ def texts(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
     Raises:
         UserError: there is none in UTF-8.
     """
-    files = sorted(folder.rglob("*.txt"))
+    files = sorted(path for path in folder.rglob("*.txt") if path.is_file())
     contents = []
     for file in files:
         with contextlib.suppress(UnicodeDecodeError):
@@ -57,7 +57,7 @@ def _read_classes(folder: Path) -> tuple:
     texts, labels, groups, unreadable = [], [], [], 0
     films = {path.name: _films(folder / f"urls_{path.name}.txt") for path in classes}
     for path in classes:
-        for file in sorted(path.glob("*.txt")):
+        for file in sorted(file for file in path.glob("*.txt") if file.is_file()):
             try:
                 texts.append(file.read_text(encoding="utf-8-sig"))
             except UnicodeDecodeError:

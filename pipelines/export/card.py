@@ -7,6 +7,7 @@ from pipelines.support.run_result import RunResult
 
 _FIELDS = [
     "schema",
+    "run",
     "task",
     "sample",
     "classes",

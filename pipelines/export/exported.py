@@ -1,13 +1,15 @@
 """Finds and loads exported models: `saved_models/<name>/<version>/`."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 from pipelines.support.errors import UserError
-from pipelines.support.files import read_json
+from pipelines.support.files import read_json, sha256_of
 
 SAMPLE_SUFFIX = "-sample"
 CARD = "model_card.json"
+_VERSION = re.compile("0|[1-9][0-9]*")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,8 +26,15 @@ class Exported:
         return f"{self.name}/{self.version}"
 
     def card(self) -> dict:
-        """The model card."""
-        return read_json(self.path / CARD)
+        """The model card.
+
+        Raises:
+            UserError: the file is damaged.
+        """
+        try:
+            return read_json(self.path / CARD)
+        except ValueError as error:  # no JSON, or no UTF-8
+            raise UserError(f"{self.path / CARD} is damaged ({error}): train the model again") from error
 
     def load(self):
         """Loads the SavedModel. It has `signatures`; keep the object as long as one of them is used.
@@ -50,7 +59,34 @@ def versions(folder: Path) -> list[int]:
     """Returns the versions in `saved_models/<name>`, lowest first. As in TF Serving, other folders are ignored."""
     if not folder.is_dir():
         return []
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal() and path.is_dir())
+    return sorted(int(path.name) for path in folder.iterdir() if _VERSION.fullmatch(path.name) and path.is_dir())
+
+
+def files_of(folder: Path) -> dict[str, dict]:
+    """Returns the files of an export: path in `folder` -> {"bytes": size, "sha256": checksum}."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in paths
+    }
+
+
+def difference(folder: Path, files: dict[str, dict]) -> str | None:
+    """Compares an export with the result of `files_of`; files that were added do not count.
+
+    Returns:
+        What is different; None if nothing is.
+    """
+    if not folder.is_dir():
+        return "it does not exist"
+    for name, expected in files.items():
+        path = folder / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if path.stat().st_size != expected["bytes"]:
+            return f"{name} has {path.stat().st_size} bytes instead of {expected['bytes']}"
+        if sha256_of(path) != expected["sha256"]:
+            return f"{name} has changed"
+    return None
 
 
 def find_export(

@@ -2,27 +2,35 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from pipelines.export import verify
-from pipelines.export.exported import CARD, Exported, versions
-from pipelines.support.files import write_json
+from pipelines.export.exported import CARD, Exported, files_of, versions
+from pipelines.support.files import make_folders, sync, sync_tree, write_json
 from pipelines.support.quiet import capture_stderr_descriptor
+from pipelines.support.temporary import temporary_folder
 
 _VERIFIER = Path(verify.__file__)
 
 
-def export(servable: tf.Module, name: str, root: Path, card: dict, requests: dict[str, dict]) -> Exported:
+def export(
+    servable: tf.Module,
+    name: str,
+    root: Path,
+    card: dict,
+    requests: dict[str, dict],
+    plan: Callable[[dict[str, dict]], None] = lambda files: None,
+) -> Exported:
     """Writes `servable` to `root/<name>/<n+1>`.
 
-    The SavedModel is written, given its card and its warm-up requests, and verified in a folder beside, which is then
-    renamed.
+    The SavedModel is written, given its card and its warm-up requests, made durable, and verified in a folder beside,
+    which is then renamed.
 
     Args:
         servable: a tf.Module whose `signatures()` are exported; "serving_default" (text -> ...) is one of them.
@@ -30,6 +38,7 @@ def export(servable: tf.Module, name: str, root: Path, card: dict, requests: dic
         root: folder of all exports.
         card: content of model_card.json.
         requests: signature -> input -> values: a realistic request for every signature, for warm-up and verification.
+        plan: called with the files of the export (see `files_of`) before it appears.
 
     Raises:
         ValueError: `requests` lacks a signature or an input of one.
@@ -38,19 +47,16 @@ def export(servable: tf.Module, name: str, root: Path, card: dict, requests: dic
     signatures = servable.signatures()
     tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
     parent = root / name
-    part = parent / f".tmp-{os.getpid()}"
-    parent.mkdir(parents=True, exist_ok=True)
-    _remove_leftovers(parent)
-    try:
+    make_folders(parent)
+    with temporary_folder(parent) as part:
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
             tf.saved_model.save(servable, str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
+        sync_tree(part)
         _verify(part, signatures, tensors)
+        plan(files_of(part))
         return _publish(part, parent)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
 
 
 def _request_tensors(name: str, signature, requests: dict[str, dict]) -> dict[str, tf.Tensor]:
@@ -64,18 +70,6 @@ def _request_tensors(name: str, signature, requests: dict[str, dict]) -> dict[st
             raise ValueError(f"the example request of the signature {name!r} has no input {spec.name!r}: {remedy}")
         tensors[spec.name] = tf.constant(requests[name][spec.name], spec.dtype)
     return tensors
-
-
-def _remove_leftovers(parent: Path) -> None:
-    """Removes the folders of exports whose process was killed, not those of processes that still run."""
-    for path in parent.glob(".tmp-*"):
-        process = path.name.removeprefix(".tmp-")
-        try:
-            os.kill(int(process), 0)
-        except (ValueError, ProcessLookupError):
-            shutil.rmtree(path, ignore_errors=True)
-        except PermissionError:
-            pass
 
 
 def _write_warm_up(folder: Path, name: str, requests: dict[str, dict[str, tf.Tensor]]) -> None:
@@ -124,10 +118,12 @@ def _publish(part: Path, parent: Path) -> Exported:
         path = parent / str(version)
         try:
             os.rename(part, path)
-            return Exported(parent.name, version, path)
+            break
         except OSError:
             if not path.exists():
                 raise
+    sync(parent)
+    return Exported(parent.name, version, path)
 
 
 def _as_lists(tensors: dict[str, tf.Tensor]) -> dict[str, list]:

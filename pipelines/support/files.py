@@ -1,32 +1,41 @@
-"""Files and folders that appear complete or not at all."""
+"""Files and folders that appear complete or not at all, also after a power cut.
+
+The bytes of a file become durable first, then its name: file, `fsync`, rename, `fsync` of the folder.
+"""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
-import shutil
+import tempfile
 from pathlib import Path
 
 from pipelines.support.errors import UserError
+from pipelines.support.temporary import create_file, temporary_folder
 
 
 @contextlib.contextmanager
 def written_beside(path: Path, mode: str = "w", newline: str | None = None):
-    """Opens `path`.part for writing and renames it to `path` when the block ends without an error; else removes it.
+    """Opens a temporary file and renames it to `path` when the block ends without an error; else removes it.
 
-    A reader sees the old file or the new one, never a part of one, even after a crash or on a full disk.
+    A reader sees the old file or the new one, never a part of one, even after a crash, a power cut or on a full disk.
+
+    Args:
+        mode: "w", "wb" or "w+b".
     """
     path = Path(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, mode, encoding=None if "b" in mode else "utf-8", newline=newline) as file:
+    part, file = create_file(path.parent, mode, newline=newline)
+    with file:
+        try:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+            os.replace(part, path)
+            sync(path.parent)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
 
 def write_text(path: Path, text: str) -> None:
@@ -49,19 +58,65 @@ def read_json(path: Path):
 def folder_written_beside(path: Path):
     """Yields an empty folder beside `path`. It is renamed to `path` when the block ends without an error; else removed.
 
+    As with `written_beside`, the folder appears with all its files, even after a power cut.
+
     Raises:
         OSError: `path` exists and is not an empty folder.
     """
     path = Path(path)
-    part = path.with_name(f".tmp-{path.name}")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(parents=True)
-    try:
+    make_folders(path.parent)
+    with temporary_folder(path.parent) as part:
         yield part
+        sync_tree(part)
         os.rename(part, path)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
+        sync(path.parent)
+
+
+def make_folders(path: Path) -> None:
+    """Makes the folder `path` and its parents, and makes their names durable."""
+    path = Path(path)
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        sync(folder.parent)
+
+
+def sync(path: Path) -> None:
+    """Makes the bytes of a file, or the names in a folder, durable: a power cut does not change them any more."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems have no fsync of folders
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(path: Path) -> None:
+    """Makes a folder with all its files and folders durable."""
+    for folder, _, names in os.walk(path, topdown=False):
+        for name in names:
+            sync(Path(folder) / name)
+        sync(Path(folder))
+
+
+def check_folder(path: Path, flag: str) -> None:
+    """Checks that files can be written to the folder `path`, or that it can be made.
+
+    Raises:
+        UserError: they cannot.
+    """
+    existing = Path(path).absolute()
+    while not existing.exists():
+        existing = existing.parent
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{flag} {path}: nothing can be written to {existing} ({error.strerror}): give another folder"
+        ) from error
 
 
 def check_output(path: Path | None, flag: str = "--output", suffixes: tuple[str, ...] = ()) -> None:

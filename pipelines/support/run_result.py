@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-SCHEMA = 2  # of config.json and result.json; raise it when older records can no longer be read
+SCHEMA = 3  # of config.json and result.json; raise it when older records can no longer be read
 
 
 @dataclasses.dataclass
@@ -12,6 +12,7 @@ class RunRecord:
 
     Attributes:
         schema: version of this record.
+        run: random number of the run, which its export carries.
         task: name in the registry.
         config: the resolved config as a dict.
         data: name and fingerprint of --data, and fingerprints of further data files.
@@ -22,6 +23,7 @@ class RunRecord:
     """
 
     schema: int
+    run: str
     task: str
     config: dict[str, Any]
     data: dict[str, str]
@@ -46,6 +48,7 @@ class RunResult(RunRecord):
         training_seconds: training and validation over all processes.
         scores: split ("validation", "test") -> measures.
         export: folder of the export.
+        export_files: its files: path -> {"bytes", "sha256"}.
         model: its name and version, such as "sentiment/3".
         report: path of report.md.
         seconds: duration of the last process of the run.
@@ -70,6 +73,7 @@ class RunResult(RunRecord):
     training_seconds: float
     scores: dict[str, dict[str, Any]]
     export: str = ""
+    export_files: dict[str, dict] = dataclasses.field(default_factory=dict)
     model: str = ""
     report: str = ""
     seconds: float = 0.0

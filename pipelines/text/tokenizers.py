@@ -25,8 +25,8 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from pipelines.support.errors import UserError
-from pipelines.support.files import read_json, write_json
 from pipelines.support.quiet import capture_stderr_descriptor
+from pipelines.support.records import read_record, write_record
 from pipelines.text.normalization import Normalizer, valid_utf8
 
 PAD, UNKNOWN, START, END = range(4)
@@ -90,7 +90,7 @@ class VocabularyTokenizer(tf.Module):
         """Writes the files that `load_tokenizer` reads to the existing `folder`."""
         tokens = self.vocabulary()[len(SPECIAL_TOKENS) :]
         values = {"kind": self.kind, "max_bytes": self._max_bytes, "tokens": tokens}
-        write_json(Path(folder) / "tokenizer.json", values)
+        write_record(Path(folder) / "tokenizer.json", values)
 
 
 class SubwordTokenizer(tf.Module):
@@ -140,7 +140,9 @@ class SubwordTokenizer(tf.Module):
     def save(self, folder: Path) -> None:
         """Writes the files that `load_tokenizer` reads to the existing `folder`."""
         (Path(folder) / "sentencepiece.model").write_bytes(self.model)
-        write_json(Path(folder) / "tokenizer.json", {"kind": self.kind, "max_bytes": self._max_bytes})
+        checksum = hashlib.sha256(self.model).hexdigest()
+        values = {"kind": self.kind, "max_bytes": self._max_bytes, "model_sha256": checksum}
+        write_record(Path(folder) / "tokenizer.json", values)
 
 
 Tokenizer = VocabularyTokenizer | SubwordTokenizer
@@ -189,10 +191,18 @@ def train_tokenizer(kind: str, texts: Iterable[str], vocabulary_size: int, max_b
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """Loads the tokenizer that `save` wrote to `folder`."""
-    saved = read_json(Path(folder) / "tokenizer.json")
+    """Loads the tokenizer that `save` wrote to `folder`.
+
+    Raises:
+        UserError: one of its files is damaged.
+    """
+    remedy = "delete the run's folder to train from scratch"
+    saved = read_record(Path(folder) / "tokenizer.json", remedy)
     if saved["kind"] in _SENTENCEPIECE_KINDS:
-        model = (Path(folder) / "sentencepiece.model").read_bytes()
+        path = Path(folder) / "sentencepiece.model"
+        model = path.read_bytes()
+        if hashlib.sha256(model).hexdigest() != saved["model_sha256"]:
+            raise UserError(f"{path} is damaged: {remedy}")
         return SubwordTokenizer(saved["kind"], model, saved["max_bytes"])
     return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], saved["max_bytes"])
 

@@ -1,8 +1,11 @@
 """The whole state of a training, bit for bit, in one file."""
 
 import dataclasses
+import hashlib
+import io
 import json
-import zipfile
+import os
+import struct
 from pathlib import Path
 
 import keras
@@ -46,11 +49,20 @@ def state_variables(model: keras.Model) -> list[keras.Variable]:
     return [*model.variables, *model.optimizer.variables, *model.metrics_variables, *carried_states]
 
 
+_DIGITS = 64  # of the SHA-256 checksum of all other bytes, which is the comment at the end of the zip file
+
+
 def save(path: Path, variables: list[keras.Variable], position: Position) -> None:
-    """Writes the values of `variables` and the position to `path`, atomically."""
+    """Writes the values of `variables`, the position and a checksum to `path`, atomically."""
     arrays = {f"v{i:05d}": keras.ops.convert_to_numpy(variable) for i, variable in enumerate(variables)}
-    with written_beside(path, "wb") as file:
+    with written_beside(path, "w+b") as file:
         np.savez(file, position=np.array(json.dumps(dataclasses.asdict(position))), **arrays)
+        file.seek(-2, os.SEEK_END)
+        file.write(struct.pack("<H", _DIGITS))  # the length of the comment
+        file.seek(0)
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+        file.seek(0, os.SEEK_END)
+        file.write(checksum.encode())
 
 
 def restore(path: Path, variables: list[keras.Variable]) -> Position:
@@ -60,12 +72,12 @@ def restore(path: Path, variables: list[keras.Variable]) -> Position:
         UserError: the file is damaged, or belongs to another model.
     """
     remedy = f"delete the run's folder {path.parent.parent} to train from scratch"
-    try:
-        with open(path, "rb") as file, np.load(file) as saved:  # np.load leaves a damaged file open
-            arrays = [saved[name] for name in sorted(saved.files) if name != "position"]
-            position = Position(**json.loads(str(saved["position"])))
-    except (zipfile.BadZipFile, OSError, ValueError, KeyError, EOFError) as error:
-        raise UserError(f"{path} is damaged: {remedy}") from error
+    data = memoryview(path.read_bytes())
+    if hashlib.sha256(data[:-_DIGITS]).hexdigest().encode() != data[-_DIGITS:]:
+        raise UserError(f"{path} is damaged: {remedy}")
+    with np.load(io.BytesIO(data)) as saved:
+        arrays = [saved[name] for name in sorted(saved.files) if name != "position"]
+        position = Position(**json.loads(str(saved["position"])))
     if [array.shape for array in arrays] != [tuple(variable.shape) for variable in variables]:
         raise UserError(f"{path} belongs to another model: {remedy}")
     for variable, array in zip(variables, arrays, strict=True):

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from pipelines.support import console
 from pipelines.support.errors import UserError
-from pipelines.support.files import write_text
+from pipelines.support.files import make_folders, write_text
 from pipelines.training import checkpoints
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import AveragingAdam
@@ -101,7 +101,7 @@ def fit(
         UserError: the monitored value was not a number in any epoch.
     """
     last = folder / "checkpoints" / "last.npz"
-    last.parent.mkdir(parents=True, exist_ok=True)
+    make_folders(last.parent)
     if options.split_batches:
         train_on_split_batches(model)
     variables = _create_variables(model, batches)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from layers.hub_module import DictInputError, InputError, resolve
 from pipelines.support.errors import UserError
-from pipelines.support.files import read_json, write_json
+from pipelines.support.records import read_record, write_record
 from pipelines.transfer import module_seeds
 from pipelines.transfer.config import TransferConfig
 
@@ -37,7 +37,7 @@ class Modules:
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
                 module_seeds.set_seeds(folder / name, self.seed)
-        write_json(folder / "groups.json", self.groups)
+        write_record(folder / "groups.json", {"groups": self.groups})
 
 
 def find_modules(config: TransferConfig) -> Modules:
@@ -56,7 +56,7 @@ def find_modules(config: TransferConfig) -> Modules:
 def load_modules(folder: Path) -> Modules:
     """Returns the modules that `Modules.save` copied to `folder`."""
     preprocessor = folder / "preprocessor"
-    groups = tuple(read_json(folder / "groups.json"))
+    groups = tuple(read_record(folder / "groups.json", "delete the run's folder to train from scratch")["groups"])
     return Modules(folder / "encoder", preprocessor if preprocessor.is_dir() else None, groups)
 
 

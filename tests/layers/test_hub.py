@@ -154,7 +154,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import layers.hub
-model = keras.models.load_model(sys.argv[1])
+model = keras.models.load_model(sys.argv[1], safe_mode=False)
 print(np.array(model(tf.constant(sys.argv[3:]))).ravel().tolist())
 encoder = model.get_layer("encoder")
 old_weights = [np.array(w) for w in encoder.trainable_weights]
@@ -183,8 +183,24 @@ def test_a_keras_file_contains_the_module(modules, tmp_path):
     process = subprocess.run(command, capture_output=True, text=True, cwd=root)
     assert process.returncode == 0, process.stderr
     np.testing.assert_allclose(eval(process.stdout.splitlines()[0]), expected, rtol=1e-5)
-    retrained = np.array(keras.models.load_model(tmp_path / "again.keras")(tf.constant(TEXTS))).ravel()
+    retrained = np.array(keras.models.load_model(tmp_path / "again.keras", safe_mode=False)(tf.constant(TEXTS))).ravel()
     assert np.isfinite(retrained).all() and np.abs(retrained - expected).max() > 1e-4
+
+
+def test_safe_mode_refuses_a_file_and_nothing_of_the_module_runs(modules, tmp_path, monkeypatch):
+    classifier(modules)[0].save(tmp_path / "model.keras")
+    loaded = []
+    monkeypatch.setattr("layers.hub.Module", lambda *arguments: loaded.append(arguments))
+    with pytest.raises(ValueError, match="HubEncoder '(preprocess|encoder)' .*safe mode.*load it with safe_mode=False"):
+        keras.models.load_model(tmp_path / "model.keras")
+    assert loaded == []
+
+
+def test_safe_mode_refuses_a_serialized_layer(modules):
+    config = keras.saving.serialize_keras_object(HubEncoder(modules["sentences"]))
+    with pytest.raises(ValueError, match="safe_mode=False"):
+        keras.saving.deserialize_keras_object(config)
+    assert isinstance(keras.saving.deserialize_keras_object(config, safe_mode=False), HubEncoder)
 
 
 def test_an_export_contains_the_vocabulary(modules, tmp_path):
@@ -293,7 +309,7 @@ def test_a_copy_can_be_saved_before_its_first_call(modules, tmp_path):
     ids = HubEncoder(modules["preprocess"])(batch()[0])
     clone = keras.models.clone_model(classifier(modules)[0])
     clone.save(tmp_path / "copy.keras")
-    loaded = keras.models.load_model(tmp_path / "copy.keras").get_layer("encoder")
+    loaded = keras.models.load_model(tmp_path / "copy.keras", safe_mode=False).get_layer("encoder")
     np.testing.assert_array_equal(loaded(ids), encoder(ids))
 
 
@@ -308,7 +324,7 @@ def test_a_file_keeps_which_weights_learn(modules, tmp_path):
     for change in (lambda: setattr(encoder, "trainable", True), lambda: encoder.unfreeze(2)):
         change()
         model.save(tmp_path / "model.keras")
-        copy = keras.models.load_model(tmp_path / "model.keras").get_layer("encoder")
+        copy = keras.models.load_model(tmp_path / "model.keras", safe_mode=False).get_layer("encoder")
         assert [v.trainable for v in copy.weights] == [v.trainable for v in encoder.weights]
         assert len(copy.trainable_weights) == len(encoder.trainable_weights) > 0
 

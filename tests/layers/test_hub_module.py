@@ -1,3 +1,4 @@
+import os
 import tarfile
 
 import keras
@@ -58,6 +59,24 @@ def test_an_archive_without_a_module_is_refused(tmp_path):
     (tmp_path / "broken.tar.gz").write_bytes(b"not an archive")
     with pytest.raises(ValueError, match="cannot be read as an archive"):
         resolve(str(tmp_path / "broken.tar.gz"))
+
+
+def test_a_hostile_archive_is_one_error_that_names_it(tmp_path):
+    for i, names in enumerate([["../outside"], ["a", "a/b"]]):
+        path = tmp_path / f"{i}.tar.gz"
+        with tarfile.open(path, "w:gz") as archive:
+            for name in names:
+                archive.addfile(tarfile.TarInfo(name))
+        with pytest.raises(ValueError, match=f"{path} (was not|cannot be) extracted") as error:
+            resolve(str(path))
+        assert "\n" not in str(error.value)
+
+
+def test_a_pipe_is_no_module(tmp_path):
+    for name in ("pipe", "pipe.tar.gz"):
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ValueError, match="there is no such (file|folder)"):
+            resolve(str(tmp_path / name))
 
 
 @pytest.mark.parametrize("signature", [None, "embed"])

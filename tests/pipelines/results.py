@@ -6,6 +6,7 @@ from pipelines.support.run_result import SCHEMA, RunResult
 def make_result(**changes) -> RunResult:
     values = {
         "schema": SCHEMA,
+        "run": "0123456789abcdef",
         "task": "classification",
         "config": {"data": "/home/me/reviews.csv", "model": "bag", "epochs": 2, "dropout": None},
         "data": {"name": "reviews", "fingerprint": "0123abcd"},

@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines import run, task
+from pipelines import run, run_folder, task
 from pipelines.config import TrainingConfig
+from pipelines.export import saved_model
+from pipelines.export.exported import files_of, versions
 from pipelines.run import Destination
 from pipelines.support.errors import UserError
+from pipelines.support.files import write_text
 from pipelines.task import TASKS, TaskEntry
 from pipelines.training.fit import FitOptions
 
@@ -126,7 +129,7 @@ class SmallTask:
 
     def write_report(self, result, details, folder):
         assert details == {"details": "for the report"} and result.export
-        (folder / "report.md").write_text("# Report")
+        write_text(folder / "report.md", "# Report")
 
     def summarize(self, result):
         return f"loss {result.scores['validation']['loss']}"
@@ -175,9 +178,12 @@ def test_a_run_leaves_its_record_its_checkpoints_its_metrics_its_report_and_its_
         "checkpoints/best.npz",
         "metrics.csv",
         "report.md",
+        "export.json",
         "result.json",
     }
-    assert json.loads((folder / "result.json").read_text()) == dataclasses.asdict(result)
+    values = json.loads((folder / "result.json").read_text())
+    assert values.pop("sha256") and values == dataclasses.asdict(result)
+    assert set(result.export_files) >= {"saved_model.pb", "model_card.json", "variables/variables.index"}
     config = json.loads((folder / "config.json").read_text())
     assert config["task"] == "small" and config["config"]["epochs"] == 2
     with open(folder / "metrics.csv", newline="") as file:
@@ -218,6 +224,83 @@ def test_an_export_that_was_deleted_is_made_again_without_training(small, tmp_pa
     second = train(tmp_path)
     assert second.export == first.export and second.epochs == first.epochs
     assert "make_tokenizer" not in small.calls and small.calls.count("batches") == 1  # that one creates the variables
+
+
+def test_an_export_that_was_cut_off_is_made_again_without_training(small, tmp_path, capsys):
+    first = train(tmp_path)
+    (tmp_path / "saved" / "small-sample" / "1" / "saved_model.pb").write_bytes(b"")
+    small.calls.clear()
+    second = train(tmp_path)
+    assert "1 is not the export of this run any more (saved_model.pb has 0 bytes" in capsys.readouterr().err
+    assert (second.model, second.epochs) == ("small-sample/2", first.epochs)
+    assert small.calls.count("batches") == 1  # that one creates the variables
+    assert train(tmp_path) == second
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing catches it."""
+
+
+def kill_at(monkeypatch, module, name, after):
+    """Ends the process before or after the first call of `module.name`."""
+    real = getattr(module, name)
+
+    def call(*arguments, **keywords):
+        if after:
+            real(*arguments, **keywords)
+        raise Killed
+
+    monkeypatch.setattr(module, name, call)
+
+
+@pytest.mark.parametrize("name", ["sync", "sync_tree"])
+def test_a_run_that_is_killed_around_the_renaming_of_its_export_makes_one_version(small, tmp_path, monkeypatch, name):
+    """`sync` comes right after the renaming, `sync_tree` before it."""
+    expected = train(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        kill_at(patch, saved_model, name, after=False)
+        with pytest.raises(Killed):
+            train(tmp_path / "killed")
+    exports = tmp_path / "killed" / "saved" / "small-sample"
+    assert versions(exports) == ([1] if name == "sync" else [])
+    result = train(tmp_path / "killed")
+    assert versions(exports) == [1] and result.model == "small-sample/1"
+    assert (result.epochs, result.scores) == (expected.epochs, expected.scores)
+    assert [path.name for path in exports.iterdir()] == ["1"]
+    assert train(tmp_path / "killed") == result
+
+
+def test_a_run_that_is_killed_before_its_result_is_written_makes_one_version(small, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        kill_at(patch, run_folder, "write_result", after=False)
+        with pytest.raises(Killed):
+            train(tmp_path)
+    capsys.readouterr()
+    result = train(tmp_path)
+    assert "small-sample/1 is the export of this run already" in capsys.readouterr().err
+    assert versions(tmp_path / "saved" / "small-sample") == [1] and result.model == "small-sample/1"
+    assert result.export_files == files_of(tmp_path / "saved" / "small-sample" / "1")
+
+
+def test_two_runs_with_the_same_weights_make_two_versions(small, tmp_path):
+    assert train(tmp_path, run="a").model == "small-sample/1"
+    assert train(tmp_path, run="b").model == "small-sample/2"
+
+
+def test_folders_that_cannot_be_written_to_are_noticed_before_training(small, tmp_path):
+    (tmp_path / "saved").write_text("a file")
+    with pytest.raises(
+        UserError, match="^--saved-models .*saved.*: nothing can be written to .*saved .*: give another"
+    ):
+        train(tmp_path)
+    (tmp_path / "saved").unlink()
+    assert small.calls == []
+    train(tmp_path)
+    (tmp_path / "saved").rename(tmp_path / "moved")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "runs").write_text("a file")
+    with pytest.raises(UserError, match="^--runs .*runs.*: nothing can be written to"):
+        train(tmp_path / "other")
 
 
 def test_an_interrupted_run_continues_and_ends_with_the_same_weights(small, tmp_path):

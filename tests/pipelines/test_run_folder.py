@@ -8,9 +8,11 @@ import pytest
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig
+from pipelines.export.exported import files_of
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import SCHEMA
 from pipelines.task import TASKS
+from tests.damage import damaged_copies
 from tests.pipelines.results import make_result
 
 ENTRY = TASKS["classification"]
@@ -124,7 +126,7 @@ def test_an_existing_run_keeps_its_start_and_its_versions(folder, capsys):
         record_of(config), started="2099-01-01T00:00:00+00:00", versions=first.versions | {"keras": "99.0"}
     )
     second = run_folder.save_or_check_record(folder, later, config)
-    assert (second.started, second.versions) == (first.started, first.versions)
+    assert (second.run, second.started, second.versions) == (first.run, first.started, first.versions)
     note = capsys.readouterr().err
     assert f"was started with keras {first.versions['keras']}" in note and "last bits" in note
     (folder / "result.json").write_text("{}")
@@ -171,6 +173,18 @@ def test_a_run_of_an_older_schema_is_refused_in_one_line(folder, schema):
     assert "\n" not in str(error.value)
 
 
+def test_a_damaged_record_is_one_line_with_the_remedy(folder):
+    config = Config().resolve()
+    run_folder.save_or_check_record(folder, record_of(config), config)
+    path = folder / "config.json"
+    for content in damaged_copies(path.read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(UserError) as error:
+            run_folder.save_or_check_record(folder, record_of(config), config)
+        assert f"{path} is damaged or was edited: delete {folder} to train from scratch" in str(error.value)
+        assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize("name", ["a", "imdb-bag-1a2b", "my_run.2", "\u00e9tude"])
 def test_names_that_can_be_folders(name):
     assert run_folder.check_name("run", name) == name
@@ -214,10 +228,64 @@ def test_the_lock_is_free_after_the_block(folder):
                     pass
 
 
-def test_a_run_is_finished_if_it_has_a_result_and_its_export_exists(folder, tmp_path):
+def export_version(folder, text="graph"):
+    (folder / "variables").mkdir(parents=True)
+    (folder / "saved_model.pb").write_text(text)
+    (folder / "variables" / "data").write_text("weights")
+    return files_of(folder)
+
+
+def test_a_run_is_finished_if_it_has_a_result_and_its_export_is_complete(folder, tmp_path, capsys):
     assert run_folder.finished_result(folder) is None
-    result = make_result(export=str(tmp_path / "saved" / "1"))
+    files = export_version(tmp_path / "saved" / "1")
+    result = make_result(export=str(tmp_path / "saved" / "1"), export_files=files)
     run_folder.write_result(folder, result)
+    assert run_folder.finished_result(folder) == result and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (lambda export: export.rename(export.with_name("9")), "it does not exist"),
+        (lambda export: (export / "variables" / "data").unlink(), "variables/data is missing"),
+        (lambda export: (export / "saved_model.pb").write_text(""), "saved_model.pb has 0 bytes instead of 5"),
+        (lambda export: (export / "saved_model.pb").write_text("grapf"), "saved_model.pb has changed"),
+    ],
+)
+def test_a_run_whose_export_is_not_complete_is_not_finished(folder, tmp_path, capsys, damage, problem):
+    export = tmp_path / "saved" / "1"
+    run_folder.write_result(folder, make_result(export=str(export), export_files=export_version(export)))
+    damage(export)
     assert run_folder.finished_result(folder) is None
-    (tmp_path / "saved" / "1").mkdir(parents=True)
-    assert run_folder.finished_result(folder) == result
+    assert f"1 is not the export of this run any more ({problem}): export it again" in capsys.readouterr().err
+
+
+def test_a_damaged_result_is_one_line_with_the_remedy(folder):
+    run_folder.write_result(folder, make_result())
+    path = folder / "result.json"
+    for content in damaged_copies(path.read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(UserError) as error:
+            run_folder.finished_result(folder)
+        expected = f"{path} is damaged or was edited: delete it, and the same command measures the model again"
+        assert str(error.value) == expected
+
+
+def test_the_planned_export_is_found_whatever_its_version(folder, tmp_path):
+    exports = tmp_path / "saved" / "demo"
+    assert run_folder.planned_files(folder) is None and run_folder.planned_export(folder, exports) is None
+    export_version(exports / "1", "another graph")
+    run_folder.plan_export(folder, export_version(exports / ".tmp-2"))
+    assert run_folder.planned_export(folder, exports) is None
+    (exports / ".tmp-2").rename(exports / "7")
+    found = run_folder.planned_export(folder, exports)
+    assert (found.title, found.path) == ("demo/7", exports / "7")
+    (exports / "7" / "saved_model.pb").write_text("")
+    assert run_folder.planned_export(folder, exports) is None
+
+
+def test_a_damaged_plan_is_one_line_with_the_remedy(folder, tmp_path):
+    run_folder.plan_export(folder, {})
+    (folder / "export.json").write_text("{}")
+    with pytest.raises(UserError, match="export.json is damaged or was edited: delete it, and the same command"):
+        run_folder.planned_export(folder, tmp_path)

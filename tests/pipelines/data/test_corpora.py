@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import http.server
 import io
+import os
+import shutil
 import socket
 import tarfile
 import threading
@@ -40,10 +42,28 @@ def archive(files, extra=()):
     return data.getvalue()
 
 
+def special(name, kind):
+    member = tarfile.TarInfo(name)
+    member.type = kind
+    return member
+
+
 def link(name, target):
     member = tarfile.TarInfo(name)
     member.type, member.linkname = tarfile.SYMTYPE, target
     return member
+
+
+def test_a_pipe_and_a_device_are_refused_before_they_are_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    for name in (str(tmp_path / "pipe.csv"), "/dev/null"):
+        with pytest.raises(UserError, match=f"^{name} is a pipe or a device: write its content to a file, and give"):
+            corpora.existing(name, "text")
+
+
+def test_a_home_folder_that_does_not_exist_is_one_line():
+    with pytest.raises(UserError, match="^~nobody-has-this-name/a.csv: there is no home folder of this user"):
+        corpora.existing("~nobody-has-this-name/a.csv", "text")
 
 
 @pytest.fixture
@@ -103,6 +123,9 @@ def test_a_file_with_another_checksum_is_refused(imdb, tmp_path):
         [tarfile.TarInfo("../outside.txt")],
         [tarfile.TarInfo("/tmp/outside.txt")],
         [tarfile.TarInfo("aclImdb/train/pos/../../../../outside.txt")],
+        [tarfile.TarInfo("")],
+        [special("aclImdb/train/pos/1_9.txt", tarfile.FIFOTYPE)],
+        [special("aclImdb/train/pos/1_9.txt", tarfile.CHRTYPE)],
     ],
 )
 def test_an_archive_with_a_file_outside_its_folder_is_refused(imdb, tmp_path, extra):
@@ -233,6 +256,23 @@ def test_the_checksum_of_a_corpus_without_a_published_one_is_recorded(tatoeba, t
     assert names == {"spa.txt", "_about.txt", "SHA256"}
     with pytest.raises(UserError, match="--pair en-de: .* has the columns en, es"):
         pairs.read("tatoeba-spa-eng", None, "en-de")
+
+
+def test_a_corpus_that_another_process_has_unpacked_meanwhile_is_used(imdb, tmp_path, monkeypatch):
+    imdb(archive(GOOD))
+    unpack = corpora._unpack
+
+    def unpack_twice(path, corpus, folder):
+        unpack(path, corpus, folder)
+        other = tmp_path / "cache" / f"imdb-{corpus.sha256[:8]}"
+        shutil.copytree(folder, other)
+        (other / "of the other process").write_text("")
+        path.unlink()
+
+    monkeypatch.setattr(corpora, "_unpack", unpack_twice)
+    assert labelled_texts.read("imdb")["train"].texts.tolist() == ["bad", "good"]
+    (folder,) = (tmp_path / "cache").iterdir()
+    assert (folder / "of the other process").exists()
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "/tmp/outside.txt", "spa-eng/../../outside.txt"])

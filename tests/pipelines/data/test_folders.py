@@ -1,6 +1,8 @@
+import os
+
 import pytest
 
-from pipelines.data import labelled_texts
+from pipelines.data import folders, labelled_texts
 from pipelines.support.errors import UserError
 
 
@@ -58,3 +60,10 @@ def test_no_classes(tmp_path):
 def test_nothing_readable(tmp_path):
     with pytest.raises(UserError, match="none of the 1 files is UTF-8"):
         labelled_texts.read(make(tmp_path, {"pos/1.txt": b"\xff\xfe\xff"}))
+
+
+def test_a_pipe_in_a_folder_is_not_read(tmp_path):
+    make(tmp_path, {"happy/1.txt": "a", "sad/x.txt": "b"})
+    os.mkfifo(tmp_path / "happy" / "2.txt")
+    assert labelled_texts.read(str(tmp_path))["train"].texts.tolist() == ["a", "b"]
+    assert folders.texts(tmp_path)[0].tolist() == ["a", "b"]

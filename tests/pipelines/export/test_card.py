@@ -33,7 +33,18 @@ def config():
 def test_the_card_has_the_facts_that_users_of_the_export_need(config):
     result = make_result(config=dataclasses.asdict(config), classes=["negative", "positive"], window={"max_bytes": 40})
     card = make_card(result, config)
-    for name in ("schema", "task", "sample", "classes", "window", "scores", "versions", "precision", "parameters"):
+    for name in (
+        "schema",
+        "run",
+        "task",
+        "sample",
+        "classes",
+        "window",
+        "scores",
+        "versions",
+        "precision",
+        "parameters",
+    ):
         assert card[name] == getattr(result, name)
     assert card["config"]["seed"] == 1
     assert json.loads(json.dumps(card)) == card

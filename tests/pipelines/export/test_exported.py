@@ -1,7 +1,7 @@
 import pytest
 import tensorflow as tf
 
-from pipelines.export.exported import CARD, Exported, find_export, versions
+from pipelines.export.exported import CARD, Exported, difference, files_of, find_export, versions
 from pipelines.support.errors import UserError
 
 
@@ -12,7 +12,7 @@ def make_versions(root, *titles):
 
 
 def test_versions_are_numbers_in_their_order(tmp_path):
-    make_versions(tmp_path, "demo/10", "demo/9", "demo/.tmp-1", "demo/old")
+    make_versions(tmp_path, "demo/10", "demo/9", "demo/.tmp-1", "demo/old", "demo/007")
     (tmp_path / "demo" / "11").write_text("a file")
     assert versions(tmp_path / "demo") == [9, 10]
     assert versions(tmp_path / "nowhere") == []
@@ -47,6 +47,30 @@ def test_a_missing_model_or_version_is_reported_with_the_existing_ones(tmp_path)
 def test_the_card_is_read(tmp_path):
     make_versions(tmp_path, "demo/1")
     assert Exported("demo", 1, tmp_path / "demo" / "1").card() == {}
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b""])
+def test_a_damaged_card_is_reported(tmp_path, content):
+    (tmp_path / CARD).write_bytes(content)
+    with pytest.raises(UserError, match="model_card.json is damaged .*: train the model again"):
+        Exported("demo", 1, tmp_path).card()
+
+
+def test_a_difference_to_the_files_of_an_export_is_found_but_not_an_added_file(tmp_path):
+    (tmp_path / "1" / "variables").mkdir(parents=True)
+    (tmp_path / "1" / "graph").write_text("graph")
+    (tmp_path / "1" / "variables" / "data").write_text("data")
+    files = files_of(tmp_path / "1")
+    assert {name: file["bytes"] for name, file in files.items()} == {"graph": 5, "variables/data": 4}
+    (tmp_path / "1" / "notes").write_text("mine")
+    assert difference(tmp_path / "1", files) is None
+    assert difference(tmp_path / "2", files) == "it does not exist"
+    (tmp_path / "1" / "graph").write_text("Graph")
+    assert difference(tmp_path / "1", files) == "graph has changed"
+    (tmp_path / "1" / "graph").write_text("")
+    assert difference(tmp_path / "1", files) == "graph has 0 bytes instead of 5"
+    (tmp_path / "1" / "graph").unlink()
+    assert difference(tmp_path / "1", files) == "graph is missing"
 
 
 def test_an_export_is_loaded_with_its_signatures(tmp_path):

@@ -10,7 +10,8 @@ import pytest
 import tensorflow as tf
 
 from pipelines.export import saved_model, verify
-from pipelines.export.exported import CARD, versions
+from pipelines.export.exported import CARD, files_of, versions
+from pipelines.support.temporary import create_file
 from pipelines.text.tokenizers import train_tokenizer
 
 TEXTS = ["A dull film.", "", "\U0001f600", "It was not bad &amp; not dull. " * 30]
@@ -149,14 +150,25 @@ def test_an_export_has_no_xla_operation_and_no_path_of_this_machine(path):
 
 def test_versions_count_up_and_leftovers_of_dead_processes_are_removed(servable, tmp_path, without_verification):
     (tmp_path / "demo" / "9").mkdir(parents=True)
-    leftover = tmp_path / "demo" / ".tmp-999999999"
+    lock, file = create_file(tmp_path / "demo", suffix=".lock")
+    file.close()
+    leftover = lock.with_suffix("")
     leftover.mkdir()
-    alive = tmp_path / "demo" / f".tmp-{os.getppid()}"
-    alive.mkdir()
     exported = saved_model.export(servable, "demo", tmp_path, {}, REQUESTS)
     assert (exported.name, exported.version, exported.path) == ("demo", 10, tmp_path / "demo" / "10")
-    assert not leftover.exists() and alive.exists()
+    assert not leftover.exists() and not lock.exists()
     assert versions(tmp_path / "demo") == [9, 10]
+
+
+def test_the_plan_has_the_files_of_the_export_before_it_appears(servable, tmp_path, without_verification):
+    planned = []
+
+    def plan(files):
+        assert versions(tmp_path / "demo") == []
+        planned.append(files)
+
+    exported = saved_model.export(servable, "demo", tmp_path, {}, REQUESTS, plan)
+    assert planned == [files_of(exported.path)] and "saved_model.pb" in planned[0]
 
 
 def test_a_version_that_another_run_takes_at_the_same_moment_is_not_overwritten(servable, tmp_path, monkeypatch):

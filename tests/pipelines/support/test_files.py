@@ -1,3 +1,7 @@
+import errno
+import functools
+import os
+
 import pytest
 
 from pipelines.support import files
@@ -12,7 +16,8 @@ def test_a_file_appears_with_its_whole_content(tmp_path):
     path = tmp_path / "a.txt"
     with files.written_beside(path) as file:
         file.write("caf\u00e9\n")
-        assert names(tmp_path) == ["a.txt.part"]
+        (part,) = names(tmp_path)
+        assert part.startswith(".tmp-")
     assert path.read_bytes() == "caf\u00e9\n".encode()
     assert names(tmp_path) == ["a.txt"]
 
@@ -49,13 +54,11 @@ def test_json_is_written_readable_and_read_back(tmp_path):
 def test_a_folder_appears_complete(tmp_path):
     with files.folder_written_beside(tmp_path / "folder") as part:
         (part / "a").write_text("a")
-        assert names(tmp_path) == [".tmp-folder"]
+        assert all(name.startswith(".tmp-") for name in names(tmp_path))
     assert names(tmp_path) == ["folder"] and names(tmp_path / "folder") == ["a"]
 
 
-def test_a_folder_that_fails_is_removed_and_an_earlier_leftover_with_it(tmp_path):
-    (tmp_path / ".tmp-folder").mkdir()
-    (tmp_path / ".tmp-folder" / "old").write_text("of a process that was killed")
+def test_a_folder_that_fails_is_removed(tmp_path):
     with pytest.raises(KeyError):
         with files.folder_written_beside(tmp_path / "folder") as part:
             assert names(part) == []
@@ -70,6 +73,88 @@ def test_an_existing_folder_is_not_replaced(tmp_path):
         with files.folder_written_beside(tmp_path / "folder"):
             pass
     assert names(tmp_path) == ["folder"] and names(tmp_path / "folder") == ["a"]
+
+
+def synced(monkeypatch):
+    """Records what becomes durable and what is renamed, in order."""
+    events = []
+    real_fsync, real_replace, real_rename = os.fsync, os.replace, os.rename
+
+    def fsync(descriptor):
+        events.append(("fsync", os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))))
+        real_fsync(descriptor)
+
+    def rename(real, source, target):
+        events.append(("rename", os.path.basename(target)))
+        real(source, target)
+
+    monkeypatch.setattr(files.os, "fsync", fsync)
+    monkeypatch.setattr(files.os, "replace", functools.partial(rename, real_replace))
+    monkeypatch.setattr(files.os, "rename", functools.partial(rename, real_rename))
+    return events
+
+
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="reads the names of open files from /proc")
+
+
+@needs_proc
+def test_a_file_is_durable_before_its_name_and_then_its_name(tmp_path, monkeypatch):
+    events = synced(monkeypatch)
+    files.write_text(tmp_path / "a.txt", "a")
+    (part, *rest) = events
+    assert part[0] == "fsync" and part[1].startswith(".tmp-")
+    assert rest == [("rename", "a.txt"), ("fsync", tmp_path.name)]
+
+
+@needs_proc
+def test_a_folder_is_durable_with_its_files_before_its_name_and_then_its_name(tmp_path, monkeypatch):
+    events = synced(monkeypatch)
+    with files.folder_written_beside(tmp_path / "new" / "folder") as part:
+        (part / "sub").mkdir()
+        (part / "sub" / "b").write_text("b")
+        (part / "a").write_text("a")
+        part_name = part.name
+    assert events == [
+        ("fsync", tmp_path.name),  # has the new parent
+        ("fsync", "b"),
+        ("fsync", "sub"),
+        ("fsync", "a"),
+        ("fsync", part_name),
+        ("rename", "folder"),
+        ("fsync", "new"),
+    ]
+
+
+def test_a_file_system_without_fsync_of_folders_is_accepted_but_no_other_error(tmp_path, monkeypatch):
+    def fail(number):
+        def fsync(descriptor):
+            raise OSError(number, "no")
+
+        monkeypatch.setattr(files.os, "fsync", fsync)
+
+    fail(errno.EINVAL)
+    files.sync(tmp_path)
+    fail(errno.EIO)
+    with pytest.raises(OSError, match="no"):
+        files.sync(tmp_path)
+
+
+def test_a_folder_that_can_be_written_to_is_accepted_and_not_made(tmp_path):
+    files.check_folder(tmp_path / "a" / "b", "--saved-models")
+    assert names(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="--saved-models .*file/a: nothing can be written to .*file .*another folder$"):
+        files.check_folder(tmp_path / "file" / "a", "--saved-models")
+
+    def read_only(**options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", read_only)
+    with pytest.raises(UserError, match="--runs .*a: nothing can be written .*Read-only file system.: give another"):
+        files.check_folder(tmp_path / "a", "--runs")
 
 
 def test_a_path_is_shown_relative_to_the_current_folder(tmp_path, monkeypatch):

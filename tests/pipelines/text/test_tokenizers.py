@@ -6,6 +6,7 @@ from pipelines.support.errors import UserError
 from pipelines.text import tokenizers
 from pipelines.text.normalization import Normalizer
 from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Splitter, in_batches, train_tokenizer
+from tests.damage import damaged_copies
 
 TEXTS = np.array(
     [
@@ -170,3 +171,17 @@ def test_a_saved_model_with_two_subword_tokenizers_keeps_them_apart(tmp_path):
     tf.saved_model.save(module, str(tmp_path / "saved"))
     loaded = tf.saved_model.load(str(tmp_path / "saved"))
     assert {name: value.numpy().tolist() for name, value in loaded.decode(text).items()} == expected
+
+
+def test_every_damage_of_the_files_is_one_line_with_the_remedy(tokenizer, tmp_path):
+    tokenizer.save(tmp_path)
+    for path in list(tmp_path.iterdir()):
+        whole = path.read_bytes()
+        for content in damaged_copies(whole):
+            path.write_bytes(content)
+            with pytest.raises(UserError) as error:
+                tokenizers.load_tokenizer(tmp_path)
+            assert str(error.value).startswith(f"{path} is damaged")
+            assert str(error.value).endswith(": delete the run's folder to train from scratch")
+        path.write_bytes(whole)
+    assert tokenizers.load_tokenizer(tmp_path).vocabulary() == tokenizer.vocabulary()

@@ -1,3 +1,5 @@
+import zipfile
+
 import keras
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import tensorflow as tf
 from pipelines.support.errors import UserError
 from pipelines.training import checkpoints
 from pipelines.training.checkpoints import Position
+from tests.damage import damaged_copies
 
 
 def variable(*values):
@@ -65,6 +68,22 @@ def test_state_variables_include_seeds_metrics_optimizer_and_carried_states():
     assert set(map(id, model.metrics_variables)) <= set(map(id, checkpoints.state_variables(model)))
     states = model.layers[1].states
     assert len(states) == 2 and set(map(id, states)) <= set(map(id, checkpoints.state_variables(model)))
+
+
+def test_every_damage_of_a_checkpoint_is_reported(path):
+    checkpoints.save(path, [variable(1, 2), variable(3)], Position())
+    for content in damaged_copies(path.read_bytes()):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="last.npz is damaged: delete the run's folder .*run to train from scratch"):
+            checkpoints.restore(path, [variable(0, 0), variable(0)])
+
+
+def test_a_checkpoint_is_a_zip_file_with_a_comment(path):
+    checkpoints.save(path, [variable(1, 2)], Position())
+    with zipfile.ZipFile(path) as file:
+        assert file.testzip() is None and len(file.comment) == 64
+    with np.load(path) as saved:
+        assert saved["v00000"].tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("content", [b"nonsense", b""])
