@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from serving import work
 from serving.errors import Code, ServingError, invalid
 from serving.logs import log_event, logger
 from serving.manager import Manager
@@ -83,8 +84,10 @@ class Core:
             signature.check(inputs)
             signature.check_shapes(inputs)
             self._check_size(inputs)
+            inputs = work.with_max_length(inputs, self.limits.max_length)
+            is_long = self._check_work(inputs) > self.limits.long_tokens
             _check_output_names(signature, output_names)
-            outputs = self.manager.batcher(version, signature.name).run(inputs, deadline)
+            outputs = self.manager.batcher(version, signature.name, is_long).run(inputs, deadline)
             if output_names:
                 outputs = {name: outputs[name] for name in output_names}
             return Prediction(outputs, version.model, version.number, signature.name)
@@ -146,6 +149,16 @@ class Core:
                 raise invalid(f"{name} has {len(array)} rows: a request may have at most {limits.max_rows}")
             if array.dtype == object and max(map(len, array.reshape(-1)), default=0) > limits.max_text_bytes:
                 raise invalid(f"{name} has a text of more than {limits.max_text_bytes} bytes")
+
+    def _check_work(self, inputs: dict[str, np.ndarray]) -> int:
+        """Returns the work in tokens."""
+        num_tokens, maximum = work.measure(inputs).num_tokens, self.limits.max_tokens
+        if num_tokens > maximum:
+            raise invalid(
+                f"the request has {num_tokens} tokens (rows x {work.LENGTH_INPUT}, or bytes of text / "
+                f"{work.BYTES_PER_TOKEN}): a request may have at most {maximum}"
+            )
+        return num_tokens
 
 
 def _check_output_names(signature: Signature, names: tuple[str, ...]) -> None:

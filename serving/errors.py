@@ -47,5 +47,6 @@ def not_found(message: str) -> ServingError:
 
 def from_tensorflow(error) -> ServingError:
     """Converts the error of an op: same code, and its message without stack traces and node names."""
-    message = str(error.message).split("<stack traces unavailable>")[-1].split("\n\t [[")[0].strip()
+    message = str(error.message).removeprefix("Graph execution error:")
+    message = message.split("<stack traces unavailable>")[-1].split("\n\t [[")[0].strip()
     return ServingError(_CODE_BY_NUMBER.get(error.error_code, Code.UNKNOWN), message)

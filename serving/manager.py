@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import enum
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from serving.batching import Batcher
 from serving.errors import invalid, not_found
 from serving.models_config import Model
 from serving.servable import Servable
+from serving.settings import Limits, LoadRetries
 
 _MAX_ERROR_LENGTH = 2000
 
@@ -31,8 +33,13 @@ class Version:
     """One version of a model.
 
     Attributes:
-        error: why the version is not served, "" if it has no error.
-        stamp: times and sizes of its files when it was loaded. A broken version is tried again when they change.
+        error: why the version is not served, "" if it has no error. A version whose load will be retried is LOADING,
+            with the error of the last attempt.
+        stamp: names, times and sizes of its files before it was loaded. A version that failed is loaded again when they
+            change.
+        num_failures: failed attempts to load these files.
+        retry_time: time of the next attempt; infinite if there is none.
+        is_gone: whether it is served although its folder has disappeared.
     """
 
     model: str
@@ -40,8 +47,11 @@ class Version:
     stamp: tuple = ()
     state: State = State.START
     error: str = ""
+    num_failures: int = 0
+    retry_time: float = float("inf")
+    is_gone: bool = False
     servable: Servable | None = None
-    batchers: dict[str, Batcher] = dataclasses.field(default_factory=dict)
+    batchers: dict[tuple[str, bool], Batcher] = dataclasses.field(default_factory=dict)
 
 
 class Manager:
@@ -49,40 +59,64 @@ class Manager:
 
     Args:
         find_models: returns the models to serve, by name; called at every refresh.
-        max_rows: maximum rows in a batch.
+        limits: limits for the batches.
+        retries: when a failed load is retried.
         log: called with an event and its fields.
+        clock: returns the time in seconds.
     """
 
-    def __init__(self, find_models: Callable[[], dict[str, Model]], max_rows: int, log: Callable[..., None]):
-        self._find_models, self._max_rows, self._log = find_models, max_rows, log
+    def __init__(
+        self,
+        find_models: Callable[[], dict[str, Model]],
+        limits: Limits,
+        retries: LoadRetries,
+        log: Callable[..., None],
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._find_models, self._limits, self._retries = find_models, limits, retries
+        self._log, self._clock = log, clock
         self._models: dict[str, Model] = {}
         self._versions: dict[str, dict[int, Version]] = {}
         self._lock = threading.Lock()  # for `_models` and `_versions`
         self._refresh_lock = threading.Lock()
+        self._stopping = threading.Event()
 
     def serve(self, find_models: Callable[[], dict[str, Model]]) -> None:
         """Serves other models from now on. Returns after they are loaded."""
-        self._find_models = find_models
-        self.refresh()
+        with self._refresh_lock:
+            self._find_models = find_models
+            self._refresh(find_models())
 
     def refresh(self) -> None:
         """Reads the folders, loads the new versions, and then unloads those that are no longer wanted.
 
-        If a version does not load, its status contains the error, and the older versions stay.
+        If a version does not load, its status contains the error, and the older versions stay. If all versions of a
+        model disappear from the disk, those that are loaded stay.
         """
         with self._refresh_lock:
-            models = self._find_models()
-            with self._lock:
-                self._models = models
-            for name in {*models, *self._versions}:
-                self._refresh_model(name, models.get(name))
+            gone = {name: model for name, model in self._models.items() if self._available(name)}
+            self._refresh(gone | self._find_models())
 
-    def close(self) -> None:
-        """Answers the requests in progress, and unloads everything."""
-        with self._refresh_lock:
+    def stop_loading(self) -> None:
+        """Loads nothing more. A load in progress ends before its next warm-up request."""
+        self._stopping.set()
+
+    def close(self, seconds: float | None = None) -> None:
+        """Answers the requests in progress, and unloads everything.
+
+        Args:
+            seconds: versions that are still in use after this time are not unloaded; None waits for all requests.
+        """
+        self.stop_loading()
+        end = None if seconds is None else time.monotonic() + seconds
+        if not self._refresh_lock.acquire(timeout=-1 if seconds is None else seconds):
+            return
+        try:
             for versions in self._versions.values():
-                for version in list(versions.values()):
-                    self._unload(version)
+                for version in versions.values():
+                    self._unload(version, None if end is None else max(0.0, end - time.monotonic()))
+        finally:
+            self._refresh_lock.release()
 
     @contextlib.contextmanager
     def hold(self, name: str, number: int | None = None, label: str | None = None) -> Iterator[Version]:
@@ -104,12 +138,14 @@ class Manager:
         finally:
             version.servable.release()
 
-    def batcher(self, version: Version, signature: str) -> Batcher:
-        """The batcher for a signature of a version; the caller holds the version."""
+    def batcher(self, version: Version, signature: str, is_long: bool = False) -> Batcher:
+        """The batcher for the short or the long requests of a signature; the caller holds the version."""
+        limits, lane = self._limits, (signature, is_long)
         with self._lock:
-            if signature not in version.batchers:
-                version.batchers[signature] = Batcher(version.servable.signature(signature), self._max_rows)
-            return version.batchers[signature]
+            if lane not in version.batchers:
+                function = version.servable.signature(signature)
+                version.batchers[lane] = Batcher(function, limits.max_rows, limits.max_tokens)
+            return version.batchers[lane]
 
     def versions(self, name: str, number: int | None = None, label: str | None = None) -> list[Version]:
         """Copies of a model's versions, the newest first, or of the one version with this number or label.
@@ -134,6 +170,11 @@ class Manager:
         with self._lock:
             return {name: bool(self._available(name)) for name in self._models}
 
+    def is_ready(self) -> bool:
+        """Whether there is a model to serve, and every model has an available version."""
+        readiness = self.readiness()
+        return bool(readiness) and all(readiness.values())
+
     def _available(self, name: str) -> dict[int, Version]:
         """Number -> version, for the available versions of a model. The caller has the lock."""
         versions = self._versions.get(name, {})
@@ -157,61 +198,111 @@ class Manager:
             raise invalid(f"Unrecognized servable version label: {label}")
         return labels[label]
 
+    def _refresh(self, models: dict[str, Model]) -> None:
+        with self._lock:
+            self._models = models
+        for name in {*models, *self._versions}:
+            self._refresh_model(name, models.get(name))
+
     def _refresh_model(self, name: str, model: Model | None) -> None:
         numbers = models_config.find_versions(model.path) if model else []
         versions = self._versions.setdefault(name, {})
-        stamps = {number: _stamp(model.path / str(number)) for number in numbers}
-        broken = {n for n, v in versions.items() if v.state == State.END and v.error and v.stamp == stamps.get(n)}
+        failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
         while True:
-            wanted = model.select([n for n in numbers if n not in broken]) if model else []
-            new = [n for n in wanted if n not in versions or versions[n].state == State.END]
-            if not new:
+            wanted = model.select([number for number in numbers if number not in failed]) if model else []
+            new = [n for n in wanted if n not in versions or versions[n].state != State.AVAILABLE]
+            if not new or self._stopping.is_set():
                 break
-            if not self._load(model, new[0], stamps[new[0]]):
-                broken.add(new[0])
+            if not self._load(model, new[0]):
+                failed.add(new[0])
+        self._note_gone(versions, numbers)
+        if wanted or not model:  # else what is loaded stays: nothing on the disk can replace it
+            self._unload_others(versions, wanted)
         for number, version in list(versions.items()):
-            if version.state == State.AVAILABLE and number not in wanted:
-                self._unload(version)
-            if version.state == State.END and number not in numbers:
+            if version.state != State.AVAILABLE and number not in numbers:
                 with self._lock:
                     del versions[number]
         if not model and not versions:
             with self._lock:
                 del self._versions[name]
 
-    def _load(self, model: Model, number: int, stamp: tuple) -> bool:
+    def _can_load(self, model: Model, version: Version) -> bool:
+        """Whether the version has not failed, or can be tried again."""
+        if not version.error:
+            return True
+        return self._clock() >= version.retry_time or version.stamp != _stamp(model.path / str(version.number))
+
+    def _load(self, model: Model, number: int) -> bool:
         """Returns whether the version could be loaded and warmed up."""
-        version = Version(model.name, number, stamp, State.LOADING)
+        path = model.path / str(number)
+        version = Version(model.name, number, _stamp(path), State.LOADING)
+        previous = self._versions[model.name].get(number)
+        if previous and previous.stamp == version.stamp:
+            version.num_failures, version.error = previous.num_failures, previous.error
         with self._lock:
             self._versions[model.name][number] = version
+        servable = None
         try:
-            servable = Servable(model.path / str(number))
-            num_requests = servable.warm_up()
+            servable = Servable(path)
+            num_requests = servable.warm_up(self._stopping.is_set)
         except Exception as error:  # whatever is wrong with this version, the server continues
-            with self._lock:
-                version.state, version.error = State.END, f"{type(error).__name__}: {error}"[:_MAX_ERROR_LENGTH]
-            self._log("not loaded", model=model.name, version=number, error=version.error)
+            if servable:
+                servable.close()
+            self._set_failed(version, error)
             return False
         with self._lock:
-            version.servable, version.state = servable, State.AVAILABLE
+            version.servable, version.state, version.error = servable, State.AVAILABLE, ""
         self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests)
         return True
 
-    def _unload(self, version: Version) -> None:
+    def _set_failed(self, version: Version, error: Exception) -> None:
+        """Records a failed load. As in TF Serving, a version is LOADING until the last attempt has failed."""
+        retries = self._retries
+        with self._lock:
+            version.num_failures += 1
+            version.error = f"{type(error).__name__}: {error}"[:_MAX_ERROR_LENGTH]
+            will_retry = version.num_failures <= retries.number
+            version.retry_time = self._clock() + retries.seconds if will_retry else float("inf")
+            version.state = State.LOADING if will_retry else State.END
+        self._log(
+            "not loaded",
+            model=version.model,
+            version=version.number,
+            error=version.error,
+            retry_in_seconds=retries.seconds if will_retry else None,
+        )
+
+    def _note_gone(self, versions: dict[int, Version], numbers: list[int]) -> None:
+        """Logs once that the folder of a version has disappeared while it is served."""
+        for version in versions.values():
+            was_gone, version.is_gone = version.is_gone, version.number not in numbers
+            if version.state == State.AVAILABLE and version.is_gone and not was_gone:
+                self._log("the folder is gone", model=version.model, version=version.number)
+
+    def _unload_others(self, versions: dict[int, Version], wanted: list[int]) -> None:
+        if not self._stopping.is_set():
+            for version in list(versions.values()):
+                if version.state == State.AVAILABLE and version.number not in wanted:
+                    self._unload(version)
+
+    def _unload(self, version: Version, seconds: float | None = None) -> None:
         """Accepts no new requests, waits for those in progress, and releases the model."""
         with self._lock:
             if version.state != State.AVAILABLE:
                 return
             version.state = State.UNLOADING
-        version.servable.wait_until_unused()
+        if not version.servable.wait_until_unused(seconds):
+            return
+        version.servable.close()
         with self._lock:
             version.servable, version.batchers, version.state = None, {}, State.END
         self._log("unloaded", model=version.model, version=version.number)
 
 
 def _stamp(path: Path) -> tuple:
-    files = (path / "saved_model.pb", *sorted(path.glob("variables/*")))
+    """Name, time and size of all files of a version."""
     try:
-        return tuple((file.stat().st_mtime_ns, file.stat().st_size) for file in files)
+        files = [(file, file.stat()) for file in sorted(path.rglob("*")) if file.is_file()]
+        return tuple((str(file), status.st_mtime_ns, status.st_size) for file, status in files)
     except OSError:  # the folder is being removed
         return ()

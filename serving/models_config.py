@@ -1,10 +1,13 @@
 """The models and versions to serve: all that a folder contains, or those of TF Serving's models.config."""
 
 import dataclasses
+import functools
 from pathlib import Path
 
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
+
+from serving.logs import log_event
 
 NUM_VERSIONS = 2  # the newest two versions of a model are served: `canary` and `stable`
 
@@ -50,11 +53,29 @@ def find_models(root: Path) -> dict[str, Model]:
 
 
 def find_versions(path: Path) -> list[int]:
-    """The versions in a model's folder: the folders that have a number for a name and contain a SavedModel."""
+    """The versions in a model's folder: the folders that have a number for a name and contain a SavedModel.
+
+    TF Serving takes only names that are written as it writes the number, which has 64 bits. Others are ignored, with
+    one line in the log.
+    """
     if not path.is_dir():
         return []
-    folders = (folder for folder in path.iterdir() if folder.name.isdecimal() and int(folder.name) < 2**63)  # int64
-    return sorted(int(folder.name) for folder in folders if (folder / "saved_model.pb").is_file())
+    numbers = []
+    for folder in path.iterdir():
+        if not folder.name.isdecimal() or not (folder / "saved_model.pb").is_file():
+            continue
+        if folder.name == str(int(folder.name)) and int(folder.name) < 2**63:
+            numbers.append(int(folder.name))
+        else:
+            _log_ignored(folder)
+    return sorted(numbers)
+
+
+@functools.cache
+def _log_ignored(folder: Path) -> None:
+    """Writes one line for each folder, however often it is found."""
+    reason = "a version is a number below 2^63, without leading zeros: rename the folder"
+    log_event("ignored folder", path=str(folder), reason=reason)
 
 
 def format_config(root: Path, served_from: str) -> str:

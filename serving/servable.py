@@ -1,19 +1,23 @@
 """A loaded version of a model, and its signatures as functions of arrays."""
 
 import dataclasses
+import math
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  (registers the ops of tokenizers)
 from tensorflow.core.protobuf import meta_graph_pb2
-from tensorflow.python.saved_model.loader_impl import parse_saved_model
+from tensorflow.python.saved_model.loader_impl import SavedModelLoader
 
 from serving import errors
 
 DEFAULT_SIGNATURE = "serving_default"
 WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
+_INTERNAL = "__saved_model"  # prefix of the signatures that initialize a SavedModel
+_MAX_MILLISECONDS = 2**31
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Signature:
         name: its key in the SavedModel.
         definition: its SignatureDef.
         dtypes: input -> NumPy dtype, object for strings.
+        shapes: input -> shape.
         can_batch: whether several requests can run in one batch. All inputs and outputs must have a batch axis, and no
             other size of an output may depend on the other rows of the batch.
     """
@@ -31,8 +36,9 @@ class Signature:
     name: str
     definition: meta_graph_pb2.SignatureDef
     dtypes: dict[str, np.dtype]
+    shapes: dict[str, tf.TensorShape]
     can_batch: bool
-    _function: object
+    _session: tf.compat.v1.Session
 
     def check(self, inputs: dict) -> None:
         """Checks the names of the inputs.
@@ -56,31 +62,47 @@ class Signature:
             ServingError: an input does not have the expected shape.
         """
         for name, array in inputs.items():
-            expected = self._spec(name).shape
-            if not expected.is_compatible_with(array.shape):
-                raise errors.invalid(f"Tensor {name} has shape {array.shape}, but {expected} is expected")
+            if not self.shapes[name].is_compatible_with(array.shape):
+                raise errors.invalid(f"Tensor {name} has shape {array.shape}, but {self.shapes[name]} is expected")
 
-    def __call__(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Runs the signature: input -> array in, output -> array out.
+    def __call__(self, inputs: dict[str, np.ndarray], seconds: float | None = None) -> dict[str, np.ndarray]:
+        """Runs the signature.
+
+        Args:
+            inputs: input -> array.
+            seconds: the run is broken off after this time; None for no limit.
+
+        Returns:
+            output -> array.
 
         Raises:
-            ServingError: the signature does not accept the arrays, or an op failed.
+            ServingError: the signature does not accept the arrays, an op failed, or the time is over.
         """
+        for name, array in inputs.items():
+            if array.dtype != self.dtypes[name]:
+                raise errors.invalid(f"Tensor {name} has dtype {array.dtype}, but {self.dtypes[name]} is expected")
+        options = tf.compat.v1.RunOptions()
+        if seconds is not None:
+            options.timeout_in_ms = math.ceil(np.clip(1000 * seconds, 1, _MAX_MILLISECONDS))  # 0 would be no limit
+        tensors = {self.definition.inputs[name].name: array for name, array in inputs.items()}
+        fetches = {name: info.name for name, info in self.definition.outputs.items()}
         try:
-            tensors = {name: tf.constant(array, self._spec(name).dtype) for name, array in inputs.items()}
-            outputs = self._function(**tensors)
+            outputs = self._session.run(fetches, tensors, options)
         except tf.errors.OpError as error:
             raise errors.from_tensorflow(error) from None
         except (TypeError, ValueError) as error:
             raise errors.invalid(str(error)) from None
-        return {name: tensor.numpy() for name, tensor in outputs.items()}
-
-    def _spec(self, name: str) -> tf.TensorSpec:
-        return self._function.structured_input_signature[1][name]
+        # A session returns a scalar as a number or as bytes.
+        return {
+            name: np.asarray(value, object if isinstance(value, bytes) else None) for name, value in outputs.items()
+        }
 
 
 class Servable:
     """A loaded SavedModel. It counts its users, so that it is not unloaded while one of them runs it.
+
+    It is loaded into a session, as TF Serving does it, and not by `tf.saved_model.load`: `close` returns the memory of
+    a session, and a session can break off a run.
 
     Args:
         path: the folder of the version.
@@ -92,17 +114,20 @@ class Servable:
 
     def __init__(self, path: Path):
         self._path = path
-        self._loaded = tf.saved_model.load(str(path), tags=["serve"])  # must live as long as its functions are used
-        (graph,) = [g for g in parse_saved_model(str(path)).meta_graphs if "serve" in g.meta_info_def.tags]
-        self.definitions = dict(graph.signature_def)
-        functions = self._loaded.signatures
-        self.signatures = {
-            name: _make_signature(name, definition, functions[name])
-            for name, definition in self.definitions.items()
-            if name in functions
-        }
-        if not self.signatures:
-            raise ValueError("the SavedModel has no signature")
+        self._session = tf.compat.v1.Session(graph=tf.Graph())
+        try:
+            graph = SavedModelLoader(str(path)).load(self._session, ["serve"])
+            self.definitions = dict(graph.signature_def)
+            self.signatures = {
+                name: _make_signature(name, definition, self._session)
+                for name, definition in self.definitions.items()
+                if not name.startswith(_INTERNAL)
+            }
+            if not self.signatures:
+                raise ValueError("the SavedModel has no signature")
+        except BaseException:
+            self._session.close()
+            raise
         self._num_users = 0
         self._user_left = threading.Condition()
 
@@ -117,10 +142,14 @@ class Servable:
             self._num_users -= 1
             self._user_left.notify_all()
 
-    def wait_until_unused(self) -> None:
-        """Waits until no request uses this version."""
+    def wait_until_unused(self, seconds: float | None = None) -> bool:
+        """Waits until no request uses this version. Returns False if that takes longer than `seconds`."""
         with self._user_left:
-            self._user_left.wait_for(lambda: self._num_users == 0)
+            return self._user_left.wait_for(lambda: self._num_users == 0, seconds)
+
+    def close(self) -> None:
+        """Unloads the model. The caller makes sure that nobody uses it."""
+        self._session.close()
 
     def signature(self, name: str) -> Signature:
         """The signature with this name, "" for the default.
@@ -134,14 +163,17 @@ class Servable:
             raise errors.ServingError(errors.Code.FAILED_PRECONDITION, message)
         return self.signatures[name]
 
-    def warm_up(self) -> int:
+    def warm_up(self, stopped: Callable[[], bool] = lambda: False) -> int:
         """Runs the requests that are stored with the model, as TF Serving does before a version is available.
+
+        Args:
+            stopped: called before each request; True ends the warm-up.
 
         Returns:
             The number of requests.
 
         Raises:
-            ServingError: a request fails.
+            ServingError: a request fails, or the warm-up was ended.
         """
         path = self._path / WARM_UP
         if not path.exists():
@@ -150,6 +182,8 @@ class Servable:
 
         num_requests = 0
         for record in tf.data.TFRecordDataset(str(path)):
+            if stopped():
+                raise errors.ServingError(errors.Code.CANCELLED, "the server stops")
             request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
             signature = self.signature(request.model_spec.signature_name)
             signature.check(request.inputs)
@@ -158,12 +192,13 @@ class Servable:
         return num_requests
 
 
-def _make_signature(name: str, definition: meta_graph_pb2.SignatureDef, function) -> Signature:
-    inputs, outputs = definition.inputs, definition.outputs
-    dtypes = {key: np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for key, info in sorted(inputs.items())}
+def _make_signature(name: str, definition: meta_graph_pb2.SignatureDef, session: tf.compat.v1.Session) -> Signature:
+    inputs, outputs = dict(sorted(definition.inputs.items())), definition.outputs
+    dtypes = {key: np.dtype(tf.as_dtype(info.dtype).as_numpy_dtype) for key, info in inputs.items()}
+    shapes = {key: tf.TensorShape(info.tensor_shape) for key, info in inputs.items()}
     has_rows = all(_sizes(info)[:1] == [-1] for info in [*inputs.values(), *outputs.values()])
     has_fixed_rows = all(-1 not in _sizes(info)[1:] for info in outputs.values())
-    return Signature(name, definition, dtypes, has_rows and has_fixed_rows, function)
+    return Signature(name, definition, dtypes, shapes, has_rows and has_fixed_rows, session)
 
 
 def _sizes(info: meta_graph_pb2.TensorInfo) -> list[int]:

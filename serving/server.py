@@ -45,7 +45,7 @@ class Server:
         self._stop = threading.Event()
         limits = settings.limits
         _check_tls(settings)
-        self.manager = Manager(_model_finder(settings), limits.max_rows, log_event)
+        self.manager = Manager(_model_finder(settings), limits, settings.load_retries, log_event)
         self.core = Core(self.manager, limits, Metrics())
 
         options = {

@@ -14,10 +14,27 @@ class Limits:
     """Maximum rows of a request, and of a batch of several requests."""
     max_text_bytes: int = 2**20
     """Maximum bytes of a string in a request."""
+    max_length: int = 10_000
+    """Maximum tokens to generate for one row. A larger value of the input `max_length` is set to this one."""
+    max_tokens: int = 2**20
+    """Maximum tokens to generate for a request, and for a batch of several requests: the sum of `max_length` over its
+    rows. A signature without this input counts a token per 32 bytes of text, padded to the longest text."""
+    long_tokens: int = 1000
+    """A request with more tokens is long. Long requests run beside the short ones, which do not wait for them."""
     max_requests: int = 256
     """Maximum requests in progress, including those that wait; further requests are refused."""
     timeout: float = 60.0
     """Maximum seconds until the answer; a gRPC client may set a shorter time."""
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadRetries:
+    """When a version that could not be loaded is tried again. The defaults are those of TF Serving."""
+
+    number: int = 5
+    """Maximum attempts after the first one. Files that change start again."""
+    seconds: float = 60.0
+    """Seconds between two attempts."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,3 +58,4 @@ class Settings:
     tls_key: Path | None = None
     """PEM file of the certificate's key."""
     limits: Limits = Limits()
+    load_retries: LoadRetries = LoadRetries()

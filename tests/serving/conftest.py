@@ -98,11 +98,11 @@ class Gate:
 def gate(monkeypatch):
     gate, run = Gate(), Signature.__call__
 
-    def held_run(signature, inputs):
+    def held_run(signature, inputs, seconds=None):
         if b"wait" in inputs["text"]:
             gate.entered.release()
             assert gate.open.wait(HANG_SECONDS)
-        return run(signature, inputs)
+        return run(signature, inputs, seconds)
 
     monkeypatch.setattr(Signature, "__call__", held_run)
     yield gate

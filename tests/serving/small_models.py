@@ -69,6 +69,22 @@ class UpperCase(tf.Module):
         return {"sum": tf.where(flag, tf.cast(tf.reduce_sum(ids, axis=1), tf.float64) * scale, -1.0)}
 
 
+class Generator(tf.Module):
+    """Repeats each text `max_length` times."""
+
+    @tf.function(input_signature=_inputs(text=([None], tf.string), max_length=([None], tf.int32)))
+    def generate(self, text, max_length):
+        def repeat(row):
+            return tf.strings.reduce_join(tf.repeat(row[0], row[1]))
+
+        return {"text": tf.map_fn(repeat, (text, max_length), fn_output_signature=tf.string)}
+
+
+def save_generator(root: Path, name: str, version: int) -> None:
+    model = Generator()
+    tf.saved_model.save(model, str(root / name / str(version)), signatures=model.generate)
+
+
 def save(
     root: Path, name: str, version: int, wait_for: Path | None = None, warm_up_signature="serving_default"
 ) -> Path:

@@ -20,10 +20,11 @@ class HeldSignature:
 
     def __init__(self):
         self._started, self._released = threading.Semaphore(0), threading.Semaphore(0)
-        self.runs = []
+        self.runs, self.time_limits = [], []
 
-    def __call__(self, inputs):
+    def __call__(self, inputs, seconds):
         self.runs.append(inputs["x"].tolist())
+        self.time_limits.append(seconds)
         self._started.release()
         assert self._released.acquire(timeout=HANG_SECONDS)
         if 13 in inputs["x"]:
@@ -52,7 +53,7 @@ class FakeTime:
             self.now = now
             self._changed.notify_all()
 
-    def _wait(self, request, deadline):
+    def _wait(self, request):
         wake = request.woken.set
 
         def wake_and_notify():
@@ -62,8 +63,8 @@ class FakeTime:
 
         request.woken.set = wake_and_notify
         with self._changed:
-            assert self._changed.wait_for(lambda: request.woken.is_set() or self.now >= deadline, HANG_SECONDS)
-            return self.now < deadline
+            assert self._changed.wait_for(lambda: request.woken.is_set() or self.now >= request.deadline, HANG_SECONDS)
+            return self.now < request.deadline
 
 
 @pytest.fixture
@@ -106,7 +107,7 @@ def join(*requests):
 
 @pytest.fixture
 def batcher(signature, time):
-    return Batcher(signature, max_rows=4, clock=time.clock)
+    return Batcher(signature, max_rows=4, max_tokens=100, clock=time.clock)
 
 
 def test_waiting_requests_run_in_one_batch_and_each_gets_its_own_answer(signature, batcher):
@@ -188,14 +189,14 @@ def test_a_leader_whose_deadline_passes_in_its_run_gets_no_answer(signature, bat
 
 def test_a_leader_whose_deadline_has_passed_wakes_the_next_one(signature, time, monkeypatch):
     """The request becomes the leader at the moment its deadline passes. The others must not wait forever."""
-    batcher = Batcher(signature, max_rows=1, clock=time.clock)
+    batcher = Batcher(signature, max_rows=1, max_tokens=100, clock=time.clock)
     woken_too_late = threading.Event()
     wait = Batcher._wait
 
-    def return_late(self, request, deadline):
-        woken = wait(request, deadline)
-        if deadline == 5.0:
-            assert woken and request.is_leader
+    def return_late(batcher, request):
+        woken = wait(request)
+        if request.deadline == 5.0:
+            assert woken and request.batch
             time.set(6.0)
             woken_too_late.set()
             return False
@@ -211,8 +212,77 @@ def test_a_leader_whose_deadline_has_passed_wakes_the_next_one(signature, time, 
     assert late.result.code == Code.DEADLINE_EXCEEDED and last.result == [6] and signature.runs == [[1], [3]]
 
 
+def test_a_run_may_take_until_the_latest_deadline_of_its_batch_and_holds_no_other_thread(signature, batcher, time):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    early, latest, late = (send_to_queue(batcher, [2], deadline) for deadline in (5.0, 20.0, 8.0))
+    time.set(1.0)
+    signature.release()
+    signature.wait_for_run()
+    assert signature.runs[1] == [2, 2, 2] and signature.time_limits[1] == 19.0
+    time.set(10.0)
+    join(early, late)
+    assert early.result.code == late.result.code == Code.DEADLINE_EXCEEDED
+    signature.release()
+    join(first, latest)
+    assert latest.result == [4]
+
+
+def test_a_batch_that_is_broken_off_at_its_deadline_does_not_run_again(batcher, time):
+    held = threading.Semaphore(0)
+    runs = []
+
+    def run(inputs, seconds):
+        runs.append(inputs["x"].tolist())
+        assert held.acquire(timeout=HANG_SECONDS)
+        if len(runs) == 2:
+            time.set(9.0)
+            raise ServingError(Code.DEADLINE_EXCEEDED, "Timed out")
+        return {"y": inputs["x"]}
+
+    run.can_batch = True
+    batcher._signature = run
+    first = send(batcher, [1])
+    wait_until(lambda: runs == [[1]])
+    others = [send_to_queue(batcher, [2], deadline) for deadline in (5.0, 9.0)]
+    held.release(2)
+    join(first, *others)
+    assert [request.result.code for request in others] == [Code.DEADLINE_EXCEEDED] * 2
+    assert runs == [[1], [2, 2]]
+
+
+def test_after_an_error_only_the_requests_with_time_left_run_again(signature, batcher, time):
+    first = send(batcher, [1])
+    signature.wait_for_run()
+    invalid, late, last = (send_to_queue(batcher, [x], end) for x, end in ((13, 9.0), (2, 5.0), (3, 9.0)))
+    signature.release()
+    signature.wait_for_run()
+    time.set(6.0)
+    signature.release(3)
+    join(first, invalid, late, last)
+    assert late.result.code == Code.DEADLINE_EXCEEDED and invalid.result.message == "13" and last.result == [6]
+    assert signature.runs == [[1], [13, 2, 3], [13], [3]] and signature.time_limits[-1] == 3.0
+
+
+def test_a_batch_has_at_most_the_maximum_work(signature, time):
+    batcher = Batcher(signature, max_rows=100, max_tokens=10, clock=time.clock)
+    inputs = {"x": np.array([1]), "max_length": np.array([6])}
+    results = []
+    threads = []
+    for i in range(3):
+        threads.append(threading.Thread(target=lambda: results.append(batcher.run(inputs, NEVER))))
+        threads[-1].start()
+        if i == 0:
+            signature.wait_for_run()
+        wait_until(lambda i=i: len(batcher._queue) == i)
+    signature.release(3)
+    for thread in threads:
+        thread.join(HANG_SECONDS)
+    assert len(results) == 3 and signature.runs == [[1], [1], [1]]
+
+
 def test_a_deadline_in_the_past_ends_the_wait_at_once(signature):
-    batcher = Batcher(signature, max_rows=4)
+    batcher = Batcher(signature, max_rows=4, max_tokens=100)
     first = send(batcher, [1])
     signature.wait_for_run()
     with pytest.raises(ServingError, match="Deadline Exceeded"):
@@ -224,14 +294,14 @@ def test_a_deadline_in_the_past_ends_the_wait_at_once(signature):
 def test_sixteen_threads_lose_no_request():
     batch_sizes = []
 
-    def double(inputs):
+    def double(inputs, seconds):
         if not batch_sizes:  # the first run lasts until all other threads wait
             wait_until(lambda: len(batcher._queue) == 15)
         batch_sizes.append(len(inputs["x"]))
         return {"y": 2 * inputs["x"]}
 
     double.can_batch = True
-    batcher = Batcher(double, max_rows=16)
+    batcher = Batcher(double, max_rows=16, max_tokens=100)
     wrong = []
 
     def run(i):

@@ -11,14 +11,15 @@ from serving.logs import logger
 from serving.manager import Manager, State
 from serving.metrics import Metrics
 from serving.models_config import find_models
-from serving.settings import Limits
+from serving.settings import Limits, LoadRetries
+from tests.serving import small_models
 from tests.serving.conftest import HANG_SECONDS, wait_until
 
 SPEC = ModelSpec("upper")
 
 
 def make_core(models, **limits):
-    manager = Manager(lambda: find_models(models), max_rows=8, log=lambda event, **fields: None)
+    manager = Manager(lambda: find_models(models), Limits(), LoadRetries(), lambda event, **fields: None)
     manager.refresh()
     return Core(manager, Limits(**limits), Metrics())
 
@@ -119,3 +120,56 @@ def test_requests_are_counted_and_logged_without_made_up_names(core, caplog, mon
         "milliseconds": 0,
     }
     assert b'request_count{model_name="unknown",status="OK"} 1.0' in core.metrics.page()
+
+
+def generator_inputs(*texts, times=1):
+    """Inputs of `Generator`, with `max_length` tokens for each row."""
+    return lambda signature: {"text": np.array(texts, object), "max_length": np.full(len(texts), times, np.int32)}
+
+
+@pytest.fixture(scope="module")
+def generating_core(tmp_path_factory):
+    root = tmp_path_factory.mktemp("generating")
+    small_models.save_generator(root, "generator", 1)
+    core = make_core(root, max_length=50, max_tokens=120, long_tokens=20)
+    yield core
+    core.manager.close()
+
+
+GENERATOR = ModelSpec("generator")
+
+
+def test_a_request_of_too_much_work_is_refused(generating_core):
+    with pytest.raises(ServingError, match="150 tokens .* at most 120") as caught:
+        generating_core.predict(GENERATOR, generator_inputs(b"a", b"b", b"c", times=99))
+    assert caught.value.code == Code.INVALID_ARGUMENT
+    with pytest.raises(ServingError, match="tokens"):
+        generating_core.predict(GENERATOR, generator_inputs(b"a" * 32 * 121))
+
+
+def test_a_larger_length_is_set_to_the_maximum(generating_core):
+    outputs = generating_core.predict(GENERATOR, generator_inputs(b"a", times=2**31 - 1)).outputs
+    assert outputs["text"].tolist() == [b"a" * 50]
+
+
+def test_a_short_request_passes_a_long_one_and_long_ones_wait_for_each_other(generating_core, gate):
+    core, finished = generating_core, []
+
+    def send(text, times):
+        core.predict(GENERATOR, generator_inputs(text, times=times))
+        finished.append(text)
+
+    threads = [threading.Thread(target=send, args=(b"wait", 50))]
+    threads[0].start()
+    gate.wait_for_run()
+    threads.append(threading.Thread(target=send, args=(b"second", 21)))
+    threads[1].start()
+    with core.manager.hold("generator") as version:
+        long_lane = core.manager.batcher(version, "serving_default", is_long=True)
+    wait_until(lambda: len(long_lane._queue) == 1)
+    send(b"short", 20)
+    assert finished == [b"short"]
+    gate.open.set()
+    for thread in threads:
+        thread.join(HANG_SECONDS)
+    assert sorted(finished[1:]) == [b"second", b"wait"]

@@ -21,6 +21,7 @@ def test_the_shortcuts_have_their_codes():
     [
         "too small",
         "Graph execution error: a trace <stack traces unavailable>\ntoo small",
+        "Graph execution error:\n\ntoo small\n\t [[{{node a}}]]",
         "too small\n\t [[{{node a}}]] [Op:__inference_b]",
     ],
 )

@@ -2,13 +2,17 @@
 
 import shutil
 import threading
+import time
 
 import grpc
+import numpy as np
 import pytest
 
 from serving.errors import Code, ServingError
 from serving.manager import Manager, State
 from serving.models_config import Model, find_models
+from serving.servable import Servable
+from serving.settings import Limits, LoadRetries
 from tests.serving import small_models
 from tests.serving.conftest import HANG_SECONDS, make_request, serving, wait_until
 
@@ -22,8 +26,8 @@ class Log(list):
 def make_manager():
     managers = []
 
-    def make(root):
-        manager = Manager(lambda: find_models(root), max_rows=8, log=Log())
+    def make(root, retries=LoadRetries(number=0), clock=time.monotonic):
+        manager = Manager(lambda: find_models(root), Limits(), retries, Log(), clock)
         managers.append(manager)
         manager.refresh()
         return manager
@@ -64,18 +68,56 @@ def test_a_new_version_replaces_the_oldest_after_it_is_loaded(tmp_path, make_man
     assert manager._log[-2:] == [("loaded", "upper", 3), ("unloaded", "upper", 1)]
 
 
-def test_removed_versions_and_models_disappear(tmp_path, make_manager):
+def test_a_removed_version_is_replaced_by_an_older_one(tmp_path, make_manager):
     for number in (1, 2, 3):
         small_models.save(tmp_path, "upper", number)
     manager = make_manager(tmp_path)
     shutil.rmtree(tmp_path / "upper" / "3")
     manager.refresh()
     assert states(manager) == {2: State.AVAILABLE, 1: State.AVAILABLE}
+
+
+@pytest.mark.parametrize("removed", ["the versions", "the model"])
+def test_what_is_loaded_stays_while_the_disk_has_no_version(tmp_path, make_manager, removed):
+    small_models.save(tmp_path / "aside", "upper", 2)
+    folder = small_models.save(tmp_path / "models", "upper", 1)
+    manager = make_manager(tmp_path / "models")
+    shutil.rmtree(folder if removed == "the versions" else folder.parent)
+    for _ in range(2):
+        manager.refresh()
+        assert manager.readiness() == {"upper": True} and states(manager) == {1: State.AVAILABLE}
+    with manager.hold("upper") as version:
+        assert version.number == 1
+    assert manager._log.count(("the folder is gone", "upper", 1)) == 1
+    folder.parent.mkdir(exist_ok=True)
+    (tmp_path / "aside" / "upper" / "2").rename(folder.parent / "2")
+    manager.refresh()
+    assert states(manager) == {2: State.AVAILABLE}
+
+
+def test_a_model_that_never_loaded_disappears_with_its_folder(tmp_path, make_manager):
+    broken = tmp_path / "upper" / "1"
+    broken.mkdir(parents=True)
+    (broken / "saved_model.pb").write_bytes(b"nonsense")
+    manager = make_manager(tmp_path)
+    assert manager.readiness() == {"upper": False}
     shutil.rmtree(tmp_path / "upper")
     manager.refresh()
     assert manager.readiness() == {}
     with pytest.raises(ServingError, match="Could not find any versions of model upper"):
         manager.versions("upper")
+
+
+def test_a_server_without_models_is_not_ready(tmp_path, make_manager):
+    manager = make_manager(tmp_path)
+    assert not manager.is_ready()
+    small_models.save(tmp_path, "upper", 1)
+    manager.refresh()
+    assert manager.is_ready()
+    (tmp_path / "other" / "1").mkdir(parents=True)
+    (tmp_path / "other" / "1" / "saved_model.pb").write_bytes(b"nonsense")
+    manager.refresh()
+    assert not manager.is_ready()
 
 
 def test_a_name_number_or_label_that_does_not_exist_is_an_error(models, make_manager):
@@ -95,6 +137,7 @@ def test_all_requests_for_a_signature_share_a_batcher(models, make_manager):
     with manager.hold("upper") as version:
         assert manager.batcher(version, "add") is manager.batcher(version, "add")
         assert manager.batcher(version, "add") is not manager.batcher(version, "words")
+        assert manager.batcher(version, "add", is_long=True) is not manager.batcher(version, "add")
 
 
 def test_the_models_to_serve_can_be_replaced(models, make_manager):
@@ -126,6 +169,63 @@ def test_a_broken_version_does_not_replace_a_good_one_and_is_tried_again_after_a
     small_models.save(tmp_path, "upper", 2)
     manager.refresh()
     assert states(manager) == {2: State.AVAILABLE, 1: State.AVAILABLE}
+
+
+def test_a_failed_load_is_retried_after_a_time_and_is_loading_until_the_last_attempt(tmp_path, make_manager):
+    folder = small_models.save(tmp_path, "upper", 1)
+    (folder / "saved_model.pb").write_bytes(b"nonsense")
+    now = [0.0]
+    manager = make_manager(tmp_path, LoadRetries(number=2, seconds=60.0), lambda: now[0])
+    for seconds, num_attempts, state in ((59, 1, State.LOADING), (61, 2, State.LOADING), (122, 3, State.END)):
+        now[0] = seconds
+        manager.refresh()
+        (version,) = manager.versions("upper")
+        assert manager._log.count(("not loaded", "upper", 1)) == num_attempts
+        assert version.state == state and version.error
+    now[0] = 1e9
+    manager.refresh()
+    assert manager._log.count(("not loaded", "upper", 1)) == 3
+
+
+def test_a_retry_that_succeeds_makes_the_version_available(tmp_path, make_manager, monkeypatch):
+    small_models.save(tmp_path, "upper", 1)
+    now = [0.0]
+    with monkeypatch.context() as patch:
+        patch.setattr(Servable, "warm_up", lambda servable, stopped: 1 / 0)
+        manager = make_manager(tmp_path, LoadRetries(number=2, seconds=60.0), lambda: now[0])
+    manager.refresh()
+    assert states(manager) == {1: State.LOADING} and "ZeroDivisionError" in manager.versions("upper")[0].error
+    now[0] = 60.0
+    manager.refresh()
+    (version,) = manager.versions("upper")
+    assert (version.state, version.error) == (State.AVAILABLE, "")
+
+
+def test_a_changed_asset_is_a_change(tmp_path, make_manager):
+    broken = small_models.save(tmp_path, "upper", 1)
+    (broken / "saved_model.pb").write_bytes(b"nonsense")
+    manager = make_manager(tmp_path)
+    manager.refresh()
+    (broken / "assets" / "vocabulary").mkdir(parents=True)
+    (broken / "assets" / "vocabulary" / "words.txt").write_text("a")
+    manager.refresh()
+    assert manager._log.count(("not loaded", "upper", 1)) == 2
+
+
+def test_a_stopping_server_loads_nothing_more(tmp_path, make_manager):
+    manager = make_manager(tmp_path)
+    small_models.save(tmp_path, "upper", 1)
+    manager.stop_loading()
+    manager.refresh()
+    assert manager._log == [] and not manager.is_ready()
+
+
+def test_closing_does_not_wait_longer_than_its_time(tmp_path, make_manager):
+    small_models.save(tmp_path, "upper", 1)
+    manager = make_manager(tmp_path)
+    with manager.hold("upper") as version:
+        manager.close(seconds=0.01)
+        assert version.servable.signature("")({"text": np.array([b"a"], object)})["label"].tolist() == [b"A"]
 
 
 def test_no_request_fails_while_versions_change(tmp_path):

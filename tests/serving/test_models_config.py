@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from serving.logs import logger
 from serving.models_config import Model, find_models, find_versions, format_config, parse_config
 
 
@@ -16,6 +17,16 @@ def test_only_folders_with_a_number_and_a_saved_model_are_versions(tmp_path):
     (tmp_path / "upper" / "4").mkdir()
     assert find_versions(tmp_path / "upper") == [1, 2, 10]
     assert find_versions(tmp_path / "nowhere") == []
+
+
+def test_numbers_that_tf_serving_does_not_take_are_logged_once(tmp_path, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    make_versions(tmp_path, "upper", 0, 7, "007", 2**63, "\u0663")
+    with caplog.at_level("INFO", logger.name):
+        for _ in range(2):
+            assert find_versions(tmp_path / "upper") == [0, 7]
+    logged = sorted(Path(record.fields["path"]).name for record in caplog.records)
+    assert logged == ["007", str(2**63), "\u0663"]
 
 
 def test_only_folders_with_a_version_are_models(tmp_path):

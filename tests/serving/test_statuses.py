@@ -6,7 +6,7 @@ from serving.errors import Code, ServingError
 from serving.manager import Manager, State
 from serving.metrics import Metrics
 from serving.models_config import find_models
-from serving.settings import Limits
+from serving.settings import Limits, LoadRetries
 from tests.serving import small_models
 
 
@@ -16,7 +16,7 @@ def core(tmp_path_factory):
     small_models.save(root, "upper", 1)
     (root / "upper" / "2").mkdir()
     (root / "upper" / "2" / "saved_model.pb").write_bytes(b"nonsense")
-    manager = Manager(lambda: find_models(root), max_rows=8, log=lambda event, **fields: None)
+    manager = Manager(lambda: find_models(root), Limits(), LoadRetries(number=0), lambda event, **fields: None)
     manager.refresh()
     yield Core(manager, Limits(), Metrics())
     manager.close()
