@@ -7,7 +7,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 _ROWS = 300
-_COMMON = "--epochs 3 --checkpoint-every 4 --patience 9"
+_COMMON = "--epochs 10 --checkpoint-every 4 --patience 99"
 _SENTIMENT = f"--batch-size 16 --embedding-size 8 --hidden-size 8 --vocabulary-size 200 --max-tokens 40 {_COMMON}"
 _NMT = f"--batch-tokens 500 --hidden-size 16 --num-layers 1 --vocabulary-size 150 {_COMMON}"
 
@@ -34,7 +34,7 @@ RUNS = {
     "transfer": (
         "transfer",
         "reviews.csv",
-        "--head-epochs 1 --top-epochs 1 --all-epochs 1 --batch-size 16 --checkpoint-every 4 "
+        "--head-epochs 3 --top-epochs 3 --all-epochs 3 --batch-size 16 --checkpoint-every 4 "
         "--encoder DATA/bert --preprocessor DATA/preprocess",
     ),
 }

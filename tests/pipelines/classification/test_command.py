@@ -159,7 +159,7 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path):
     try:
         process = main(tmp_path, "train", "sentiment", "--epochs", "1", *where(disk))
         assert_one_line(process, "the disk is full", "repeat the same command")
-        assert not [path for path in disk.rglob("*") if path.name.endswith(".part") or path.name.startswith(".tmp")]
+        assert not [path for path in disk.rglob("*") if path.name.startswith(".tmp-")]
         assert not list(disk.rglob("saved_model.pb"))
     finally:
         subprocess.run(["umount", str(disk)], check=True)

@@ -159,7 +159,7 @@ def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
     assert code == 0, errors
     assert ("resuming at epoch" in errors) != early
     assert_equal_outcomes(outcome(folder), uninterrupted(task))
-    assert not list((folder / "runs").rglob("*.part"))
+    assert not list(folder.rglob(".tmp-*"))
 
 
 @pytest.mark.long
