@@ -12,6 +12,7 @@ import inspect
 import re
 import shutil
 import tempfile
+import urllib.request
 from pathlib import Path
 
 import tensorflow as tf
@@ -42,11 +43,11 @@ def resolve(handle: str) -> Path:
         ValueError: if the module cannot be reached, is not a SavedModel, or is an archive that must not be extracted
             (see hub_archive).
     """
-    import tensorflow_hub
-
     if _URL.match(handle):
         try:
-            folder = Path(tensorflow_hub.resolve(handle))
+            folder = Path(_download(handle))
+        except hub_archive.Refused:
+            raise
         except Exception as error:
             raise ValueError(
                 f"{handle} cannot be reached ({_first_line(error)}): "
@@ -65,6 +66,24 @@ def resolve(handle: str) -> Path:
     return folder
 
 
+def _download(url: str) -> str:
+    """Returns tensorflow_hub's folder of the module behind `url`; an archive is extracted by hub_archive."""
+    import tensorflow_hub
+    from tensorflow_hub import compressed_module_resolver
+    from tensorflow_hub.resolver import atomic_download
+
+    resolver = compressed_module_resolver.HttpCompressedFileResolver()
+    if not resolver.is_supported(url):
+        return tensorflow_hub.resolve(url)
+
+    def extract(url: str, folder: str) -> None:
+        request = urllib.request.Request(resolver._append_compressed_format_query(url))
+        with resolver._call_urlopen(request) as response:
+            hub_archive.extract(response, url, Path(folder))
+
+    return atomic_download(url, extract, compressed_module_resolver._module_dir(url))
+
+
 @functools.cache
 def _extract(path: Path, modified: int) -> Path:
     """Extracts an archive and returns the folder of the module in it.
@@ -75,7 +94,8 @@ def _extract(path: Path, modified: int) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="hub-module-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     try:
-        hub_archive.extract(path, folder)
+        with open(path, "rb") as file:
+            hub_archive.extract(file, str(path), folder)
     except OSError as error:
         raise ValueError(f"{path} cannot be extracted: {error}") from error
     graph_files = sorted(

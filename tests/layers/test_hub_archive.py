@@ -15,6 +15,11 @@ def member(name, data=b"x", kind=tarfile.REGTYPE, **fields):
     return info, io.BytesIO(data)
 
 
+def extract_file(path, folder):
+    with open(path, "rb") as file:
+        hub_archive.extract(file, str(path), folder)
+
+
 @pytest.fixture
 def extract(tmp_path):
     """Extracts an archive of `members` to a folder; returns that folder's files: name -> bytes."""
@@ -24,7 +29,7 @@ def extract(tmp_path):
         with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as archive:
             for info, data in members:
                 archive.addfile(info, data)
-        hub_archive.extract(path, folder)
+        extract_file(path, folder)
         return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
     yield extract
@@ -74,8 +79,17 @@ def test_an_archive_that_grows_too_much_is_refused_before_it_is_written(tmp_path
         archive.addfile(*member("zeros", bytes(2**22)))
     assert path.stat().st_size < 2**14
     with pytest.raises(ValueError, match="was not extracted: it has more than 1 MiB"):
-        hub_archive.extract(path, tmp_path / "folder")
+        extract_file(path, tmp_path / "folder")
     assert sum(file.stat().st_size for file in (tmp_path / "folder").rglob("*")) <= 2**20
+
+
+def test_an_archive_that_was_compressed_twice_is_refused(tmp_path):
+    path = tmp_path / "module.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.addfile(*member("a"))
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(ValueError, match="cannot be read as an archive"):
+        extract_file(path, tmp_path / "folder")
 
 
 def test_a_huge_header_is_refused(tmp_path, monkeypatch):
@@ -87,7 +101,7 @@ def test_a_huge_header_is_refused(tmp_path, monkeypatch):
     with gzip.open(path, "wb") as file:
         file.write(header.tobuf(tarfile.GNU_FORMAT) + b"a" * 2**22)
     with pytest.raises(ValueError, match="was not extracted: it has more than 1 MiB"):
-        hub_archive.extract(path, tmp_path / "folder")
+        extract_file(path, tmp_path / "folder")
 
 
 def test_many_members_are_refused(extract, monkeypatch):
@@ -104,7 +118,7 @@ def test_a_damaged_archive_is_one_error(tmp_path):
     for content in (b"nonsense", whole[:-20], b"", gzip.compress(b"no archive" * 100), whole[:40] + b"x" + whole[41:]):
         path.write_bytes(content)
         with pytest.raises(ValueError, match="cannot be read as an archive"):
-            hub_archive.extract(path, tmp_path / "folder")
+            extract_file(path, tmp_path / "folder")
         for file in (tmp_path / "folder").glob("*"):
             file.unlink()
 

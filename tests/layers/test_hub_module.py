@@ -1,5 +1,9 @@
+import functools
+import http.server
+import io
 import os
 import tarfile
+import threading
 
 import keras
 import numpy as np
@@ -70,6 +74,38 @@ def test_a_hostile_archive_is_one_error_that_names_it(tmp_path):
         with pytest.raises(ValueError, match=f"{path} (was not|cannot be) extracted") as error:
             resolve(str(path))
         assert "\n" not in str(error.value)
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """Serves `tmp_path`/www; returns that folder and its URL."""
+    monkeypatch.setenv("TFHUB_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "www").mkdir()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    handler = functools.partial(Handler, directory=tmp_path / "www")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield tmp_path / "www", f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_hostile_archive_behind_a_url_is_refused_and_leaves_nothing(served, tmp_path, monkeypatch):
+    monkeypatch.setattr("layers.hub_archive._SMALL", 2**20)
+    folder, url = served
+    member = tarfile.TarInfo("saved_model.pb")
+    member.size = 2**22
+    with tarfile.open(folder / "large.tar.gz", "w:gz") as archive:
+        archive.addfile(member, io.BytesIO(bytes(member.size)))
+    with tarfile.open(folder / "outside.tar.gz", "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("../../outside"))
+    for name, message in (("large", "more than 1 MiB"), ("outside", "not a plain file below its folder")):
+        with pytest.raises(ValueError, match=f"^{url}/{name}.tar.gz was not extracted: .*{message}$"):
+            resolve(f"{url}/{name}.tar.gz")
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
 
 
 def test_a_pipe_is_no_module(tmp_path):

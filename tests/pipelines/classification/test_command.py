@@ -71,6 +71,7 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
         "calibration.png",
         "lengths.png",
         "report.md",
+        "export.json",
         "result.json",
     }
     config = json.loads((folder / "config.json").read_text())

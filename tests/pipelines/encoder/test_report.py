@@ -7,7 +7,8 @@ from pipelines.support.run_result import RunResult
 
 def make_result(tmp_path, **flags):
     return RunResult(
-        schema=2,
+        schema=3,
+        run="0123456789abcdef",
         task="encoder",
         config=dataclasses.asdict(EncoderConfig(data="reviews.csv", **flags).resolve()),
         data={"name": "reviews", "fingerprint": "abc"},

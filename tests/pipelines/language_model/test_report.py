@@ -15,7 +15,8 @@ def make_result(tmp_path, unknown_tokens=0):
         "bits_per_character": 1.08,
     }
     return RunResult(
-        schema=2,
+        schema=3,
+        run="0123456789abcdef",
         task="char-lm",
         config=dataclasses.asdict(LanguageModelConfig(data="poems.txt").resolve()),
         data={"name": "poems", "fingerprint": "abc"},
