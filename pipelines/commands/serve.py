@@ -46,10 +46,21 @@ class Serve:
     """Maximum rows of a request."""
     max_text_bytes: int = 2**20
     """Maximum bytes of a text."""
+    max_length: int = 10_000
+    """Maximum tokens to generate for one row. A larger value of the input max_length is set to this one."""
+    max_tokens: int = 2**20
+    """Maximum tokens to generate for a request: the sum of max_length over its rows. Where a signature has no input
+    max_length, 32 bytes of text count as a token, with all texts padded to the longest one."""
+    long_tokens: int = 1000
+    """Requests with more tokens are long. They run beside the short requests, which do not wait for them."""
     max_requests: int = 256
     """Maximum requests in progress, including those that wait. Further requests are refused with status 429."""
     timeout: float = 60.0
-    """Maximum seconds until the answer."""
+    """Maximum seconds until the answer. A run is broken off at this time."""
+    load_retries: int = 5
+    """Maximum number of times that a failed load of a version is tried again."""
+    load_retry_seconds: float = 60.0
+    """Seconds between these attempts."""
     tls_certificate: Annotated[Path | None, PATH] = None
     """PEM file of a certificate. With it and --tls-key, both APIs are encrypted."""
     tls_key: Annotated[Path | None, PATH] = None
@@ -68,8 +79,11 @@ class Serve:
     def _check(self) -> None:
         for name in ("rest_port", "grpc_port"):
             require(0 <= getattr(self, name) < 2**16, name, getattr(self, name), "from 0 to 65535")
-        for name in ("poll_seconds", "max_body_bytes", "max_rows", "max_text_bytes", "max_requests", "timeout"):
+        above_0 = "poll_seconds max_body_bytes max_rows max_text_bytes max_length max_tokens max_requests timeout"
+        for name in above_0.split():
             require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
+        for name in ("long_tokens", "load_retries", "load_retry_seconds"):
+            require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UserError("--tls-certificate and --tls-key belong together: give both or none")
         for path in (self.config, self.tls_certificate, self.tls_key):
@@ -124,12 +138,15 @@ class Serve:
 
         import_tensorflow()
         from serving import logs, server
-        from serving.settings import Limits, Settings
+        from serving.settings import Limits, LoadRetries, Settings
 
         limits = Limits(
             max_body_bytes=self.max_body_bytes,
             max_rows=self.max_rows,
             max_text_bytes=self.max_text_bytes,
+            max_length=self.max_length,
+            max_tokens=self.max_tokens,
+            long_tokens=self.long_tokens,
             max_requests=self.max_requests,
             timeout=self.timeout,
         )
@@ -143,6 +160,7 @@ class Serve:
             tls_certificate=self.tls_certificate,
             tls_key=self.tls_key,
             limits=limits,
+            load_retries=LoadRetries(self.load_retries, self.load_retry_seconds),
         )
         logs.log_to_stderr()
         try:

@@ -16,8 +16,10 @@ from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
 GENERATION_DEFAULTS = defaults(SAMPLING)
 _BANNED_IDS = (PAD, UNKNOWN, START, END)
-_MAX_CHUNK_TOKENS = 1024  # that a recurrent network scores at once; fewer where
-_MAX_CHUNK_LOGITS = 2**25  # would be exceeded
+_MAX_CHUNK = 1024  # tokens of a row that a recurrent network scores at once; fewer where one of these is exceeded:
+_MAX_CHUNK_TOKENS = 2**16  # tokens of all rows
+_MAX_CHUNK_LOGITS = 2**25
+_MAX_WINDOW_LOGITS = 2**26  # that a transformer computes at once: more rows are scored one group after the other
 _TEXT = tf.TensorSpec([None], tf.string, name="text")
 _IDS = tf.TensorSpec([None, None], tf.int32, name="ids")
 
@@ -191,6 +193,20 @@ class Generator(tf.Module):
         }
 
     def _losses_in_windows(self, ids, targets):
+        """Scores groups of rows, one after the other, so that the memory has a bound."""
+        size = max(1, _MAX_WINDOW_LOGITS // (self._window * self._tokenizer.vocabulary_size))  # rows
+        batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
+        num_groups = tf.maximum(-(-batch_size // size), 1)
+        losses = tf.TensorArray(tf.float32, size=num_groups, infer_shape=False, element_shape=[None, None])
+
+        def score_rows(i, losses):
+            rows = slice(i * size, (i + 1) * size)
+            return i + 1, losses.write(i, self._losses_of_rows(ids[rows], targets[rows]))
+
+        _, losses = tf.while_loop(lambda i, _: i < num_groups, score_rows, (0, losses), parallel_iterations=1)
+        return tf.reshape(losses.concat(), [batch_size, time])
+
+    def _losses_of_rows(self, ids, targets):
         window, half, time = self._window, self._window // 2, tf.shape(ids)[1]
         frames = [
             tf.signal.frame(x, window, window - half, pad_end=True) for x in (ids, targets)
@@ -200,6 +216,7 @@ class Generator(tf.Module):
             lambda frame: _cross_entropy(self._network(frame[0]), frame[1]),
             tuple(frames_first),
             fn_output_signature=tf.float32,
+            parallel_iterations=2,  # more need more memory
         )
         first = losses[:1]
         later = tf.reshape(tf.transpose(losses[1:, :, half:], [1, 0, 2]), [tf.shape(ids)[0], -1])
@@ -207,8 +224,9 @@ class Generator(tf.Module):
 
     def _losses_in_sequence(self, ids, targets):
         batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
-        logits_per_token = tf.maximum(batch_size, 1) * self._tokenizer.vocabulary_size
-        size = tf.clip_by_value(_MAX_CHUNK_LOGITS // logits_per_token, 16, _MAX_CHUNK_TOKENS)
+        num_rows = tf.maximum(batch_size, 1)
+        size = tf.minimum(_MAX_CHUNK_TOKENS, _MAX_CHUNK_LOGITS // self._tokenizer.vocabulary_size) // num_rows
+        size = tf.clip_by_value(size, 16, _MAX_CHUNK)
         losses = tf.TensorArray(tf.float32, size=-(-time // size), infer_shape=False, element_shape=[None, None])
         state = self._steps.start(batch_size)
 
@@ -220,7 +238,11 @@ class Generator(tf.Module):
         state_shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), state)
         shapes = (tf.TensorShape([]), tf.TensorShape(None), state_shapes)
         _, losses, _ = tf.while_loop(
-            lambda i, *_: i * size < time, score_chunk, (0, losses, state), shape_invariants=shapes
+            lambda i, *_: i * size < time,
+            score_chunk,
+            (0, losses, state),
+            shape_invariants=shapes,
+            parallel_iterations=1,  # else the first operations of later chunks run early, and need their memory
         )
         return tf.reshape(tf.transpose(losses.concat()), [batch_size, time])
 
@@ -229,8 +251,8 @@ class Generator(tf.Module):
         ids = self._tokenizer.encode(text)[:, :-1]
         read = ids[:, -self._window :] if self._is_transformer else ids
         lengths = tf.cast(read.row_lengths(), tf.int32)
-        logits, state = self._steps.advance(read.to_tensor(), self._steps.start(tf.shape(text)[0]), lengths)
-        return ids, tf.gather(logits, lengths - 1, batch_dims=1), state
+        logits, state = self._steps.read(read.to_tensor(), lengths)
+        return ids, logits, state
 
     def _occurring(self, ids):
         """Returns which tokens occur in each row of ids, ragged [batch, (time)] -> bool [batch, vocabulary]."""

@@ -1,9 +1,9 @@
-"""A language model as two functions, `start` and `advance`: the state goes in and comes out, and nothing is remembered
-in between.
+"""A language model as three functions, `start`, `read` and `advance`: the state goes in and comes out, and nothing is
+remembered in between.
 
-The state is a dict of tensors, batch first on every leaf, so that beam search can gather its rows. `advance` may read
-any number of
-tokens at a time: the logits are those that the network returns for the whole text.
+The state is a dict of tensors, batch first on every leaf, so that beam search can gather its rows. `read` reads whole
+prompts. `advance` may read any number of tokens at a time. The logits are those that the network returns for the whole
+text.
 """
 
 import keras
@@ -12,9 +12,12 @@ import tensorflow as tf
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.text.tokenizers import PAD
 
+_MAX_READ_TOKENS = 2**14  # tokens of all rows that a recurrent network reads at once: its features need memory
+_MAX_CHUNK = 1024  # tokens of one row
+
 
 class RecurrentSteps:
-    """`start` and `advance` of a recurrent network.
+    """`start`, `read` and `advance` of a recurrent network.
 
     Args:
         model: inference model of `networks.build`.
@@ -35,16 +38,55 @@ class RecurrentSteps:
             for name in names
         }
 
-    def advance(self, ids, state, lengths=None):
-        """Reads tokens.
+    def read(self, ids, lengths):
+        """Reads prompts, in chunks: the memory does not depend on their length.
 
         Args:
             ids: int32 [batch, time], padded on the right.
-            state: of `start` or `advance`.
-            lengths: int32 [batch], number of tokens of each row; by default all.
+            lengths: int32 [batch], number of tokens of each row, at least 1.
 
         Returns:
-            logits [batch, time, vocabulary] and the state after the last token of each row.
+            logits [batch, vocabulary] and the state after the last token of each row.
+        """
+        batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
+        size = tf.clip_by_value(_MAX_READ_TOKENS // tf.maximum(batch_size, 1), 1, _MAX_CHUNK)
+        state = self.start(batch_size)
+
+        def read_chunk(i, last, state):
+            in_chunk = tf.clip_by_value(lengths - i * size, 0, size)  # [batch], tokens of this chunk
+            x, state = self._call_layers(ids[:, i * size : (i + 1) * size], state, in_chunk)
+            newest = tf.gather(x, tf.maximum(in_chunk - 1, 0), batch_dims=1)  # [batch, units]
+            return i + 1, tf.where(in_chunk[:, None] > 0, newest, last), state
+
+        last = tf.zeros((batch_size, self._layers[-1].cell.units))
+        shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), (last, state))
+        _, last, state = tf.while_loop(
+            lambda i, *_: i * size < time,
+            read_chunk,
+            (0, last, state),
+            shape_invariants=(tf.TensorShape([]), *shapes),
+            parallel_iterations=1,  # else the first operations of later chunks run early, and need their memory
+        )
+        return _output_layers(self._model, last), state
+
+    def advance(self, ids, state):
+        """Reads tokens.
+
+        Args:
+            ids: int32 [batch, time].
+            state: of `start`, `read` or `advance`.
+
+        Returns:
+            logits [batch, time, vocabulary] and the state after the last token.
+        """
+        x, state = self._call_layers(ids, state)
+        return _logits(self._model, x), state
+
+    def _call_layers(self, ids, state, lengths=None):
+        """Returns the features [batch, time, units], and the state after the last token of each row.
+
+        Args:
+            lengths: int32 [batch], number of tokens of each row; by default all.
         """
         single = ids.shape[1] == 1
         mask = None if single or lengths is None else tf.sequence_mask(lengths, tf.shape(ids)[1])
@@ -61,7 +103,7 @@ class RecurrentSteps:
                     x
                 )  # without the mask that Keras attaches: the output layer has no masks, and would warn
             state |= zip(names, states, strict=True)
-        return _logits(self._model, x), state
+        return x, state
 
     def align(self, state):
         """Returns a state that `advance` accepts, from states that were started separately and concatenated."""
@@ -69,7 +111,7 @@ class RecurrentSteps:
 
 
 class TransformerSteps:
-    """`start` and `advance` of a transformer: the state is the cache of keys and values.
+    """`start`, `read` and `advance` of a transformer: the state is the cache of keys and values.
 
     The cache has the size of the window of training. A row that has filled it continues with the later half of the
     window as its past. So there is no maximum length, and every token but the first few has at least half a window
@@ -98,14 +140,15 @@ class TransformerSteps:
         }
         return state | _flat([block.initial_cache(batch_size, self._window)["self"] for block in self._blocks])
 
-    def advance(self, ids, state, lengths=None):
-        """As `RecurrentSteps.advance`. More than one token can be read only at the start, and at most a window."""
-        if ids.shape[1] == 1:
-            full = state["position"] >= self._window  # [batch]
-            return self._step(ids, tf.cond(tf.reduce_any(full), lambda: self._shift(state, full), lambda: dict(state)))
-        time = tf.shape(ids)[1]
-        lengths = tf.fill([tf.shape(ids)[0]], time) if lengths is None else lengths
-        return self._read_prompts(ids, lengths, slot=time)
+    def read(self, ids, lengths):
+        """As `RecurrentSteps.read`, with at most a window of tokens in each row."""
+        x, state = self._read(ids, lengths, slot=tf.shape(ids)[1])
+        return _output_layers(self._model, tf.gather(x, lengths - 1, batch_dims=1)), state
+
+    def advance(self, ids, state):
+        """As `RecurrentSteps.advance`, for one token per row."""
+        full = state["position"] >= self._window  # [batch]
+        return self._step(ids, tf.cond(tf.reduce_any(full), lambda: self._shift(state, full), lambda: dict(state)))
 
     def align(self, state):
         """As `RecurrentSteps.align`: rotates each row's ring so that all rows have the same next slot."""
@@ -123,20 +166,20 @@ class TransformerSteps:
         # [window], age of the token in each slot after this step.
         distance = slot - tf.range(self._window)
         age = tf.math.floormod(distance, self._window)
-        logits, caches = self._call_blocks(ids, state, position, slot=slot, mask=age <= position[:, None])
+        x, caches = self._call_blocks(ids, state, position, slot=slot, mask=age <= position[:, None])
         state = state | caches | {"position": position + 1, "slot": (state["slot"] + 1) % self._window}
-        return logits, state | {"read": _write_at(state["read"], ids, position)}
+        return _logits(self._model, x), state | {"read": _write_at(state["read"], ids, position)}
 
-    def _read_prompts(self, ids, lengths, slot):
-        """Returns logits and state of rows that start with these tokens, with `slot` as the next slot."""
+    def _read(self, ids, lengths, slot):
+        """Returns features and state of rows that start with these tokens, with `slot` as the next slot."""
         batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
         caches = _flat([block.initial_cache(batch_size, time)["self"] for block in self._blocks])
-        logits, caches = self._call_blocks(ids, caches, position=0)
+        x, caches = self._call_blocks(ids, caches, position=0)
         # The last token of each row goes to the slot before `slot`, whatever the padding after it. The mask hides slots
         # without a token.
         caches = self._rotate(caches, slot - lengths, time)
         read = tf.pad(ids, [[0, 0], [0, self._window - time]], constant_values=PAD)
-        return logits, caches | {"position": lengths, "slot": tf.fill([batch_size], slot % self._window), "read": read}
+        return x, caches | {"position": lengths, "slot": tf.fill([batch_size], slot % self._window), "read": read}
 
     def _rotate(self, caches, shift, num_slots):
         """Moves the first `num_slots` slots of each row's ring by `shift` slots, int32 [batch]."""
@@ -147,7 +190,7 @@ class TransformerSteps:
         return {name: tf.ensure_shape(cache, [None, None, self._window, None]) for name, cache in rotated.items()}
 
     def _call_blocks(self, ids, caches, position, **options):
-        """Returns the logits of these tokens, and the caches that contain them."""
+        """Returns the features of these tokens [batch, time, units], and the caches that contain them."""
         x = self._model.get_layer("tokens")(ids)  # [batch, time, units]
         if self._positions is not None:
             x = self._positions(x, start=position)
@@ -156,14 +199,12 @@ class TransformerSteps:
             cache = {"self": {"key": caches[f"block_{i}_key"], "value": caches[f"block_{i}_value"]}}
             x, cache = block(x, cache=cache, position=position, **options)
             new_caches.append(cache["self"])
-        return _logits(self._model, self._model.get_layer("last_norm")(x)), _flat(new_caches)
+        return self._model.get_layer("last_norm")(x), _flat(new_caches)
 
     def _shift(self, state, full):
         """Reduces the past of the rows that are `full`, bool [batch], to the later half of their window."""
         half = self._window // 2
-        _, shifted = self._read_prompts(
-            state["read"][:, -half:], tf.fill(tf.shape(full), half), tf.reduce_max(state["slot"])
-        )
+        _, shifted = self._read(state["read"][:, -half:], tf.fill(tf.shape(full), half), tf.reduce_max(state["slot"]))
         return {
             name: tf.where(tf.reshape(full, [-1] + [1] * (len(value.shape) - 1)), shifted[name], value)
             for name, value in state.items()
@@ -171,7 +212,7 @@ class TransformerSteps:
 
 
 def make_steps(config: LanguageModelConfig, model: keras.Model) -> RecurrentSteps | TransformerSteps:
-    """Returns `start` and `advance` of an inference model."""
+    """Returns `start`, `read` and `advance` of an inference model."""
     return (TransformerSteps if config.model == "transformer" else RecurrentSteps)(config, model)
 
 

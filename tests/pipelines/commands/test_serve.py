@@ -15,7 +15,7 @@ import pytest
 
 from pipelines.commands.serve import Serve
 from serving.models_config import parse_config
-from serving.settings import Limits, Settings
+from serving.settings import Limits, LoadRetries, Settings
 from tests.command_line import ROOT, assert_one_line
 from tests.serving import small_models
 from tests.serving.conftest import HANG_SECONDS, wait_until
@@ -57,8 +57,11 @@ def predict(rest, text):
 def test_the_defaults_are_those_of_the_settings():
     command = Serve()
     for options in (Settings(command.saved_models), Limits()):
-        names = [field.name for field in dataclasses.fields(options) if field.name not in ("models", "limits")]
+        others = ("models", "limits", "load_retries")
+        names = [field.name for field in dataclasses.fields(options) if field.name not in others]
         assert {name: getattr(command, name) for name in names} == {name: getattr(options, name) for name in names}
+    retries = LoadRetries(command.load_retries, command.load_retry_seconds)
+    assert retries == Settings(command.saved_models).load_retries
 
 
 def test_it_answers_and_logs_json_until_sigterm(models):
@@ -94,6 +97,8 @@ def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
         ("serve --config nowhere", "no such file: nowhere"),
         ("serve --rest-port 70000", "--rest-port 70000"),
         ("serve --max-rows 0", "--max-rows 0"),
+        ("serve --max-tokens 0", "--max-tokens 0"),
+        ("serve --load-retries -1", "--load-retries -1"),
         ("serve --tls-key main.py", "belong together"),
         ("serve --tls-key main.py --tls-certificate main.py", "main.py cannot be used"),
         ("serve --config main.py --rest-port 0 --grpc-port 0", "needs a model_config_list"),

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from pipelines.decoding.options import SAMPLING, SEARCH, filled
 from pipelines.export import saved_model
-from pipelines.language_model import task
+from pipelines.language_model import servable, task
 from pipelines.text.tokenizers import END, PAD, START, UNKNOWN
 from tests.pipelines.language_model.models import TEXT, make
 
@@ -103,6 +103,20 @@ def test_a_long_text_is_scored_with_carried_states_or_in_overlapping_windows(mad
             for t in range(0 if start == 0 else 6, len(log_probabilities)):
                 expected[start + t] = -log_probabilities[t, ids[0, start + t + 1]]
     np.testing.assert_allclose(losses, expected, atol=1e-4)
+
+
+def test_losses_do_not_depend_on_the_size_of_the_chunks(made, monkeypatch):
+    """Chunks of 16 tokens and groups of 1 row, against one chunk of all tokens and rows."""
+    *_, generator = made
+    texts = tf.constant([TEXT[:70], TEXT[9:50], ""])
+    whole = generator.score(texts)
+    monkeypatch.setattr(servable, "_MAX_CHUNK", 16)
+    monkeypatch.setattr(servable, "_MAX_WINDOW_LOGITS", 1)
+    config, tokenizer, network, _ = made
+    chunked_generator = servable.Generator(config, network, tokenizer)
+    in_chunks = chunked_generator.score(texts)
+    for name, expected in whole.items():
+        np.testing.assert_allclose(in_chunks[name], expected, rtol=1e-5, err_msg=name)
 
 
 def test_steps_of_clients_in_one_batch_give_each_what_it_gets_alone(made):

@@ -1,21 +1,23 @@
-"""`start` and `advance` against the network that reads the whole text."""
+"""`read` and `advance` against the network that reads the whole text."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
+from pipelines.language_model import steps as steps_module
 from pipelines.language_model.steps import make_steps
 from tests.pipelines.language_model.models import TEXT, make
 
 
-def test_any_number_of_tokens_at_a_time_gives_the_logits_of_the_whole_text(made):
+def test_a_prompt_and_single_tokens_after_it_give_the_logits_of_the_whole_text(made):
     config, tokenizer, network, _ = made
     ids = tokenizer.encode(tf.constant([TEXT[:11], TEXT[5:16], TEXT[20:31]]))[:, :-1].to_tensor()
     expected = network(ids).numpy()
     steps = make_steps(config, network)
     lengths = tf.constant([7, 4, 1])
-    logits, state = steps.advance(ids[:, :7], steps.start(3), lengths)
+    logits, state = steps.read(ids[:, :7], lengths)
     for row, length in enumerate(lengths.numpy()):
-        np.testing.assert_allclose(logits[row, :length], expected[row, :length], atol=1e-5)
+        np.testing.assert_allclose(logits[row], expected[row, length - 1], atol=1e-5)
     for step in range(5):
         chosen = tf.gather(ids, lengths + step, batch_dims=1)[:, None]
         logits, state = steps.advance(chosen, state)
@@ -24,11 +26,37 @@ def test_any_number_of_tokens_at_a_time_gives_the_logits_of_the_whole_text(made)
     assert all(value.shape[0] == 3 for value in state.values()), "batch first on every leaf"
 
 
+@pytest.mark.parametrize("max_tokens", [1, 6, 15, 10_000])
+def test_a_prompt_can_be_read_in_chunks_of_any_size(monkeypatch, max_tokens):
+    """With 3 rows, the chunks have 1, 2, 5 or 1024 tokens."""
+    monkeypatch.setattr(steps_module, "_MAX_READ_TOKENS", max_tokens)
+    config, tokenizer, network, _ = make("lstm")
+    ids = tokenizer.encode(tf.constant([TEXT[:11], TEXT[5:16], TEXT[20:31]]))[:, :-1].to_tensor()
+    steps = make_steps(config, network)
+    lengths = tf.constant([12, 5, 1])
+    logits, state = tf.function(steps.read)(ids, lengths)
+    expected = network(ids).numpy()
+    for row, length in enumerate(lengths.numpy()):
+        np.testing.assert_allclose(logits[row], expected[row, length - 1], atol=1e-5)
+        alone = steps.advance(ids[row : row + 1, :length], steps.start(1))[1]
+        for name, value in state.items():
+            np.testing.assert_allclose(value[row], alone[name][0], atol=1e-5, err_msg=name)
+
+
+def test_a_recurrent_network_reads_any_number_of_tokens_after_a_prompt():
+    config, tokenizer, network, _ = make("lstm")
+    ids = tokenizer.encode(tf.constant([TEXT[:11], TEXT[5:16]]))[:, :-1].to_tensor()
+    steps = make_steps(config, network)
+    _, state = steps.read(ids[:, :4], tf.constant([4, 4]))
+    logits, _ = steps.advance(ids[:, 4:], state)
+    np.testing.assert_allclose(logits, network(ids)[:, 4:], atol=1e-5)
+
+
 def test_a_transformer_continues_after_its_window_is_full():
     config, tokenizer, network, _ = make("transformer")
     steps = make_steps(config, network)
     ids = tokenizer.encode(tf.constant([TEXT[:40], TEXT[3:43]]))[:, :40].to_tensor()
-    logits, state = steps.advance(ids[:, :5], steps.start(2), tf.constant([5, 2]))
+    logits, state = steps.read(ids[:, :5], tf.constant([5, 2]))
     for t in range(5, 40):  # row 1 is three tokens shorter than row 0, and is full three steps later
         chosen = tf.stack([ids[0, t], ids[1, t - 3]])[:, None]
         logits, state = steps.advance(chosen, state)
