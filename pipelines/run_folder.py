@@ -177,7 +177,9 @@ def finished_result(folder: Path) -> RunResult | None:
     result = RunResult(**read_record(path, "delete it, and the same command measures the model again"))
     problem = difference(Path(result.export), result.export_files)
     if problem:
-        console.say(f"{shown(Path(result.export))} is not the export of this run any more ({problem}): export it again")
+        console.say(
+            f"{shown(Path(result.export))} is not the export of this run any more ({problem}): exporting it again"
+        )
         return None
     return result
 

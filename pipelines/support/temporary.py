@@ -38,7 +38,8 @@ def create_file(folder: Path, mode: str = "w", suffix: str = "", newline: str | 
         path = folder / f".tmp-{_host()}-{secrets.token_hex(4)}{suffix}"
         encoding = None if "b" in mode else "utf-8"
         file = open(path, mode.replace("w", "x"), encoding=encoding, newline=newline)  # noqa: SIM115 (returned)
-        fcntl.flock(file, fcntl.LOCK_EX)
+        with contextlib.suppress(OSError):  # a file system without locks: then leftovers are never removed
+            fcntl.flock(file, fcntl.LOCK_EX)
         # Between the two calls, another process may have taken the lock and removed the file as a leftover.
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.stat(path), os.fstat(file.fileno())):

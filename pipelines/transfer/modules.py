@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 from layers.hub_module import DictInputError, InputError, resolve
+from pipelines.export.exported import difference, files_of
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record, write_record
 from pipelines.transfer import module_seeds
@@ -37,7 +38,7 @@ class Modules:
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
                 module_seeds.set_seeds(folder / name, self.seed)
-        write_record(folder / "groups.json", {"groups": self.groups})
+        write_record(folder / "modules.json", {"groups": self.groups, "files": files_of(folder)})
 
 
 def find_modules(config: TransferConfig) -> Modules:
@@ -54,10 +55,18 @@ def find_modules(config: TransferConfig) -> Modules:
 
 
 def load_modules(folder: Path) -> Modules:
-    """Returns the modules that `Modules.save` copied to `folder`."""
+    """Returns the modules that `Modules.save` copied to `folder`.
+
+    Raises:
+        UserError: a file has changed.
+    """
+    remedy = "delete the run's folder to train from scratch"
+    saved = read_record(folder / "modules.json", remedy)
+    problem = difference(folder, saved["files"])
+    if problem:
+        raise UserError(f"{folder} is damaged ({problem}): {remedy}")
     preprocessor = folder / "preprocessor"
-    groups = tuple(read_record(folder / "groups.json", "delete the run's folder to train from scratch")["groups"])
-    return Modules(folder / "encoder", preprocessor if preprocessor.is_dir() else None, groups)
+    return Modules(folder / "encoder", preprocessor if preprocessor.is_dir() else None, tuple(saved["groups"]))
 
 
 @contextlib.contextmanager

@@ -257,7 +257,7 @@ def test_a_run_whose_export_is_not_complete_is_not_finished(folder, tmp_path, ca
     run_folder.write_result(folder, make_result(export=str(export), export_files=export_version(export)))
     damage(export)
     assert run_folder.finished_result(folder) is None
-    assert f"1 is not the export of this run any more ({problem}): export it again" in capsys.readouterr().err
+    assert f"1 is not the export of this run any more ({problem}): exporting it again" in capsys.readouterr().err
 
 
 def test_a_damaged_result_is_one_line_with_the_remedy(folder):

@@ -42,12 +42,18 @@ def test_copied_modules_are_loaded_with_their_groups(tmp_path):
     assert loaded.preprocessor is None and loaded.groups == ("embeddings", "layer_1")
 
 
-def test_damaged_groups_are_one_line_with_the_remedy(tmp_path):
+def test_a_damaged_copy_is_one_line_with_the_remedy(tmp_path):
     (tmp_path / "module").mkdir()
-    Modules(tmp_path / "module", None, ("embeddings",)).save(tmp_path)
-    (tmp_path / "groups.json").write_text("{}")
-    with pytest.raises(UserError, match="groups.json is damaged or was edited: delete the run's folder to train"):
-        load_modules(tmp_path)
+    (tmp_path / "module" / "saved_model.pbtxt").write_text("")
+    (tmp_path / "run").mkdir()
+    Modules(tmp_path / "module", None, ("embeddings",)).save(tmp_path / "run")
+    (tmp_path / "run" / "encoder" / "saved_model.pbtxt").write_text("x")
+    remedy = "delete the run's folder to train from scratch"
+    with pytest.raises(UserError, match=f"run is damaged .encoder/saved_model.pbtxt has 1 bytes .*: {remedy}"):
+        load_modules(tmp_path / "run")
+    (tmp_path / "run" / "modules.json").write_text("{}")
+    with pytest.raises(UserError, match=f"modules.json is damaged or was edited: {remedy}"):
+        load_modules(tmp_path / "run")
 
 
 def test_a_handle_that_does_not_exist_is_one_line():
