@@ -1,83 +1,54 @@
-"""CSV and TSV files, plain or compressed, read by pandas: completely for training, in chunks for prediction."""
+"""Tables of texts and labels in files: read completely for training, in chunks for prediction."""
 
-import gzip
-import lzma
-import re
-import warnings
-import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from pipelines.data import delimited, encodings, typed_tables
 from pipelines.support.errors import UserError
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
 LABEL_NAMES = ("label", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
 GROUP_NAME = "url"
-COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip", ".zst")
-
-_DAMAGED = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, zipfile.BadZipFile, EOFError)
+# Suffix -> function that reads chunks.
+READERS = {
+    **dict.fromkeys(delimited.SUFFIXES, delimited.chunks),
+    ".jsonl": typed_tables.json_lines,
+    ".ndjson": typed_tables.json_lines,
+    ".parquet": typed_tables.parquet,
+    ".xlsx": typed_tables.excel,
+}
+FORMATS = "a .csv, .tsv, .jsonl, .parquet or .xlsx file"
 
 
 def is_table(path: Path) -> bool:
-    """Whether the file's name is that of a CSV or TSV file, with or without the suffix of a compression."""
-    return _separator(path) is not None
-
-
-def _separator(path: Path) -> str | None:
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    return {".csv": ",", ".tsv": "\t"}.get(suffixes[-1]) if suffixes else None
+    """Whether the file's name is that of a table, with or without the suffix of a compression."""
+    return encodings.suffix(path) in READERS
 
 
 def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads `path` in chunks, every cell as str.
 
     Args:
-        path: a file whose name ends in .csv or .tsv, with or without the suffix of a compression.
+        path: a file with a suffix in READERS; those of text also with the suffix of a compression.
         rows: maximum number of rows per chunk.
 
     Yields:
-        (chunk, number of rows that were skipped in it because they have too many cells).
+        (chunk, number of rows that were skipped in it because they cannot be read).
 
     Raises:
         UserError: the file is not a table, empty, not UTF-8 or damaged, or has quotes that are never closed.
     """
-    separator = _separator(path)
-    if separator is None:
-        raise UserError(f"{path}: expected a .csv or .tsv file (also .gz, .xz, .bz2, .zip) or a folder of .txt files")
-    if path.stat().st_size == 0:
-        raise UserError(f"{path} is empty: expected a header line and rows of text and label")
-    try:
-        with pd.read_csv(
-            path, sep=separator, dtype=str, keep_default_na=False, index_col=False, chunksize=rows, on_bad_lines="warn"
-        ) as reader:
-            while True:
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always", pd.errors.ParserWarning)
-                    try:
-                        frame = next(reader)
-                    except StopIteration:
-                        return
-                skipped = sum(len(re.findall(r"Skipping line", str(warning.message))) for warning in caught)
-                yield frame.fillna(""), skipped
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
+    if not is_table(path):
         raise UserError(
-            f"{path} is not UTF-8 (byte 0x{byte:02x}): convert it, for example with iconv -f latin1 -t utf-8"
-        ) from error
-    except pd.errors.EmptyDataError as error:
-        raise UserError(f"{path} is empty: expected a header line and rows of text and label") from error
-    except pd.errors.ParserError as error:
-        raise UserError(f"{path} cannot be read as a table: {str(error).strip().splitlines()[-1]}") from error
-    except (*_DAMAGED, OSError, ValueError) as error:
-        if (
-            isinstance(error, OSError) and error.errno is not None
-        ):  # such as a missing permission: the system's message is clear
+            f"{path}: expected {FORMATS} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
+        )
+    try:
+        yield from READERS[encodings.suffix(path)](path, rows)
+    except (*encodings.DAMAGED, OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
             raise
         raise UserError(f"{path} is damaged, or its name has the wrong suffix ({error}): get the file again") from error
 

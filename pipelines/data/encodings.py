@@ -1,0 +1,141 @@
+"""Files of text, plain or compressed, as bytes in a known encoding.
+
+The encoding is UTF-8, or UTF-16 or UTF-32 where the first bytes of the file (its byte order mark) say so.
+"""
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from pathlib import Path
+
+from pipelines.support.errors import UserError
+
+COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip")
+DAMAGED = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, zipfile.BadZipFile, EOFError)
+MAX_LINE_BYTES = 2**26
+_START_BYTES = 64
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+# UTF-32 first: its byte order mark begins with that of UTF-16.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+# Encodings of text that was not written in UTF-8, most of them those of Windows.
+_LIKELY = [f"cp125{digit}" for digit in range(9)]
+_LIKELY += ["koi8_r", "gb18030", "big5", "cp932", "euc_jp", "cp949", "euc_kr"]
+_GUESSED_BYTES = 100_000
+# First bytes of files that are no text -> what they are.
+_BINARY = {
+    b"PK\x03\x04": "an Excel file (.xlsx) or a zip archive",
+    b"PAR1": "a Parquet file",
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls)",
+    b"\x1f\x8b": "compressed with gzip",
+    b"\xfd7zXZ\x00": "compressed with xz",
+    b"BZh": "compressed with bzip2",
+    b"%PDF": "a PDF file",
+}
+
+
+def suffix(path: Path) -> str:
+    """Returns the suffix of a file's name in lower case, without that of a compression: .csv for a.csv.gz."""
+    suffixes = [each.lower() for each in Path(path).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def open_text(path: Path) -> tuple[io.BufferedReader, str]:
+    """Opens a file of text for reading its bytes.
+
+    Returns:
+        (the decompressed file, its encoding).
+
+    Raises:
+        UserError: the file is binary, has bytes of zero, or, while it is read, a line of more than MAX_LINE_BYTES.
+    """
+    file = _open(path)
+    start = file.read(_START_BYTES)
+    encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
+    kind = next((kind for first_bytes, kind in _BINARY.items() if start.startswith(first_bytes)), None)
+    if kind:
+        file.close()
+        raise UserError(f"{path} is {kind}: give its name the right suffix")
+    return io.BufferedReader(_Lines(file, path, start, may_have_zeros=encoding in ("utf-16", "utf-32"))), encoding
+
+
+def not_decodable(path: Path, error: UnicodeDecodeError) -> UserError:
+    """Returns the error for a file that is not in the encoding in which it was read; it names the likely one."""
+    byte = error.object[error.start]
+    likely = _likely_encoding(error.object)
+    remedy = f"convert it, for example with iconv -f {likely or 'latin1'} -t utf-8"
+    guess = f"; it is probably {likely}" if likely else ""
+    return UserError(f"{path} is not {error.encoding.upper()} (byte 0x{byte:02x}{guess}): {remedy}")
+
+
+def _likely_encoding(data: bytes) -> str | None:
+    import charset_normalizer
+
+    found = charset_normalizer.from_bytes(bytes(data[:_GUESSED_BYTES]), cp_isolation=_LIKELY)
+    best = found.best()
+    if best is None:
+        return None
+    # Windows-1252 is the most frequent of the encodings that cannot be told apart in a text with few special letters.
+    equal = (match for match in found if (match.chaos, -match.coherence) <= (best.chaos, -best.coherence))
+    return "cp1252" if any("cp1252" in match.could_be_from_charset for match in equal) else best.encoding
+
+
+class _Lines(io.RawIOBase):
+    """Bytes of a file, which must look like lines of text.
+
+    Args:
+        start: its first bytes, which have been read already.
+        may_have_zeros: whether the encoding has bytes of zero.
+    """
+
+    def __init__(self, file, path: Path, start: bytes, may_have_zeros: bool):
+        super().__init__()
+        self._file, self._path, self._start, self._may_have_zeros = file, path, start, may_have_zeros
+        self._line_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        data = self._start[: len(buffer)] or self._file.read(len(buffer))
+        self._start = self._start[len(buffer) :]
+        if b"\0" in data and not self._may_have_zeros:
+            raise UserError(
+                f"{self._path} is not text in UTF-8 (it has zero bytes): if it is UTF-16, convert it, for example with "
+                "iconv -f utf-16le -t utf-8"
+            )
+        last_end = data.rfind(b"\n")
+        self._line_bytes = len(data) - last_end - 1 if last_end >= 0 else self._line_bytes + len(data)
+        if self._line_bytes > MAX_LINE_BYTES:
+            raise UserError(f"{self._path} has a line of more than {MAX_LINE_BYTES // 2**20} MiB: is it a table?")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _open(path: Path):
+    if path.suffix.lower() == ".zip":
+        return _open_zip(path)
+    return _OPENERS.get(path.suffix.lower(), open)(path, "rb")
+
+
+def _open_zip(path: Path):
+    with zipfile.ZipFile(path) as archive:
+        names = [info.filename for info in archive.infolist() if not info.is_dir()]
+        if len(names) != 1:
+            raise UserError(f"{path} has {len(names)} files: pack one file only")
+        return archive.open(names[0])

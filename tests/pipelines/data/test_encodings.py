@@ -1,0 +1,89 @@
+import gzip
+import zipfile
+
+import pytest
+
+from pipelines.data import encodings
+from pipelines.support.errors import UserError
+
+GERMAN = "Das Café ist schön, aber die Bedienung war träge. Müde Füße und naïve Gäste.\n" * 30
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix"), [("a.CSV", ".csv"), ("a.b.tsv.gz", ".tsv"), ("a.gz", ""), ("a", ""), ("a.jsonl.zip", ".jsonl")]
+)
+def test_the_suffix_is_that_of_the_unpacked_file(tmp_path, name, suffix):
+    assert encodings.suffix(tmp_path / name) == suffix
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_byte_order_mark_gives_the_encoding(tmp_path, encoding):
+    file, found = encodings.open_text(write(tmp_path, "a.csv", GERMAN.encode(encoding)))
+    with file:
+        assert file.read().decode(found) == GERMAN
+    assert found == encoding
+
+
+def test_a_zip_archive_has_one_file(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("folder/a.csv", "text")
+    with encodings.open_text(tmp_path / "a.zip")[0] as file:
+        assert file.read() == b"text"
+    with zipfile.ZipFile(tmp_path / "a.zip", "a") as archive:
+        archive.writestr("b.csv", "text")
+    with pytest.raises(UserError, match="has 2 files: pack one file only"):
+        encodings.open_text(tmp_path / "a.zip")
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"PK\x03\x04 and so on", "an Excel file"),
+        (b"PAR1", "a Parquet file"),
+        (gzip.compress(b"text", mtime=0), "compressed with gzip"),
+        (b"%PDF-1.7", "a PDF file"),
+    ],
+)
+def test_the_first_bytes_tell_what_a_renamed_file_is(tmp_path, content, what):
+    with pytest.raises(UserError, match=f"a.csv is {what}.*right suffix"):
+        encodings.open_text(write(tmp_path, "a.csv", content))
+
+
+def test_zero_bytes_without_a_byte_order_mark_are_refused(tmp_path):
+    for content in ("text,label\n".encode("utf-16-le"), b"a" * 100_000 + b"\0"):
+        with (
+            pytest.raises(UserError, match="it has zero bytes"),
+            encodings.open_text(write(tmp_path, "a.csv", content))[0] as file,
+        ):
+            file.read()
+
+
+def test_a_line_may_be_long_but_not_endless(tmp_path, monkeypatch):
+    monkeypatch.setattr(encodings, "MAX_LINE_BYTES", 2**20)
+    with encodings.open_text(write(tmp_path, "a.csv", (b"a" * 2**19 + b"\n") * 4))[0] as file:
+        assert len(file.read()) == 4 * (2**19 + 1)
+    with (
+        pytest.raises(UserError, match="a line of more than 1 MiB"),
+        encodings.open_text(write(tmp_path, "a.csv", b"a\n" + b"a" * (2**20 + 1)))[0] as file,
+    ):
+        file.read()
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [(GERMAN, "cp1252"), ("这部电影很好看，我非常喜欢它的故事。\n" * 30, "gb18030")],
+)
+def test_the_likely_encoding_of_other_text_is_named(tmp_path, text, encoding):
+    data = text.encode(encoding)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = str(encodings.not_decodable(tmp_path / "a.csv", error))
+    assert "a.csv is not UTF-8 (byte 0x" in message
+    assert f"probably {encoding}" in message and f"iconv -f {encoding} -t utf-8" in message

@@ -1,0 +1,81 @@
+import json
+import zipfile
+
+import openpyxl
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from pipelines.data import labelled_texts, tables, typed_tables
+from pipelines.support.errors import UserError
+
+ROWS = [{"text": "a fine film", "label": 1, "sure": True}, {"text": "dull", "label": 0, "sure": None}]
+EXPECTED = [{"text": "a fine film", "label": "1", "sure": "true"}, {"text": "dull", "label": "0", "sure": ""}]
+
+
+def write(folder, suffix):
+    path = folder / f"a{suffix}"
+    if suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+    elif suffix == ".xlsx":
+        book = openpyxl.Workbook()
+        for row in [list(ROWS[0]), *(list(row.values()) for row in ROWS)]:
+            book.active.append(row)
+        book.save(path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".parquet", ".xlsx"])
+def test_every_cell_is_text(tmp_path, suffix):
+    path = write(tmp_path, suffix)
+    assert tables.is_table(path)
+    ((frame, skipped),) = tables.chunks(path, rows=10)
+    assert (frame.to_dict("records"), skipped) == (EXPECTED, 0)
+    assert [len(frame) for frame, _ in tables.chunks(path, rows=1) if len(frame)] == [1, 1]
+    found = labelled_texts.read(str(path))["train"]
+    assert (found.texts.tolist(), found.labels.tolist()) == (["a fine film", "dull"], ["1", "0"])
+
+
+def test_lines_that_are_no_objects_are_skipped_and_counted(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "a"}\n\nnot json\n[1]\n{"text": "b", "label": "x"}\n')
+    ((frame, skipped),) = typed_tables.json_lines(path, rows=10)
+    assert frame.to_dict("records") == [{"text": "a", "label": ""}, {"text": "b", "label": "x"}]
+    assert skipped == 2
+
+
+def test_a_file_whose_first_line_is_no_object_is_refused(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text("text,label\n")
+    with pytest.raises(UserError, match="expected a JSON object on each line"):
+        list(typed_tables.json_lines(path, rows=10))
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("a.parquet", "damaged, or no Parquet file"), ("a.xlsx", "damaged, or no Excel file")]
+)
+def test_a_damaged_file_is_one_line(tmp_path, name, message):
+    whole = write(tmp_path, "." + name.split(".")[1]).read_bytes()
+    for content in (b"", b"nonsense", whole[: len(whole) // 2]):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(UserError, match=message) as error:
+            list(tables.chunks(tmp_path / name, rows=10))
+        assert "\n" not in str(error.value)
+
+
+def test_a_zip_archive_that_is_no_workbook(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w") as archive:
+        archive.writestr("a.txt", "text")
+    with pytest.raises(UserError, match="no Excel file"):
+        list(tables.chunks(tmp_path / "a.xlsx", rows=10))
+
+
+def test_numbers_of_excel_have_no_needless_fraction(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["text", "stars"], ["a", 3.0], ["b", 2.5], [None, None]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    ((frame, _),) = tables.chunks(tmp_path / "a.xlsx", rows=10)
+    assert frame["stars"].tolist() == ["3", "2.5"]
