@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, sha256_of
+from pipelines.task import TASKS
 
 SAMPLE_SUFFIX = "-sample"
 CARD = "model_card.json"
@@ -94,21 +95,59 @@ def find_export(
 ) -> Exported:
     """Returns the export to use: `version` (by default the newest) of `name`.
 
-    Without a name it is `default_name` (by default the task's name) or, where that has no version, the one trained on
-    the sample.
+    Without a name it is `default_name` (by default the task's name); where that has no version, the only export of the
+    task; else the one trained on the sample.
+
+    Args:
+        task: name in the registry.
 
     Raises:
-        UserError: there is none; the message lists what exists, or how to make one.
+        UserError: there is none, there are several, or it is an export of another task; the message lists those that
+            exist, or how to make one.
     """
-    default_name = default_name or task
-    names = [name] if name else [default_name, default_name + SAMPLE_SUFFIX]
-    chosen = next((candidate for candidate in names if versions(root / candidate)), None)
-    if chosen is None:
-        existing = sorted(path.parent.parent.name for path in root.glob(f"*/*/{CARD}") if path.parent.name.isdecimal())
-        known = f"existing: {', '.join(dict.fromkeys(existing))}" if existing else "nothing has been exported yet"
-        raise UserError(f"no model {names[0]!r} in {root} ({known}): train one with `python main.py train {task}`")
+    tasks = {export: _task_of(root / export) for export in _names(root)}
+    package = TASKS[task].package
+    usable = [export for export, other in tasks.items() if other is None or TASKS[other].package == package]
+    chosen = name or _default(task, default_name or task, usable, tasks, root)
+    listed = f"existing: {', '.join(usable)}" if usable else f"no {task} model has been exported yet"
+    if chosen not in tasks:
+        raise UserError(f"no model {chosen!r} in {root} ({listed}): train one with `python main.py train {task}`")
+    if chosen not in usable:
+        raise UserError(
+            f"{chosen} is a model of the task {tasks[chosen]}, not of {task} ({listed}): use `{tasks[chosen]}` in the "
+            "command, or give another --name"
+        )
     found = versions(root / chosen)
     if version is not None and version not in found:
         raise UserError(f"{chosen} has no version {version}; it has {', '.join(map(str, found))}")
     version = found[-1] if version is None else version
     return Exported(chosen, version, root / chosen / str(version))
+
+
+def _names(root: Path) -> list[str]:
+    """Returns the names of all exports."""
+    folders = sorted(root.iterdir()) if root.is_dir() else []
+    return [folder.name for folder in folders if versions(folder)]
+
+
+def _task_of(folder: Path) -> str | None:
+    """Returns the task of the newest version of an export; None if its card does not name one of ours."""
+    path = folder / str(versions(folder)[-1]) / CARD
+    try:
+        task = read_json(path)["task"]
+    except (OSError, ValueError, LookupError, TypeError):  # the card is reported when it is needed
+        return None
+    return task if task in TASKS else None
+
+
+def _default(task: str, default_name: str, usable: list[str], tasks: dict[str, str | None], root: Path) -> str:
+    """Returns the name of the export to use where the user gave none."""
+    if default_name in usable:
+        return default_name
+    own = [export for export in usable if tasks[export] == task and not export.endswith(SAMPLE_SUFFIX)]
+    if default_name == task and len(own) > 1:
+        raise UserError(f"there are several {task} models in {root}: choose one with --name ({', '.join(own)})")
+    if default_name == task and own:
+        return own[0]
+    sample = default_name + SAMPLE_SUFFIX
+    return sample if sample in usable else default_name

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 import tensorflow as tf
 
@@ -5,10 +7,10 @@ from pipelines.export.exported import CARD, Exported, difference, files_of, find
 from pipelines.support.errors import UserError
 
 
-def make_versions(root, *titles):
+def make_versions(root, *titles, task=None):
     for title in titles:
         (root / title).mkdir(parents=True)
-        (root / title / CARD).write_text("{}")
+        (root / title / CARD).write_text(json.dumps({"task": task} if task else {}))
 
 
 def test_versions_are_numbers_in_their_order(tmp_path):
@@ -35,13 +37,39 @@ def test_a_default_name_replaces_the_name_of_the_task(tmp_path):
 
 
 def test_a_missing_model_or_version_is_reported_with_the_existing_ones(tmp_path):
-    with pytest.raises(UserError, match="no model 'sentiment' .*nothing has been exported yet.*train sentiment"):
+    with pytest.raises(
+        UserError, match="no model 'sentiment' .*no sentiment model has been exported yet.*train sentiment"
+    ):
         find_export(tmp_path, "sentiment")
     make_versions(tmp_path, "sentiment/2")
     with pytest.raises(UserError, match="sentiment has no version 3; it has 2"):
         find_export(tmp_path, "sentiment", version=3)
     with pytest.raises(UserError, match="no model 'other' .*existing: sentiment"):
         find_export(tmp_path, "sentiment", name="other")
+
+
+def test_without_a_name_the_only_export_of_the_task_is_found(tmp_path):
+    make_versions(tmp_path, "classification-sample/1", "spam/1", "spam/2", task="classification")
+    make_versions(tmp_path, "sentiment/1", task="sentiment")
+    assert find_export(tmp_path, "classification").title == "spam/2"
+    assert find_export(tmp_path, "sentiment").title == "sentiment/1"
+    make_versions(tmp_path, "news/1", task="classification")
+    with pytest.raises(UserError, match=r"several classification models .* choose one with --name \(news, spam\)"):
+        find_export(tmp_path, "classification")
+
+
+def test_an_export_of_another_task_is_refused_and_those_that_fit_are_listed(tmp_path):
+    make_versions(tmp_path, "spam/1", task="classification")
+    make_versions(tmp_path, "sentiment/1", task="sentiment")
+    make_versions(tmp_path, "plays/1", task="char-lm")
+    with pytest.raises(
+        UserError, match=r"spam is a model of the task classification, not of char-lm \(existing: plays\)"
+    ):
+        find_export(tmp_path, "char-lm", name="spam")
+    with pytest.raises(UserError, match=r"plays is a model of the task char-lm, .*existing: sentiment, spam"):
+        find_export(tmp_path, "sentiment", name="plays")
+    assert find_export(tmp_path, "sentiment", name="spam").title == "spam/1"  # the same folder, so the same signatures
+    assert find_export(tmp_path, "language-model", name="plays").title == "plays/1"
 
 
 def test_the_card_is_read(tmp_path):

@@ -48,11 +48,10 @@ def test_several_translators_are_an_error_that_lists_them(tmp_path):
 
 
 def test_a_translator_of_the_other_task_name_is_not_found(tmp_path):
-    write_export(tmp_path, "translation-en-es")
-    write_export(tmp_path, "nmtx")
+    write_export(tmp_path, "translation-en-es", task="translation")
     with pytest.raises(UserError, match="no model 'nmt' in .*train one with `python main.py train nmt`"):
         find_translator(tmp_path, "nmt", None)
-    with pytest.raises(UserError, match="no model 'nmt-en-fr' in .*existing: nmtx, translation-en-es"):
+    with pytest.raises(UserError, match="no model 'nmt-en-fr' in .*existing: translation-en-es"):
         find_translator(tmp_path, "nmt", "en-fr")
 
 
