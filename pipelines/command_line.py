@@ -30,7 +30,8 @@ class TrainCommand:
     run: Annotated[str | None, NAME] = None
     """Name of the run's folder. By default made from the data's name and the settings."""
     name: Annotated[str | None, NAME] = None
-    """Name of the exported model. By default the task's name, with -sample appended for the embedded sample."""
+    """Name of the exported model. By default the task's name; for classification that of the data; for translation the
+    task's name and the languages. A model of the embedded sample has -sample appended."""
     runs: RunsFlag = RUNS
     """Folder of the runs."""
     saved_models: SavedModelsFlag = SAVED_MODELS
@@ -60,7 +61,8 @@ class ModelFlags:
     """The exported model."""
 
     name: Annotated[str | None, NAME] = None
-    """Name of the exported model. By default the task's name, else TASK-sample, trained on the embedded sample."""
+    """Name of the exported model. By default the task's name, else the only export of the task, else TASK-sample,
+    trained on the embedded sample."""
     version: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Its version. By default the newest."""
     saved_models: SavedModelsFlag = SAVED_MODELS

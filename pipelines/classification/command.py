@@ -19,7 +19,18 @@ class Train(TrainCommand):
 
     def __call__(self) -> None:
         """Trains, and prints the summary."""
-        self.train(self.config.resolve())
+        self.train(self.config.resolve(), name=self._export_name())
+
+    def _export_name(self) -> str | None:
+        """Returns the default name of the export; None is the task's name.
+
+        It is the data's name, unless all data of the task has the same labels.
+        """
+        if self.config.polarity or self.config.data is None:
+            return None
+        from pipelines.data import sources
+
+        return sources.name(self.config.data)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
