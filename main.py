@@ -15,7 +15,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import TrainCommand, print_error
+from pipelines.command_line import TrainCommand, join_help_lines, print_error
 from pipelines.commands.check import Check
 from pipelines.commands.serve import Serve
 from pipelines.support.errors import UserError, is_disk_full
@@ -34,7 +34,7 @@ def _task_commands(command: str):
     subcommands = []
     for entry in TASKS.values():
         if command == "Train" or entry.has_predictions:
-            make = getattr(entry.command(), command)
+            make = join_help_lines(getattr(entry.command(), command))
             default = make(task=entry.name)
             if command == "Train":
                 default = dataclasses.replace(default, config=dataclasses.replace(default.config, **entry.defaults))
@@ -70,8 +70,8 @@ Command = (
     Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Predict, tyro.conf.subcommand("predict")]
-    | Annotated[Serve, tyro.conf.subcommand("serve")]
-    | Annotated[Check, tyro.conf.subcommand("check")]
+    | Annotated[join_help_lines(Serve), tyro.conf.subcommand("serve")]
+    | Annotated[join_help_lines(Check), tyro.conf.subcommand("check")]
 )
 
 

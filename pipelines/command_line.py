@@ -3,9 +3,11 @@
 import dataclasses
 import json
 import sys
+import types
 from pathlib import Path
 from typing import Annotated
 
+import docstring_parser
 import tyro
 
 from pipelines.config import NAME, TrainingConfig
@@ -112,6 +114,23 @@ class ServedModelFlags(ModelFlags):
             return client.predict(self.server, model, inputs, signature)
         except client.Unanswered as error:
             raise UserError(f"--server {self.server}: {error}") from error
+
+
+def join_help_lines(command: type) -> type:
+    """Joins the lines of the help of each field of a dataclass and of its nested dataclasses. Returns the dataclass.
+
+    The help is the docstring below a field. tyro keeps the line ends of an indented docstring, wherever they are.
+    """
+    documented = {}
+    for each in reversed(command.__mro__[:-1]):
+        documented |= {item.arg_name: item.description for item in docstring_parser.parse_from_object(each).params}
+    for field in dataclasses.fields(command):
+        if documented.get(field.name):
+            text = " ".join(documented[field.name].split())
+            field.metadata = types.MappingProxyType({**field.metadata, "help": text})
+        if dataclasses.is_dataclass(field.default):
+            join_help_lines(type(field.default))
+    return command
 
 
 def print_error(message: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.data import encodings
+from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
 _USUAL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -19,18 +20,19 @@ _NUM_SNIFFED_BYTES = 2**16
 _MAX_SNIFFED_LINES = 20
 
 
-def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
+def chunks(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads a file in chunks, every cell as str: see `tables.chunks`."""
     if path.stat().st_size == 0:
         raise _empty(path)
     try:
-        file, encoding = encodings.open_text(path)
+        file, encoding = encodings.open_text(path, options.encoding)
         with (
             file,
             pd.read_csv(
                 file,
-                sep=_separator(path, file.peek(_NUM_SNIFFED_BYTES), encoding),
+                sep=options.separator or _separator(path, file.peek(_NUM_SNIFFED_BYTES), encoding),
                 encoding=encoding,
+                header=0 if options.header else None,
                 dtype=str,
                 keep_default_na=False,
                 index_col=False,
@@ -46,6 +48,8 @@ def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
                     except StopIteration:
                         return
                 skipped = sum(len(re.findall(r"Skipping line", str(warning.message))) for warning in caught)
+                if not options.header:
+                    frame.columns = [str(number) for number in range(1, len(frame.columns) + 1)]
                 yield frame.fillna(""), skipped
     except UnicodeDecodeError as error:
         raise encodings.not_decodable(path, error) from error

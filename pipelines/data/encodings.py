@@ -51,8 +51,11 @@ def suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def open_text(path: Path) -> tuple[io.BufferedReader, str]:
+def open_text(path: Path, encoding: str | None = None) -> tuple[io.BufferedReader, str]:
     """Opens a file of text for reading its bytes.
+
+    Args:
+        encoding: of the file; None is UTF-8, or what its byte order mark states.
 
     Returns:
         (the decompressed file, its encoding).
@@ -62,19 +65,24 @@ def open_text(path: Path) -> tuple[io.BufferedReader, str]:
     """
     file = _open(path)
     start = file.read(_START_BYTES)
-    encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
+    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
+    encoding = encoding or marked
     kind = next((kind for first_bytes, kind in _BINARY.items() if start.startswith(first_bytes)), None)
     if kind:
         file.close()
         raise UserError(f"{path} is {kind}: give its name the right suffix")
-    return io.BufferedReader(_Lines(file, path, start, may_have_zeros=encoding in ("utf-16", "utf-32"))), encoding
+    return io.BufferedReader(_Lines(file, path, start, may_have_zeros=_has_zeros(encoding))), encoding
+
+
+def _has_zeros(encoding: str) -> bool:
+    return b"\0" in "a".encode(encoding)
 
 
 def not_decodable(path: Path, error: UnicodeDecodeError) -> UserError:
     """Returns the error for a file that is not in the encoding in which it was read; it names the likely one."""
     byte = error.object[error.start]
     likely = _likely_encoding(error.object)
-    remedy = f"convert it, for example with iconv -f {likely or 'latin1'} -t utf-8"
+    remedy = f"give its encoding with --encoding {likely or 'cp1252'}, or convert it to UTF-8"
     guess = f"; it is probably {likely}" if likely else ""
     return UserError(f"{path} is not {error.encoding.upper()} (byte 0x{byte:02x}{guess}): {remedy}")
 
@@ -112,8 +120,8 @@ class _Lines(io.RawIOBase):
         self._start = self._start[len(buffer) :]
         if b"\0" in data and not self._may_have_zeros:
             raise UserError(
-                f"{self._path} is not text in UTF-8 (it has zero bytes): if it is UTF-16, convert it, for example with "
-                "iconv -f utf-16le -t utf-8"
+                f"{self._path} is not text in UTF-8 (it has zero bytes): if it is UTF-16, give --encoding utf-16-le "
+                "or utf-16-be"
             )
         last_end = data.rfind(b"\n")
         self._line_bytes = len(data) - last_end - 1 if last_end >= 0 else self._line_bytes + len(data)

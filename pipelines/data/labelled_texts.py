@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from pipelines.data import corpora, folders, sample_reviews, tables
+from pipelines.data.table_options import DEFAULTS, TableOptions
 
 KIND = "labelled texts"  # of corpora
 
@@ -35,13 +36,12 @@ class LabelledTexts:
         return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped)
 
 
-def read(data: str | None, text_column: str | None = None, label_column: str | None = None) -> dict[str, LabelledTexts]:
+def read(data: str | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:
     """Reads all of `data`.
 
     Args:
         data: path or name of a corpus; None is the embedded sample.
-        text_column: column with the text; None finds it by its name.
-        label_column: column with the label; None finds it by its name.
+        options: how to read a table.
 
     Returns:
         split -> texts: "train" and, if the source has its own test set, "test".
@@ -56,7 +56,7 @@ def read(data: str | None, text_column: str | None = None, label_column: str | N
     elif (path := corpora.existing(data, KIND)).is_dir():
         splits = folders.read(path)
     else:
-        splits = {"train": tables.read(path, text_column, label_column)}
+        splits = {"train": tables.read(path, options)}
     return {name: _without_empty_rows(LabelledTexts(*columns)) for name, columns in splits.items()}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.data import delimited, encodings, typed_tables
+from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
@@ -20,6 +21,15 @@ READERS = {
     ".parquet": typed_tables.parquet,
     ".xlsx": typed_tables.excel,
 }
+_TEXT_SUFFIXES = (*delimited.SUFFIXES, ".jsonl", ".ndjson")
+_OPTIONS_OF = {"encoding": _TEXT_SUFFIXES, "separator": delimited.SUFFIXES, "header": (*delimited.SUFFIXES, ".xlsx")}
+# Suffix -> why a row is skipped.
+_UNREADABLE = dict.fromkeys(delimited.SUFFIXES, "too many cells in the row") | dict.fromkeys(
+    (".jsonl", ".ndjson"), "the line is no JSON object"
+)
+_NUM_FIRST_ROWS = 100
+_MAX_WORDS_OF_A_NAME = 5
+_MAX_SHOWN = 40
 FORMATS = "a .csv, .tsv, .jsonl, .parquet or .xlsx file"
 
 
@@ -28,7 +38,7 @@ def is_table(path: Path) -> bool:
     return encodings.suffix(path) in READERS
 
 
-def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
+def chunks(path: Path, rows: int, options: TableOptions = DEFAULTS) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads `path` in chunks, every cell as str.
 
     Args:
@@ -39,93 +49,154 @@ def chunks(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
         (chunk, number of rows that were skipped in it because they cannot be read).
 
     Raises:
-        UserError: the file is not a table, empty, not UTF-8 or damaged, or has quotes that are never closed.
+        UserError: the file is not a table, empty, in another encoding or damaged, or has quotes that are never closed;
+            or an option does not fit its format.
     """
     if not is_table(path):
         raise UserError(
             f"{path}: expected {FORMATS} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
         )
+    suffix = encodings.suffix(path)
+    for field in ("encoding", "separator", "header"):
+        value = getattr(options, field)
+        if value != getattr(DEFAULTS, field) and suffix not in _OPTIONS_OF[field]:
+            name = "--no-header" if field == "header" else f"--{field} {value}"
+            raise UserError(f"{name} has no effect: {path} is not {' or '.join(_OPTIONS_OF[field])}")
     try:
-        yield from READERS[encodings.suffix(path)](path, rows)
+        yield from READERS[suffix](path, rows, options)
     except (*encodings.DAMAGED, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
             raise
         raise UserError(f"{path} is damaged, or its name has the wrong suffix ({error}): get the file again") from error
 
 
-def find_column(path: Path, names: list[str], wanted: str | None, candidates: tuple[str, ...], flag: str) -> str:
-    """Returns `wanted`, or the first of `candidates` that is in `names`, in upper or lower case.
-
-    Args:
-        path: of the table, for messages.
-        names: columns of the table.
-        wanted: column that the user named; None if the user named none.
-        candidates: usual names of such a column.
-        flag: with which the user can name it.
-
-    Raises:
-        UserError: there is no such column; the message lists the columns and the flag.
-    """
-    if wanted is not None:
-        if wanted not in names:
-            raise UserError(f"{path} has no column {wanted!r}; its columns are: {', '.join(names)}")
-        return wanted
-    by_lower = {name.strip().lower(): name for name in reversed(names)}
-    for candidate in candidates:
-        if candidate in by_lower:
-            return by_lower[candidate]
-    raise UserError(
-        f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {', '.join(names)} with {flag}"
-    )
-
-
-def column_names(path: Path) -> list[str]:
-    """Returns the columns of a table.
+def columns(path: Path, options: TableOptions = DEFAULTS) -> pd.DataFrame:
+    """Returns the first rows of a table, with all its columns.
 
     Raises:
         UserError: the table cannot be read, or has no rows.
     """
-    for frame, _ in chunks(path, rows=1):
+    for frame, _ in chunks(path, _NUM_FIRST_ROWS, options):
         if len(frame):
-            return [str(name) for name in frame.columns]
+            return frame
     raise UserError(f"{path} has a header but no rows: add rows below the header")
 
 
-def read(path: Path, text_column: str | None, label_column: str | None) -> tuple:
+def text_column(path: Path, first_rows: pd.DataFrame, options: TableOptions) -> str:
+    """Returns the column with the text.
+
+    It is that of the options, else that of the training, else one with a usual name, else, without a header, the one
+    with the longest cells.
+
+    Raises:
+        UserError: there is none; the message lists the columns and the flag.
+    """
+    if options.text_column is None and not options.header:
+        return max(first_rows.columns, key=lambda name: first_rows[name].str.len().sum())
+    return _find(
+        path, first_rows, options.text_column, options.trained_text_column, TEXT_NAMES, "--text-column", options.header
+    )
+
+
+def label_column(path: Path, first_rows: pd.DataFrame, options: TableOptions, text: str) -> str:
+    """Returns the column with the label.
+
+    It is that of the options, else that of the training, else one with a usual name, else, without a header, the other
+    one of two columns.
+
+    Args:
+        text: the column with the text.
+
+    Raises:
+        UserError: there is none; the message lists the columns and the flag.
+    """
+    others = [name for name in first_rows.columns if name != text]
+    if options.label_column is None and not options.header and len(others) == 1:
+        return others[0]
+    return _find(
+        path,
+        first_rows,
+        options.label_column,
+        options.trained_label_column,
+        LABEL_NAMES,
+        "--label-column",
+        options.header,
+    )
+
+
+def _find(
+    path: Path,
+    first_rows: pd.DataFrame,
+    wanted: str | None,
+    trained: str | None,
+    candidates: tuple[str, ...],
+    flag: str,
+    header: bool,
+) -> str:
+    names = list(first_rows.columns)
+    if wanted is not None:
+        if wanted not in names:
+            raise UserError(f"{path} has no column {wanted!r}; its columns are: {_listed(names)}")
+        return wanted
+    if trained in names:
+        return trained
+    by_lower = {name.strip().lower(): name for name in reversed(names)}
+    for candidate in candidates:
+        if candidate in by_lower:
+            return by_lower[candidate]
+    if header and _looks_like_a_row(first_rows):
+        raise UserError(f"{path}: its first line looks like a row and not like a header: add a header, or --no-header")
+    raise UserError(
+        f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {_listed(names)} with {flag}"
+    )
+
+
+def _looks_like_a_row(first_rows: pd.DataFrame) -> bool:
+    """Whether the names of the columns are a text, or occur as cells below."""
+    names = first_rows.columns
+    return any(len(name.split()) > _MAX_WORDS_OF_A_NAME or name in set(first_rows[name]) for name in names)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "..." for name in names)
+
+
+def read(path: Path, options: TableOptions) -> tuple:
     """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped.
 
     Raises:
         UserError: the table cannot be read, or has no such column.
     """
-    names = column_names(path)
-    text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
-    label = find_column(path, names, label_column, LABEL_NAMES, "--label-column")
-    group = GROUP_NAME if GROUP_NAME in names else None
-    table, dropped = _columns(path, [name for name in (text, label, group) if name])
+    first_rows = columns(path, options)
+    text = text_column(path, first_rows, options)
+    label = label_column(path, first_rows, options, text)
+    group = GROUP_NAME if GROUP_NAME in first_rows else None
+    table, dropped = _all_rows(path, [name for name in (text, label, group) if name], options)
     groups = table[group].to_numpy(object) if group else None
     return table[text].to_numpy(object), table[label].to_numpy(object), groups, dropped
 
 
-def _columns(path: Path, names: list[str]) -> tuple[pd.DataFrame, dict[str, int]]:
+def _all_rows(path: Path, names: list[str], options: TableOptions) -> tuple[pd.DataFrame, dict[str, int]]:
     """Returns the columns `names` of all rows, and reason -> number of dropped rows."""
     frames, num_skipped = [], 0
-    for frame, skipped in chunks(path, rows=10_000):
-        frames.append(frame[names])
+    for frame, skipped in chunks(path, 10_000, options):
+        frames.append(frame.reindex(columns=names, fill_value=""))
         num_skipped += skipped
-    return pd.concat(frames, ignore_index=True), {"too many cells in the row": num_skipped} if num_skipped else {}
+    dropped = {_UNREADABLE[encodings.suffix(path)]: num_skipped} if num_skipped else {}
+    return pd.concat(frames, ignore_index=True), dropped
 
 
-def read_texts(path: Path, text_column: str | None) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
+def read_texts(path: Path, options: TableOptions) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
     """Returns (texts, groups, dropped) of a table whose labels are not needed; rows with an empty text are dropped.
 
     Returns:
         (object array [n] of str, object array [n] of str or None without a `url` column, reason -> number of dropped
         rows).
     """
-    names = column_names(path)
-    text = find_column(path, names, text_column, TEXT_NAMES, "--text-column")
-    has_groups = GROUP_NAME in names
-    table, dropped = _columns(path, [text, GROUP_NAME] if has_groups else [text])
+    first_rows = columns(path, options)
+    text = text_column(path, first_rows, options)
+    has_groups = GROUP_NAME in first_rows
+    table, dropped = _all_rows(path, [text, GROUP_NAME] if has_groups else [text], options)
     empty = table[text].str.strip() == ""
     if empty.any():
         dropped["empty text"] = int(empty.sum())

@@ -1,6 +1,7 @@
 """Tables whose cells have types: JSON lines, Parquet and Excel. Every cell is read as str, as the file shows it."""
 
 import io
+import itertools
 import json
 import zipfile
 from collections.abc import Iterator
@@ -9,12 +10,13 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.data import encodings
+from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
 
-def json_lines(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
+def json_lines(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads a file with one JSON object per line: see `tables.chunks`. Other lines are skipped."""
-    file, encoding = encodings.open_text(path)
+    file, encoding = encodings.open_text(path, options.encoding)
     columns: dict[str, None] = {}  # of all objects so far, in their order
     found, skipped = [], 0
     try:
@@ -39,7 +41,7 @@ def json_lines(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
         yield _frame(found, columns), skipped
 
 
-def parquet(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
+def parquet(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads a Parquet file: see `tables.chunks`."""
     import pyarrow
     import pyarrow.parquet
@@ -52,8 +54,8 @@ def parquet(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
         raise UserError(f"{path} is damaged, or no Parquet file ({error}): get the file again") from error
 
 
-def excel(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Reads the first sheet of an Excel file (.xlsx), whose first row is the header: see `tables.chunks`."""
+def excel(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Reads the first sheet of an Excel file (.xlsx): see `tables.chunks`."""
     import openpyxl
 
     try:
@@ -64,7 +66,10 @@ def excel(path: Path, rows: int) -> Iterator[tuple[pd.DataFrame, int]]:
         ) from error
     try:
         cells = book.worksheets[0].iter_rows(values_only=True)
-        header = [_shown(name) for name in next(cells, ())]
+        first = next(cells, ())
+        if not options.header:
+            cells = itertools.chain([first], cells)
+        header = [_shown(name) if options.header else str(i) for i, name in enumerate(first, 1)]
         found = []
         for row in cells:
             if any(cell is not None for cell in row):

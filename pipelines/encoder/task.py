@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from pipelines.data import corpora, folders, labelled_texts, streams, tables, texts
 from pipelines.data.splits import validation_rows
+from pipelines.data.table_options import TableOptions
 from pipelines.encoder import networks, report
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.masking import masked_batches
@@ -72,14 +73,14 @@ def load(config: EncoderConfig) -> Splits:
     """Reads the rows of a table, the files of a folder, or a text file, and splits off validation."""
     path = _path(config.data)
     if config.text_column and not (path and tables.is_table(path)):
-        raise UserError(f"--text-column has no effect: {config.data or 'the embedded sample'} is not a CSV or TSV file")
+        raise UserError(f"--text-column has no effect: {config.data or 'the embedded sample'} is not a table")
     if path is None or (path / "train").is_dir():
         labelled = labelled_texts.read(config.data)["train"]
         all_texts, groups, dropped = labelled.texts, labelled.groups, labelled.dropped
     elif path.is_dir():
         (all_texts, dropped), groups = folders.texts(path), None
     elif tables.is_table(path):
-        all_texts, groups, dropped = tables.read_texts(path, config.text_column)
+        all_texts, groups, dropped = tables.read_texts(path, TableOptions(config.text_column))
     else:
         return _load_text_file(config)
     in_validation = validation_rows(all_texts if groups is None else groups, config.valid_fraction)

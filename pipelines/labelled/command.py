@@ -8,6 +8,7 @@ import tyro
 
 from pipelines.command_line import ModelFlags, ServedModelFlags, print_error, print_json
 from pipelines.config import NAME, PATH
+from pipelines.data import table_options
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 
@@ -24,6 +25,13 @@ class Evaluate:
     """Column with the text. By default the first column with a usual name (text, review, ...)."""
     label_column: Annotated[str | None, NAME] = None
     """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
+    header: bool = True
+    """--no-header: the first row of a table has a text, not the names of the columns. The columns are named 1, 2, 3,
+    ... then."""
     mistakes: Annotated[Path | None, PATH] = None
     """Write the texts with a wrong label to this CSV file, the highest probability first."""
     json: bool = False
@@ -34,8 +42,9 @@ class Evaluate:
         """Measures, and prints the scores."""
         from pipelines.labelled.evaluate import evaluate, format_scores
 
+        options = table_options.make(self.text_column, self.label_column, self.encoding, self.separator, self.header)
         exported = self.model.find(self.task)
-        scores = evaluate(exported, self.data, self.text_column, self.label_column, self.mistakes)
+        scores = evaluate(exported, self.data, options, self.mistakes)
         print_json(scores) if self.json else print(format_scores(scores))
 
 
@@ -47,12 +56,20 @@ class Predict:
     texts: tyro.conf.Positional[tuple[str, ...]] = ()
     """Texts, each in quotes."""
     input: Annotated[str | None, PATH] = None
-    """Label the texts of a file instead: a CSV or TSV file (also compressed), any other file with one text per line, or
+    """Label the texts of a file instead: a table in the formats of `train`, any other file with one text per line, or
     - for stdin."""
     output: Annotated[Path | None, PATH] = None
     """With --input: .csv, .tsv or .jsonl file to write. By default CSV is printed."""
     text_column: Annotated[str | None, NAME] = None
-    """With --input: column with the text. By default the first column with a usual name (text, review, ...)."""
+    """With --input: column with the text. By default that of the training, or the first column with a usual name (text,
+    review, ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """With --input: encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """With --input: character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
+    header: bool = True
+    """--no-header, with --input: the first row of a table has a text, not the names of the columns. The columns are
+    named 1, 2, 3, ... then."""
     json: bool = False
     """Print one JSON object. With --input it has the counts, and needs --output."""
     model: ServedModelFlags = ServedModelFlags()
@@ -76,7 +93,11 @@ class Predict:
         """
         if bool(self.texts) == bool(self.input):
             raise UserError('give texts to label: either "in quotes" or in a file with --input')
-        for flag, value in (("--output", self.output), ("--text-column", self.text_column)):
+        flags = {"--output": self.output, "--no-header": not self.header}
+        flags |= {
+            f"--{field}": getattr(self, field.replace("-", "_")) for field in ("text-column", "encoding", "separator")
+        }
+        for flag, value in flags.items():
             if value and not self.input:
                 raise UserError(f'{flag} needs --input: it has no effect on texts "in quotes"')
         if self.json and self.input and not self.output:
@@ -98,13 +119,16 @@ class Predict:
     def _label_file(self, exported: Exported) -> None:
         from pipelines.labelled.predict import predict_file
 
-        counts = predict_file(exported, self.input, self.output, self.text_column)
+        counts = predict_file(exported, self.input, self.output, self._table_options())
         if self.json:
             print_json({"model": exported.title, **counts})
             return
         notes = {name: rows for name, rows in counts.items() if name not in ("rows", "labels") and rows}
         listed = ", ".join(f"{name} {rows:,}" for name, rows in (counts["labels"] | notes).items())
         print_error(f"{counts['rows']:,} texts: {listed}")
+
+    def _table_options(self) -> table_options.TableOptions:
+        return table_options.make(self.text_column, None, self.encoding, self.separator, self.header)
 
     def _label_on_server(self) -> None:
         model = self.model.name or self.task

@@ -6,6 +6,9 @@ from typing import Annotated
 import tyro
 
 from pipelines.config import NAME, PATH, TrainingConfig, reject_without_effect, require
+from pipelines.data import table_options
+
+TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "header")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -13,8 +16,9 @@ class LabelledConfig(TrainingConfig):
     """Fields on the data of a task that learns labels of texts."""
 
     data: Annotated[str | None, PATH] = None
-    """Labelled texts to train on: a CSV or TSV file (also .gz, .xz, .bz2, .zip), a folder with one sub-folder of .txt
-    files per class (such as aclImdb), or `imdb`, which is downloaded. Without it: the embedded sample."""
+    """Labelled texts to train on: a CSV, TSV or JSONL file (also .gz, .xz, .bz2, .zip), a Parquet or Excel file, a
+    folder with one sub-folder of .txt files per class (such as aclImdb), or `imdb`, which is downloaded. Without it:
+    the embedded sample."""
     valid: Annotated[str | None, PATH] = None
     """Your own validation texts, in the same formats. Without it, a part of --data is split off."""
     valid_fraction: float = 0.1
@@ -24,12 +28,23 @@ class LabelledConfig(TrainingConfig):
     """Column with the text. By default the first column with a usual name (text, review, ...)."""
     label_column: Annotated[str | None, NAME] = None
     """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
+    header: bool = True
+    """--no-header: the first row of a table has a text, not the names of the columns. The columns are named 1, 2, 3,
+    ... then."""
     class_weights: bool = False
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
     polarity: tyro.conf.Suppress[bool] = False
     """Whether different spellings of negative, neutral and positive are read as the same labels (data/labels.py)."""
+
+    def table_options(self) -> table_options.TableOptions:
+        """Returns how to read tables."""
+        return table_options.make(self.text_column, self.label_column, self.encoding, self.separator, self.header)
 
     def defaults(self):  # noqa: D102
         return type(self)(preset=self.preset, model=self.model, polarity=self.polarity).resolve()
@@ -41,9 +56,7 @@ class LabelledConfig(TrainingConfig):
         if self.valid:
             reject_without_effect(self, "the validation texts are those of --valid", "valid_fraction")
         if not self.data and not self.valid:
-            reject_without_effect(
-                self, "the embedded sample has no columns; give --data", "text_column", "label_column"
-            )
+            reject_without_effect(self, "the embedded sample is no table; give --data", *TABLE_FIELDS)
 
     def data_files(self) -> dict[str, str]:  # noqa: D102
         return {"valid": self.valid} if self.valid else {}

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.data import labelled_texts, labels, sources
+from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.labelled import metrics
 from pipelines.support.errors import UserError
@@ -15,15 +16,14 @@ from pipelines.support.files import check_output, written_beside
 def evaluate(
     exported: Exported,
     data: str | None,
-    text_column: str | None = None,
-    label_column: str | None = None,
+    options: TableOptions = DEFAULTS,
     mistakes: Path | None = None,
 ) -> dict:
     """Measures an exported classifier on `data`, or on its test set if it has one.
 
     Args:
         data: as for training; None is a fresh embedded sample, for a model that was trained on one.
-        text_column, label_column: columns of a table; None finds them by their names.
+        options: how to read a table.
         mistakes: CSV file for the texts with a wrong label.
 
     Returns:
@@ -37,7 +37,11 @@ def evaluate(
     classes = tuple(card["classes"])
     if data is None and not card["sample"]:
         raise UserError(f"{exported.title} was trained on real texts: give labelled texts to measure it on with --data")
-    parts = labelled_texts.read(data, text_column, label_column) if data else {"train": labelled_texts.fresh_sample()}
+    parts = (
+        labelled_texts.read(data, options.after_training(card["config"]))
+        if data
+        else {"train": labelled_texts.fresh_sample()}
+    )
     rows = parts.get("test", parts["train"])
     ids = labels.class_ids(rows.labels, classes, card["config"]["polarity"])
     left_out = dict(rows.dropped)

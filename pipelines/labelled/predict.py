@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import io
 import itertools
 import json
 import sys
@@ -12,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.data import tables
+from pipelines.data import encodings, tables
+from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -63,15 +65,15 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
     return results
 
 
-def predict_file(exported: Exported, source: str, target: Path | None, text_column: str | None = None) -> dict:
+def predict_file(exported: Exported, source: str, target: Path | None, options: TableOptions = DEFAULTS) -> dict:
     """Labels each text of a file, chunk by chunk.
 
     Args:
-        source: .csv or .tsv, also compressed; a file of any other name has one text per line; "-" is stdin, one text
+        source: a table (see data/tables.py); a file of any other name has one text per line; "-" is stdin, one text
             per line.
         target: .csv, .tsv or .jsonl, which must not exist; it appears when all texts are labelled. None writes CSV to
             stdout.
-        text_column: column with the text; None finds it by its name.
+        options: how to read a table.
 
     Returns:
         {"rows", "labels" (label -> rows), "skipped", and per note on unusual texts its rows}.
@@ -80,11 +82,11 @@ def predict_file(exported: Exported, source: str, target: Path | None, text_colu
         UserError: there is nothing to read, or `target` exists or has another suffix.
     """
     check_output(target, suffixes=(".csv", ".tsv", ".jsonl"))
-    chunks = _read_chunks(source, text_column)
+    card = exported.card()
+    chunks = _read_chunks(source, options.after_training(card["config"]))
     first = next(chunks, None)
     if first is None:
         raise UserError(f"{source} has no rows")
-    card = exported.card()
     loaded = exported.load()
     classify = _batched(loaded)
     counts = {"rows": 0, "labels": dict.fromkeys(card["classes"], 0), "skipped": 0}
@@ -121,7 +123,7 @@ def _count(counts: dict, texts: list[str], labels: np.ndarray, num_skipped: int,
         counts[note] = counts.get(note, 0) + 1
 
 
-def _read_chunks(source: str, text_column: str | None) -> Iterator[Chunk]:
+def _read_chunks(source: str, options: TableOptions) -> Iterator[Chunk]:
     path = Path(source)
     if source != "-":
         if not path.is_file():
@@ -129,23 +131,28 @@ def _read_chunks(source: str, text_column: str | None) -> Iterator[Chunk]:
         if path.stat().st_size == 0:
             raise UserError(f"{source} is empty")
     if source != "-" and tables.is_table(path):
-        names = tables.column_names(path)
-        column = tables.find_column(path, names, text_column, tables.TEXT_NAMES, "--text-column")
-        for rows, num_skipped in tables.chunks(path, CHUNK_ROWS):
+        column = tables.text_column(path, tables.columns(path, options), options)
+        for rows, num_skipped in tables.chunks(path, CHUNK_ROWS, options):
             if len(rows):
                 yield Chunk(rows, column, num_skipped)
         return
-    if text_column is not None:
+    if options.text_column or options.separator or not options.header:
         raise UserError(
-            f"--text-column {text_column} has no effect here: {source} has no columns, it is read line by line"
+            f"--text-column, --separator and --no-header have no effect: {source} has no columns, it is read line by "
+            "line"
         )
-    with contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(path, "rb") as file:
-        try:
-            for lines in iter(lambda: file.readlines(CHUNK_BYTES), []):
-                texts = [line.decode("utf-8-sig").rstrip("\r\n") for line in lines]
-                yield Chunk(pd.DataFrame({"text": texts}, dtype=object), "text", 0)
-        except UnicodeDecodeError as error:
-            raise UserError(f"{source} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8") from error
+    if source == "-":
+        file, encoding = sys.stdin.buffer, options.encoding or "utf-8-sig"
+    else:
+        file, encoding = encodings.open_text(path, options.encoding)
+    lines = io.TextIOWrapper(file, encoding, newline="\n")
+    try:
+        while texts := lines.readlines(CHUNK_BYTES):
+            yield Chunk(pd.DataFrame({"text": [line.rstrip("\r\n") for line in texts]}, dtype=object), "text", 0)
+    except UnicodeDecodeError as error:
+        raise encodings.not_decodable(path, error) from error
+    finally:
+        lines.detach() if source == "-" else lines.close()  # stdin stays open
 
 
 def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: list[str]) -> pd.DataFrame:

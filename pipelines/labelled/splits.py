@@ -59,12 +59,12 @@ def read_and_split(config: LabelledConfig, polarity: bool) -> LabelledSplits:
         UserError: the data cannot be read, has fewer than two classes, or is too small to split.
     """
     source = config.data or "the sample"
-    parts = labelled_texts.read(config.data, config.text_column, config.label_column)
+    parts = labelled_texts.read(config.data, config.table_options())
     train = parts["train"]
     classes = labels.classes_of(train.labels, source, polarity)
     notes = {f"left out, {reason}": rows for reason, rows in train.dropped.items()}
     if config.valid:
-        valid = labelled_texts.read(config.valid, config.text_column, config.label_column)["train"]
+        valid = labelled_texts.read(config.valid, config.table_options())["train"]
         notes |= {f"left out of --valid, {reason}": rows for reason, rows in valid.dropped.items()}
     else:
         groups = train.texts if train.groups is None else train.groups

@@ -137,7 +137,9 @@ def test_a_second_process_on_the_same_run_is_refused(trained, place, run_main):
     assert_one_line(process, "is being trained by another process")
 
 
-def test_classification_takes_labels_as_they_are_spelled_and_names_the_export_after_its_data(tmp_path, run_main, without_verification):
+def test_classification_takes_labels_as_they_are_spelled_and_names_the_export_after_its_data(
+    tmp_path, run_main, without_verification
+):
     texts = sample_reviews.generate(240)[0]
     rows = [f'"{text}",{("neg", "pos", "Odd", "Odd")[i % 4]}' for i, text in enumerate(texts)]
     (tmp_path / "stars.csv").write_text("text,stars\n" + "\n".join(rows) + "\n")

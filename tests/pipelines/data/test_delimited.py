@@ -1,12 +1,13 @@
 import pytest
 
 from pipelines.data import delimited
+from pipelines.data.table_options import DEFAULTS
 from pipelines.support.errors import UserError
 
 
 def read(tmp_path, text, name="a.csv", encoding="utf-8", rows=100):
     (tmp_path / name).write_text(text, encoding=encoding)
-    return list(delimited.chunks(tmp_path / name, rows))
+    return list(delimited.chunks(tmp_path / name, rows, DEFAULTS))
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -44,5 +45,5 @@ def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path, encoding):
 
 def test_another_encoding_is_named_with_the_remedy(tmp_path):
     text = "text,label\n" + "Das Café ist schön, naïve Müllers träumen,gut\n".replace(", n", " n") * 40
-    with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*iconv -f cp1252 -t utf-8"):
+    with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
         read(tmp_path, text, encoding="cp1252")

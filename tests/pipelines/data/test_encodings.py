@@ -86,4 +86,4 @@ def test_the_likely_encoding_of_other_text_is_named(tmp_path, text, encoding):
     except UnicodeDecodeError as error:
         message = str(encodings.not_decodable(tmp_path / "a.csv", error))
     assert "a.csv is not UTF-8 (byte 0x" in message
-    assert f"probably {encoding}" in message and f"iconv -f {encoding} -t utf-8" in message
+    assert f"probably {encoding}" in message and f"--encoding {encoding}" in message

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from pipelines.data import labelled_texts
+from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
 CSV = 'review,sentiment\n"A fine film, truly.",pos\nDull.,neg\n"Two\nlines",pos\n'
@@ -46,7 +47,7 @@ def test_tsv_bom_and_columns_by_name(tmp_path):
 
 def test_columns_given(tmp_path):
     path = write(tmp_path / "a.csv", "text,said,verdict,label\nx,one,a,1\ny,two,b,2\n")
-    found = labelled_texts.read(path, "said", "verdict")["train"]
+    found = labelled_texts.read(path, TableOptions("said", "verdict"))["train"]
     assert (found.texts.tolist(), found.labels.tolist()) == (["one", "two"], ["a", "b"])
 
 
@@ -75,7 +76,7 @@ def test_a_cell_of_10_megabytes(tmp_path):
         ("a.csv", b"text,label\n", "no rows"),
         ("a.csv", b"foo,label\nx,1\n", "name one of foo, label with --text-column"),
         ("a.csv", b"text,foo\nx,1\n", "name one of text, foo with --label-column"),
-        ("a.csv", "text,label\ncaf\xe9,1\n".encode("latin-1"), "is not UTF-8.*0xe9.*iconv"),
+        ("a.csv", "text,label\ncaf\xe9,1\n".encode("latin-1"), "is not UTF-8.*0xe9.*--encoding"),
         ("a.csv", b'text,label\n"never closed,1\nx,2\n', "cannot be read as a table"),
         ("a.csv.gz", b"this is not gzip", "is damaged"),
         ("a.csv.gz", gzip.compress(CSV.encode() * 100, mtime=0)[:-20], "is damaged"),
@@ -96,7 +97,44 @@ def test_a_file_that_cannot_be_read_is_one_line_with_the_remedy(tmp_path, name, 
 
 def test_a_column_that_is_not_there(tmp_path):
     with pytest.raises(UserError, match="no column 'body'; its columns are: review, sentiment"):
-        labelled_texts.read(write(tmp_path / "a.csv", CSV), "body")
+        labelled_texts.read(write(tmp_path / "a.csv", CSV), TableOptions("body"))
+
+
+NO_HEADER = "ham\tsee you at noon\nspam\twin a prize, call now\nham\tgood night\n"
+
+
+def test_a_table_without_a_header_is_noticed_and_read(tmp_path):
+    path = write(tmp_path / "a.tsv", NO_HEADER)
+    with pytest.raises(UserError, match="its first line looks like a row .*--no-header"):
+        labelled_texts.read(path)
+    found = labelled_texts.read(path, TableOptions(header=False))["train"]
+    assert found.labels.tolist() == ["ham", "spam", "ham"] and found.texts[0] == "see you at noon"
+    found = labelled_texts.read(path, TableOptions("1", "2", header=False))["train"]
+    assert found.texts.tolist() == ["ham", "spam", "ham"]
+    three = write(tmp_path / "b.csv", "1,a long text,x\n2,another text,y\n")
+    with pytest.raises(UserError, match="name one of 1, 2, 3 with --label-column"):
+        labelled_texts.read(three, TableOptions(header=False))
+
+
+def test_encoding_and_separator_are_as_given(tmp_path):
+    (tmp_path / "a.csv").write_bytes("text*label\nschön*gut\n".encode("cp1252"))
+    found = labelled_texts.read(str(tmp_path / "a.csv"), TableOptions(encoding="cp1252", separator="*"))["train"]
+    assert (found.texts.tolist(), found.labels.tolist()) == (["schön"], ["gut"])
+
+
+def test_an_option_that_does_not_fit_the_format_is_refused(tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"text": "a", "label": "b"}\n')
+    with pytest.raises(UserError, match="--separator ; has no effect: .*a.jsonl is not .csv or .tsv"):
+        labelled_texts.read(path, TableOptions(separator=";"))
+    with pytest.raises(UserError, match="--no-header has no effect"):
+        labelled_texts.read(path, TableOptions(header=False))
+
+
+def test_the_columns_of_the_training_come_before_usual_names(tmp_path):
+    path = write(tmp_path / "a.csv", "text,said,label\nx,one,a\n")
+    options = TableOptions().after_training({"text_column": "said", "label_column": "verdict"})
+    found = labelled_texts.read(path, options)["train"]
+    assert (found.texts.tolist(), found.labels.tolist()) == (["one"], ["a"])
 
 
 def test_the_real_reviews(imdb_file):

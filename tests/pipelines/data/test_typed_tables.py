@@ -7,6 +7,7 @@ import pyarrow.parquet
 import pytest
 
 from pipelines.data import labelled_texts, tables, typed_tables
+from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
 ROWS = [{"text": "a fine film", "label": 1, "sure": True}, {"text": "dull", "label": 0, "sure": None}]
@@ -41,7 +42,7 @@ def test_every_cell_is_text(tmp_path, suffix):
 def test_lines_that_are_no_objects_are_skipped_and_counted(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a"}\n\nnot json\n[1]\n{"text": "b", "label": "x"}\n')
-    ((frame, skipped),) = typed_tables.json_lines(path, rows=10)
+    ((frame, skipped),) = typed_tables.json_lines(path, 10, DEFAULTS)
     assert frame.to_dict("records") == [{"text": "a", "label": ""}, {"text": "b", "label": "x"}]
     assert skipped == 2
 
@@ -50,7 +51,7 @@ def test_a_file_whose_first_line_is_no_object_is_refused(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("text,label\n")
     with pytest.raises(UserError, match="expected a JSON object on each line"):
-        list(typed_tables.json_lines(path, rows=10))
+        list(typed_tables.json_lines(path, 10, DEFAULTS))
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,15 @@ def test_a_zip_archive_that_is_no_workbook(tmp_path):
         archive.writestr("a.txt", "text")
     with pytest.raises(UserError, match="no Excel file"):
         list(tables.chunks(tmp_path / "a.xlsx", rows=10))
+
+
+def test_a_sheet_without_a_header(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (["a fine film", "pos"], ["dull", "neg"]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    found = labelled_texts.read(str(tmp_path / "a.xlsx"), TableOptions(header=False))["train"]
+    assert (found.texts.tolist(), found.labels.tolist()) == (["a fine film", "dull"], ["pos", "neg"])
 
 
 def test_numbers_of_excel_have_no_needless_fraction(tmp_path):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from pipelines.data.table_options import TableOptions
 from pipelines.labelled import predict
 from pipelines.labelled.predict import predict_file, predict_texts
 from pipelines.support.errors import UserError
@@ -60,7 +61,7 @@ def test_lines_of_a_file_are_texts(exported, tmp_path, monkeypatch, capsys):
         ("in.csv", b"", {}, "is empty"),
         ("in.csv", b"foo,bar\n1,2\n", {}, "--text-column"),
         ("in.txt", b"caf\xe9\n", {}, "is not UTF-8"),
-        ("in.txt", b"text\n", {"text_column": "x"}, "--text-column x has no effect"),
+        ("in.txt", b"text\n", {"text_column": "x"}, "--text-column, .* have no effect"),
         ("in.csv", b"text\nx\n", {"target": "in.csv"}, "exists already"),
         ("in.csv", b"text\nx\n", {"target": "out.parquet"}, r"\.csv, \.tsv or \.jsonl"),
         ("in.csv", b"text\nx\n", {"target": "nowhere/out.csv"}, "no folder"),
@@ -71,7 +72,7 @@ def test_a_file_that_cannot_be_labelled_is_one_line(exported, tmp_path, name, co
         (tmp_path / name).write_bytes(content)
     target = tmp_path / arguments["target"] if "target" in arguments else None
     with pytest.raises(UserError, match=message):
-        predict_file(exported, str(tmp_path / name), target, arguments.get("text_column"))
+        predict_file(exported, str(tmp_path / name), target, TableOptions(arguments.get("text_column")))
     assert sorted(path.name for path in tmp_path.iterdir()) == ([name] if content is not None else [])
 
 
