@@ -58,15 +58,26 @@ class Batcher:
         max_rows: maximum rows in a batch of several requests.
         max_tokens: maximum work in a batch of several requests (work.py).
         clock: returns the time in seconds, on the same scale as the deadlines.
+        on_batch: called with the rows of every batch.
     """
 
     def __init__(
-        self, signature: Signature, max_rows: int, max_tokens: int, clock: Callable[[], float] = time.monotonic
+        self,
+        signature: Signature,
+        max_rows: int,
+        max_tokens: int,
+        clock: Callable[[], float] = time.monotonic,
+        on_batch: Callable[[int], None] = lambda num_rows: None,
     ):
+        self._on_batch = on_batch
         self._signature, self._max_rows, self._max_tokens, self._clock = signature, max_rows, max_tokens, clock
         self._queue: collections.deque[_Request] = collections.deque()
         self._lock = threading.Lock()  # for the queue, `_busy` and the batches of the leaders
         self._busy = False
+
+    def num_waiting(self) -> int:
+        """The number of requests in the queue."""
+        return len(self._queue)
 
     def run(self, inputs: dict[str, np.ndarray], deadline: float) -> dict[str, np.ndarray]:
         """Waits for a batch, and returns the outputs of these inputs.
@@ -107,6 +118,7 @@ class Batcher:
 
     def _lead(self, leader: _Request) -> None:
         """Runs the leader's batch, then wakes the leader of the next one."""
+        self._on_batch(sum(request.num_rows for request in leader.batch))
         try:
             self._run_batch(leader.batch)
             if self._clock() > leader.deadline:

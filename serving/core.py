@@ -3,15 +3,14 @@
 import contextlib
 import dataclasses
 import logging
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from serving import work
 from serving.errors import Code, ServingError, invalid
-from serving.logs import log_event, logger
+from serving.logs import logger
 from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.servable import Signature
@@ -45,6 +44,28 @@ class Prediction:
     signature: str
 
 
+@dataclasses.dataclass
+class Request:
+    """What is counted and logged about a request.
+
+    Attributes:
+        api: the method, such as Predict.
+        entrypoint: GRPC or REST.
+        arrival: time of `time.monotonic` at which the request arrived.
+        spec: the model that it names; the signature, too, once it is read.
+        version: number of the version that answered.
+        num_bytes: size of the request.
+    """
+
+    api: str
+    entrypoint: str
+    arrival: float = dataclasses.field(default_factory=time.monotonic)
+    spec: ModelSpec = ModelSpec("")
+    version: int | None = None
+    num_bytes: int = 0
+    status: Code = Code.OK
+
+
 class Core:
     """Answers the requests of all APIs.
 
@@ -52,11 +73,15 @@ class Core:
         manager: loads and unloads the versions.
         limits: limits for each request and for all requests together.
         metrics: counts the requests.
+
+    Attributes:
+        is_started: whether the models have been loaded for the first time.
+        is_stopping: whether the server is about to stop.
     """
 
     def __init__(self, manager: Manager, limits: Limits, metrics: Metrics):
         self.manager, self.limits, self.metrics = manager, limits, metrics
-        self._slots = threading.BoundedSemaphore(limits.max_requests)
+        self.is_started = self.is_stopping = False
 
     def predict(
         self,
@@ -93,54 +118,76 @@ class Core:
             return Prediction(outputs, version.model, version.number, signature.name)
 
     @contextlib.contextmanager
-    def admit(self, spec: ModelSpec, api: str, entrypoint: str):
-        """Occupies one of the server's `max_requests` slots while the block runs.
-
-        Counts and logs the request with its time and status. The log never contains its texts.
+    def record(self, api: str, entrypoint: str) -> Iterator[Request]:
+        """Counts and logs the request that the block answers, whatever happens. The log never contains its texts.
 
         Args:
-            spec: the model.
             api: the method, such as Predict; named as in TF Serving's metrics, like the next one.
             entrypoint: GRPC or REST.
 
-        Raises:
-            ServingError: all slots are occupied, or the block raised an unexpected exception.
-        """
-        start, status = time.monotonic(), Code.OK
-        if not self._slots.acquire(blocking=False):
-            self._count(spec, api, entrypoint, Code.RESOURCE_EXHAUSTED, start)
-            message = f"{self.limits.max_requests} requests are in progress already: try again later"
-            raise ServingError(Code.RESOURCE_EXHAUSTED, message)
-        self.metrics.in_flight.inc()
-        try:
-            yield
-        except ServingError as error:
-            status = error.code
-            raise
-        except Exception:
-            status = Code.INTERNAL
-            logger.exception("unexpected exception")
-            raise ServingError(Code.INTERNAL, "internal error: see the server's log") from None
-        finally:
-            self.metrics.in_flight.dec()
-            self._slots.release()
-            self._count(spec, api, entrypoint, status, start)
+        Yields:
+            The request, for its model and what else becomes known.
 
-    def _count(self, spec: ModelSpec, api: str, entrypoint: str, status: Code, start: float) -> None:
-        seconds = time.monotonic() - start
+        Raises:
+            ServingError: the block raised it, or an unexpected exception.
+        """
+        request, failure = Request(api, entrypoint), None
+        try:
+            yield request
+        except ServingError as error:
+            request.status = error.code
+            raise
+        except Exception as error:
+            request.status, failure = Code.INTERNAL, error
+            raise ServingError(Code.INTERNAL, "internal error: see the server's log") from None
+        except BaseException:  # the client went away, or the server stops
+            request.status = Code.CANCELLED
+            raise
+        finally:
+            self._count(request, failure)
+
+    def check_started(self, spec: ModelSpec) -> None:
+        """Refuses requests for models that are being loaded for the first time.
+
+        Raises:
+            ServingError: the model is not available yet.
+        """
+        if not self.is_started and not self.manager.readiness().get(spec.name):
+            raise ServingError(Code.UNAVAILABLE, "the models are being loaded: try again later")
+
+    def is_ready(self, model: str = "") -> bool | None:
+        """Whether every model, or the named one, has an available version; None if no model has this name.
+
+        A server that stops is not ready.
+        """
+        readiness = self.manager.readiness()
+        if model and model not in readiness:
+            return None
+        available = readiness[model] if model else self.manager.is_ready()
+        return self.is_started and not self.is_stopping and available
+
+    def _count(self, request: Request, failure: Exception | None) -> None:
+        seconds = time.monotonic() - request.arrival
         # A name that a client makes up must not create a new time series.
-        model = spec.name if spec.name in self.manager.readiness() else "unknown"
-        self.metrics.count(model, api, entrypoint, status.name, seconds)
-        if logger.isEnabledFor(logging.INFO):
-            log_event(
-                "request",
-                model=model,
-                api=api,
-                entrypoint=entrypoint,
-                signature=spec.signature or "default",
-                status=status.name,
-                milliseconds=round(1000 * seconds, 2),
-            )
+        model = request.spec.name
+        if model and model not in self.manager.readiness():
+            model = "unknown"
+        version = "" if request.version is None else str(request.version)
+        self.metrics.count(model, version, request.api, request.entrypoint, request.status.name, seconds)
+        level = logging.ERROR if failure else logging.INFO
+        if not logger.isEnabledFor(level):
+            return
+        fields = {
+            "model": model,
+            "version": version,
+            "api": request.api,
+            "entrypoint": request.entrypoint,
+            "signature": request.spec.signature or "default",
+            "status": request.status.name,
+            "milliseconds": round(1000 * seconds, 2),
+            "bytes": request.num_bytes,
+        }
+        logger.log(level, "request", exc_info=failure, extra={"fields": fields})
 
     def _check_size(self, inputs: dict[str, np.ndarray]) -> None:
         limits = self.limits

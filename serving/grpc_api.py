@@ -1,141 +1,271 @@
-"""TF Serving's gRPC services, and the standard health service."""
+"""TF Serving's gRPC services, and the standard health service.
 
-import functools
+A call is admitted, read and limited in the server's event loop, and answered in a thread. That is why every method is
+registered as one that reads a stream of messages: such a method is called before the message has arrived. A client that
+never sends its message then occupies no thread.
+"""
+
+import asyncio
+import dataclasses
 import math
+import threading
+import time
+from collections.abc import Callable
 
 import grpc
 import numpy as np
 import tensorflow as tf
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from google.protobuf.message import DecodeError, Message
+from grpc_health.v1 import health_pb2
 from tensorflow.core.framework import tensor_pb2, types_pb2
 from tensorflow_serving.apis import (
+    classification_pb2,
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    inference_pb2,
     model_management_pb2,
-    model_service_pb2_grpc,
     predict_pb2,
-    prediction_service_pb2_grpc,
+    regression_pb2,
 )
 
 from serving import models_config, statuses
-from serving.core import Core, ModelSpec
+from serving.admission import Admission
+from serving.core import Core, ModelSpec, Request
 from serving.errors import Code, ServingError, invalid
+from serving.settings import Limits
+
+_MAX_WATCHERS = 100
+_WATCH_SECONDS = 0.5  # between two looks at the health that a client watches
+_config_lock = threading.Lock()
 
 
-def add_services(core: Core, server: grpc.Server) -> None:
-    """Adds the prediction, model and health services to the server."""
-    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(_PredictionService(core), server)
-    model_service_pb2_grpc.add_ModelServiceServicer_to_server(_ModelService(core), server)
-    health_pb2_grpc.add_HealthServicer_to_server(_HealthService(core), server)
+@dataclasses.dataclass(frozen=True)
+class _Method:
+    """A method of a service.
+
+    Attributes:
+        api: its name in metrics and log.
+        message: type of its request.
+        answer: called in a thread with the core, the message, the record of the call and its deadline.
+        is_prediction: whether it counts as a prediction.
+    """
+
+    api: str
+    message: type[Message]
+    answer: Callable[[Core, Message, Request, float], Message]
+    is_prediction: bool = False
 
 
-def _abort_on_error(method):
-    """Turns a ServingError of a service's method into the status of the call."""
+class Handlers(grpc.GenericRpcHandler):
+    """Answers the calls of all services.
 
-    @functools.wraps(method)
-    def call(self, request, context: grpc.ServicerContext):
+    Args:
+        core: answers the requests.
+        admission: limits them.
+    """
+
+    def __init__(self, core: Core, admission: Admission):
+        self._core, self._admission = core, admission
+        self._num_watchers = 0
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        """The handler of a call; for a method that does not exist, one that reports it."""
+        path = handler_call_details.method
+        if path == "/grpc.health.v1.Health/Watch":
+            return grpc.stream_stream_rpc_method_handler(self._watch)
+        method = _METHODS.get(path)
+
+        async def answer(_, context: grpc.aio.ServicerContext) -> bytes:
+            try:
+                with self._core.record(method.api if method else "unknown", "GRPC") as record:
+                    if method is None:
+                        raise ServingError(Code.UNIMPLEMENTED, "unknown service or method")
+                    return await self._answer(method, context, record)
+            except ServingError as error:
+                await context.abort(error.code, error.message)
+
+        return grpc.stream_unary_rpc_method_handler(answer)
+
+    async def _answer(self, method: _Method, context: grpc.aio.ServicerContext, record: Request) -> bytes:
+        core, admission = self._core, self._admission
+        remaining = context.time_remaining()
+        longest = core.limits.timeout
+        deadline = record.arrival + (longest if remaining is None else min(longest, remaining))
+        if method.is_prediction:
+            admission.check_free()
+        with admission.reservation() as reservation:
+            data = await _read(context, core.limits)
+            record.num_bytes = len(data)
+            reservation.add(len(data))
+            if method.is_prediction:
+                return await admission.predict(reservation, _run, method, core, data, record, deadline)
+            return await admission.query(_run, method, core, data, record, deadline)
+
+    async def _watch(self, _, context: grpc.aio.ServicerContext) -> None:
+        """Sends the health now and whenever it changes, until the server stops."""
         try:
-            return method(self, request, context)
+            with self._core.record("Watch", "GRPC"):
+                if self._num_watchers >= _MAX_WATCHERS:
+                    raise ServingError(Code.RESOURCE_EXHAUSTED, f"{_MAX_WATCHERS} clients watch already")
+                self._num_watchers += 1
+                try:
+                    await self._send_health(context)
+                finally:
+                    self._num_watchers -= 1
         except ServingError as error:
-            context.abort(error.code, error.message)
+            await context.abort(error.code, error.message)
 
-    return call
-
-
-class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    def __init__(self, core: Core):
-        self._core = core
-
-    @_abort_on_error
-    def Predict(self, request, context):
-        spec = _model_spec(request)
-        max_values = self._core.limits.max_body_bytes
-        with self._core.admit(spec, "Predict", "GRPC"):
-            prediction = self._core.predict(
-                spec,
-                lambda signature: _to_arrays(request, signature, max_values),
-                tuple(request.output_filter),
-                context.time_remaining(),
-            )
-            response = predict_pb2.PredictResponse()
-            response.model_spec.name = prediction.model
-            response.model_spec.version.value = prediction.version
-            response.model_spec.signature_name = prediction.signature
-            for name, array in prediction.outputs.items():
-                response.outputs[name].CopyFrom(_to_proto(array))
-            return response
-
-    @_abort_on_error
-    def GetModelMetadata(self, request, context):
-        spec = _model_spec(request)
-        if not request.metadata_field:
-            raise invalid("GetModelMetadataRequest must specify at least one metadata_field")
-        for field in request.metadata_field:
-            if field != "signature_def":
-                raise invalid(f"Metadata field {field} is not supported")
-        return statuses.metadata(self._core, spec)
-
-    @_abort_on_error
-    def Classify(self, request, context):
-        self._refuse(request, "classify")
-
-    @_abort_on_error
-    def Regress(self, request, context):
-        self._refuse(request, "regress")
-
-    @_abort_on_error
-    def MultiInference(self, request, context):
-        if not request.tasks:
-            raise invalid("Inference request must have at least one task")
-        task = request.tasks[0]  # the first task decides, as every task is an error
-        method = task.method_name.rsplit("/", 1)[-1]
-        if not task.model_spec.name:
-            raise invalid("Found ModelSpec with an empty model name.")
-        if method not in ("classify", "regress"):
-            raise ServingError(Code.UNIMPLEMENTED, f"Unsupported signature method_name: {task.method_name}")
-        raise statuses.wrong_method(self._core, _model_spec(task), method)
-
-    def _refuse(self, request, method: str) -> None:
-        spec = _model_spec(request)
-        with self._core.admit(spec, method.capitalize(), "GRPC"):
-            raise statuses.wrong_method(self._core, spec, method)
+    async def _send_health(self, context: grpc.aio.ServicerContext) -> None:
+        data = await _read(context, self._core.limits)
+        service = _parse(health_pb2.HealthCheckRequest, data).service
+        last = None
+        while True:
+            status = _health(self._core, service)
+            if status != last:
+                await context.write(health_pb2.HealthCheckResponse(status=status).SerializeToString())
+                last = status
+            if self._core.is_stopping:
+                return
+            await asyncio.sleep(_WATCH_SECONDS)
 
 
-class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
-    def __init__(self, core: Core):
-        self._core = core
+async def _read(context: grpc.aio.ServicerContext, limits: Limits) -> bytes:
+    """The message of a call.
 
-    @_abort_on_error
-    def GetModelStatus(self, request, context):
-        return statuses.status(self._core, _model_spec(request))
-
-    @_abort_on_error
-    def HandleReloadConfigRequest(self, request, context):
-        try:
-            models = models_config.models_from_proto(request.config)
-        except ValueError as error:
-            raise invalid(str(error)) from None
-        self._core.manager.serve(lambda: models)
-        not_ready = [name for name, ready in self._core.manager.readiness().items() if not ready]
-        response = model_management_pb2.ReloadConfigResponse()
-        if not_ready:
-            response.status.error_code = Code.UNAVAILABLE.value[0]
-            response.status.error_message = f"no version of {', '.join(sorted(not_ready))} could be loaded"
-        return response
+    Raises:
+        ServingError: there is none, or it does not arrive in time.
+    """
+    try:
+        async with asyncio.timeout(limits.body_timeout):
+            data = await context.read()
+    except TimeoutError:
+        message = f"the message did not arrive within {limits.body_timeout:g} seconds"
+        raise ServingError(Code.DEADLINE_EXCEEDED, message) from None
+    if data is grpc.aio.EOF:
+        raise invalid("the call has no message")
+    return data
 
 
-class _HealthService(health_pb2_grpc.HealthServicer):
-    """SERVING if every model, or the named one, has an available version."""
+def _run(method: _Method, core: Core, data: bytes, record: Request, deadline: float) -> bytes:
+    """The answer to a message. Runs in a thread."""
+    return method.answer(core, _parse(method.message, data), record, deadline).SerializeToString()
 
-    def __init__(self, core: Core):
-        self._core = core
 
-    @_abort_on_error
-    def Check(self, request, context):
-        readiness = self._core.manager.readiness()
-        if request.service and request.service not in readiness:
-            raise ServingError(Code.NOT_FOUND, f"unknown service: {request.service}")
-        serving = readiness[request.service] if request.service else all(readiness.values())
-        response = health_pb2.HealthCheckResponse
-        return response(status=response.SERVING if serving else response.NOT_SERVING)
+def _parse(message: type[Message], data: bytes) -> Message:
+    try:
+        return message.FromString(data)
+    except DecodeError:
+        raise invalid(f"the message is not a {message.DESCRIPTOR.name}") from None
+
+
+def _predict(core: Core, request, record: Request, deadline: float):
+    record.spec = _model_spec(request)
+    core.check_started(record.spec)
+    prediction = core.predict(
+        record.spec,
+        lambda signature: _to_arrays(request, signature, core.limits),
+        tuple(request.output_filter),
+        deadline - time.monotonic(),
+    )
+    record.version = prediction.version
+    response = predict_pb2.PredictResponse()
+    response.model_spec.name = prediction.model
+    response.model_spec.version.value = prediction.version
+    response.model_spec.signature_name = prediction.signature
+    for name, array in prediction.outputs.items():
+        response.outputs[name].CopyFrom(_to_proto(array))
+    return response
+
+
+def _get_model_metadata(core: Core, request, record: Request, deadline: float):
+    record.spec = _model_spec(request)
+    if not request.metadata_field:
+        raise invalid("GetModelMetadataRequest must specify at least one metadata_field")
+    for field in request.metadata_field:
+        if field != "signature_def":
+            raise invalid(f"Metadata field {field} is not supported")
+    return statuses.metadata(core, record.spec)
+
+
+def _classify(core: Core, request, record: Request, deadline: float):
+    record.spec = _model_spec(request)
+    raise statuses.wrong_method(core, record.spec, "classify")
+
+
+def _regress(core: Core, request, record: Request, deadline: float):
+    record.spec = _model_spec(request)
+    raise statuses.wrong_method(core, record.spec, "regress")
+
+
+def _multi_inference(core: Core, request, record: Request, deadline: float):
+    if not request.tasks:
+        raise invalid("Inference request must have at least one task")
+    task = request.tasks[0]  # the first task decides, as every task is an error
+    method = task.method_name.rsplit("/", 1)[-1]
+    if not task.model_spec.name:
+        raise invalid("Found ModelSpec with an empty model name.")
+    record.spec = _model_spec(task)
+    if method not in ("classify", "regress"):
+        raise ServingError(Code.UNIMPLEMENTED, f"Unsupported signature method_name: {task.method_name}")
+    raise statuses.wrong_method(core, record.spec, method)
+
+
+def _get_model_status(core: Core, request, record: Request, deadline: float):
+    record.spec = _model_spec(request)
+    return statuses.status(core, record.spec)
+
+
+def _reload_config(core: Core, request, record: Request, deadline: float):
+    try:
+        models = models_config.models_from_proto(request.config)
+    except ValueError as error:
+        raise invalid(str(error)) from None
+    if not _config_lock.acquire(blocking=False):  # loads take long: further calls must not occupy all threads
+        raise ServingError(Code.UNAVAILABLE, "another config is being loaded: try again later")
+    try:
+        core.manager.serve(lambda: models)
+    finally:
+        _config_lock.release()
+    not_ready = [name for name, ready in core.manager.readiness().items() if not ready]
+    response = model_management_pb2.ReloadConfigResponse()
+    if not_ready:
+        response.status.error_code = Code.UNAVAILABLE.value[0]
+        response.status.error_message = f"no version of {', '.join(sorted(not_ready))} could be loaded"
+    return response
+
+
+def _check_health(core: Core, request, record: Request, deadline: float):
+    status = _health(core, request.service)
+    if status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN:
+        raise ServingError(Code.NOT_FOUND, f"unknown service: {request.service}")
+    return health_pb2.HealthCheckResponse(status=status)
+
+
+def _health(core: Core, service: str) -> int:
+    """The health of a model, or of the server for ""."""
+    is_ready, response = core.is_ready(service), health_pb2.HealthCheckResponse
+    if is_ready is None:
+        return response.SERVICE_UNKNOWN
+    return response.SERVING if is_ready else response.NOT_SERVING
+
+
+_PREDICTION, _MODEL = "/tensorflow.serving.PredictionService", "/tensorflow.serving.ModelService"
+_METHODS = {
+    f"{_PREDICTION}/Predict": _Method("Predict", predict_pb2.PredictRequest, _predict, is_prediction=True),
+    f"{_PREDICTION}/GetModelMetadata": _Method(
+        "GetModelMetadata", get_model_metadata_pb2.GetModelMetadataRequest, _get_model_metadata
+    ),
+    f"{_PREDICTION}/Classify": _Method("Classify", classification_pb2.ClassificationRequest, _classify),
+    f"{_PREDICTION}/Regress": _Method("Regress", regression_pb2.RegressionRequest, _regress),
+    f"{_PREDICTION}/MultiInference": _Method("MultiInference", inference_pb2.MultiInferenceRequest, _multi_inference),
+    f"{_MODEL}/GetModelStatus": _Method(
+        "GetModelStatus", get_model_status_pb2.GetModelStatusRequest, _get_model_status
+    ),
+    f"{_MODEL}/HandleReloadConfigRequest": _Method(
+        "HandleReloadConfigRequest", model_management_pb2.ReloadConfigRequest, _reload_config
+    ),
+    "/grpc.health.v1.Health/Check": _Method("Health", health_pb2.HealthCheckRequest, _check_health),
+}
 
 
 def _model_spec(request) -> ModelSpec:
@@ -148,33 +278,52 @@ def _model_spec(request) -> ModelSpec:
     return ModelSpec(spec.name, number, label, spec.signature_name)
 
 
-def _to_arrays(request, signature, max_values: int) -> dict[str, np.ndarray]:
+def _to_arrays(request, signature, limits: Limits) -> dict[str, np.ndarray]:
     """The inputs of a request: input -> array.
 
     Args:
         request: the request.
         signature: the signature that it names.
-        max_values: maximum number of values in one array. The size of the message is no bound for it, because a
-            message may contain one value and a shape that repeats it.
+        limits: the maximum rows, and bytes of an array.
 
     Raises:
-        ServingError: an input is missing, unknown, too large or has the wrong type.
+        ServingError: an input is missing, unknown, too large or has the wrong type or shape.
     """
     signature.check(request.inputs)
     arrays = {}
     for name, proto in request.inputs.items():
-        dtype = signature.definition.inputs[name].dtype
-        if proto.dtype != dtype:
-            given, expected = map(_type_name, (proto.dtype, dtype))
-            raise invalid(f"input {name} is of type {given}, but {expected} is expected")
-        sizes = [dim.size for dim in proto.tensor_shape.dim]
-        if proto.tensor_shape.unknown_rank or min(sizes, default=0) < 0 or math.prod(sizes) > max_values:
-            raise invalid(f"Invalid TensorProto for input {name}: its shape {sizes}")
+        _check_proto(name, proto, signature.definition.inputs[name], limits)
         try:
             arrays[name] = tf.make_ndarray(proto)
         except (TypeError, ValueError) as error:
             raise invalid(f"Invalid TensorProto for input {name}: {error}") from None
     return arrays
+
+
+def _check_proto(name: str, proto: tensor_pb2.TensorProto, info, limits: Limits) -> None:
+    """Checks a tensor before it is decoded. A message of 60 bytes may contain one value and a shape that repeats it.
+
+    Raises:
+        ServingError: the tensor does not fit the signature, or is too large.
+    """
+    if proto.dtype != info.dtype:
+        given, expected = map(_type_name, (proto.dtype, info.dtype))
+        raise invalid(f"input {name} is of type {given}, but {expected} is expected")
+    sizes = tuple(dim.size for dim in proto.tensor_shape.dim)
+    if proto.tensor_shape.unknown_rank or min(sizes, default=0) < 0:
+        raise invalid(f"Invalid TensorProto for input {name}: its shape {sizes}")
+    expected_shape = tf.TensorShape(info.tensor_shape)
+    if not expected_shape.is_compatible_with(sizes):
+        raise invalid(f"Tensor {name} has shape {sizes}, but {expected_shape} is expected")
+    if sizes and sizes[0] > limits.max_rows:
+        raise invalid(f"{name} has {sizes[0]} rows: a request may have at most {limits.max_rows}")
+    num_values = math.prod(sizes)
+    num_bytes = num_values * tf.as_dtype(proto.dtype).size
+    if proto.dtype == types_pb2.DT_STRING and proto.string_val:
+        num_repeated = max(0, num_values - len(proto.string_val))  # the last value stands for those that are missing
+        num_bytes = max(num_bytes, sum(map(len, proto.string_val)) + num_repeated * len(proto.string_val[-1]))
+    if num_bytes > limits.max_body_bytes:
+        raise invalid(f"Invalid TensorProto for input {name}: its shape {sizes} needs {num_bytes} bytes")
 
 
 _VALUE_FIELDS = {

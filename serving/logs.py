@@ -3,10 +3,11 @@
 import json
 import logging
 import sys
+import threading
 import time
 
 _NAME = "unroll.serving"
-_LIBRARIES = ("uvicorn", "grpc")  # they log here only what goes wrong
+_LIBRARIES = ("uvicorn", "grpc", "asyncio", "concurrent.futures")  # they log here only what goes wrong
 logger = logging.getLogger(_NAME)
 
 
@@ -33,10 +34,16 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Writes the server's log, and the warnings of the libraries it uses, to stderr."""
+    """Writes the server's log, the warnings of the libraries it uses, and exceptions of its threads to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     for name in (_NAME, *_LIBRARIES):
         log = logging.getLogger(name)
         log.handlers, log.propagate = [handler], False
         log.setLevel(logging.INFO if name == _NAME else logging.WARNING)
+    threading.excepthook = _log_exception_of_thread
+
+
+def _log_exception_of_thread(arguments: threading.ExceptHookArgs) -> None:
+    error = (arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
+    logger.error("unexpected exception", exc_info=error, extra={"fields": {"thread": arguments.thread.name}})

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import enum
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -63,6 +64,7 @@ class Manager:
         retries: when a failed load is retried.
         log: called with an event and its fields.
         clock: returns the time in seconds.
+        on_batch: called with the name of the model and the rows of every batch.
     """
 
     def __init__(
@@ -72,7 +74,9 @@ class Manager:
         retries: LoadRetries,
         log: Callable[..., None],
         clock: Callable[[], float] = time.monotonic,
+        on_batch: Callable[[str, int], None] = lambda model, num_rows: None,
     ):
+        self._on_batch = on_batch
         self._find_models, self._limits, self._retries = find_models, limits, retries
         self._log, self._clock = log, clock
         self._models: dict[str, Model] = {}
@@ -144,8 +148,15 @@ class Manager:
         with self._lock:
             if lane not in version.batchers:
                 function = version.servable.signature(signature)
-                version.batchers[lane] = Batcher(function, limits.max_rows, limits.max_tokens)
+                on_batch = functools.partial(self._on_batch, version.model)
+                version.batchers[lane] = Batcher(function, limits.max_rows, limits.max_tokens, on_batch=on_batch)
             return version.batchers[lane]
+
+    def num_waiting(self) -> int:
+        """The number of requests that wait for a batch."""
+        with self._lock:
+            versions = [version for versions in self._versions.values() for version in versions.values()]
+            return sum(batcher.num_waiting() for version in versions for batcher in version.batchers.values())
 
     def versions(self, name: str, number: int | None = None, label: str | None = None) -> list[Version]:
         """Copies of a model's versions, the newest first, or of the one version with this number or label.

@@ -1,24 +1,26 @@
-"""TF Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest)."""
+"""TF Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest), and the pages for probes and Prometheus."""
 
+import asyncio
+import gzip
 import json
 import re
+import time
 import urllib.parse
+import zlib
 
-import anyio
-from anyio import to_thread
 from google.protobuf import json_format
-from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.types import ASGIApp
 
-from serving import statuses, tensors
-from serving.core import Core, ModelSpec
+from serving import hosts, statuses, tensors
+from serving.admission import Admission, Reservation
+from serving.core import Core, ModelSpec, Request
 from serving.errors import HTTP_STATUS, Code, ServingError, invalid
 
 METRICS = "/monitoring/prometheus/metrics"
-_CLIENT_CLOSED_REQUEST, _CONTENT_TOO_LARGE = 499, 413
-_EXTRA_THREADS = 8  # for requests that are refused, for status and metadata
+_MIN_COMPRESSED_BYTES = 1024
 _MAX_VERSION_DIGITS = 19  # of an int64; Python refuses to convert thousands of digits
 _MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?"
 _POST = re.compile(rf"{_MODEL}:(?P<method>classify|regress|predict)", re.IGNORECASE)
@@ -26,72 +28,126 @@ _GET = re.compile(rf"(?:{_MODEL}|/v1/models)(?P<metadata>/metadata)?", re.IGNORE
 _JSON_OPTIONS = {"preserving_proto_field_name": True, "always_print_fields_with_no_presence": True}
 
 
-def app(core: Core) -> Starlette:
-    """Returns the web application of the REST API."""
-    # Starlette's own limit is 40 threads. The requests that wait for a thread would neither count for `max_requests`
-    # nor time out.
-    threads = anyio.CapacityLimiter(core.limits.max_requests + _EXTRA_THREADS)
+class _HttpError(ServingError):
+    """An error whose HTTP status is not that of its code."""
 
-    async def answer(request: Request) -> Response:
-        if request.url.path == METRICS and request.method == "GET":
-            return Response(core.metrics.page(), media_type="text/plain; version=0.0.4")
-        path = _raw_path(request)
+    def __init__(self, http_status: int, code: Code, message: str):
+        super().__init__(code, message)
+        self.http_status = http_status
+
+
+def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp:
+    """The web application of the REST API.
+
+    Args:
+        core: answers the requests.
+        admission: limits them.
+        host_names: from `hosts.allowed_names`.
+    """
+
+    async def serve(scope, receive, send) -> None:
+        request = HttpRequest(scope, receive)
         try:
-            if request.method == "POST":
-                body = await _read_body(request, core.limits.max_body_bytes)
-                content = await to_thread.run_sync(_answer_post, core, path, body, limiter=threads)
-            else:
-                content = await to_thread.run_sync(_answer_get, core, request.method, path, limiter=threads)
-        except ClientDisconnect:
-            return Response(status_code=_CLIENT_CLOSED_REQUEST)
-        except _BodyTooLarge as error:
-            return _error(str(error), _CONTENT_TOO_LARGE)
+            with core.record("unknown", "REST") as record:
+                hosts.check(request.headers.get("host"), request.headers.get("origin"), host_names)
+                response = await _answer(core, admission, request, record)
         except ServingError as error:
-            return _error(error.message, HTTP_STATUS[error.code])
-        return Response(content, media_type="application/json")
+            response = _error_response(error)
+        await response(scope, receive, send)
 
-    async def wrong_method(request: Request, error) -> Response:
-        return _error(f"Malformed request: {request.method} {_raw_path(request)}", 405)
-
-    async def wrong_path(request: Request, error) -> Response:  # a path with a line break, which no route matches
-        return _error(f"Malformed request: {request.method} {_raw_path(request)}", 400)
-
-    handlers = {404: wrong_path, 405: wrong_method}
-    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])], exception_handlers=handlers)
+    return serve
 
 
-class _BodyTooLarge(Exception):
-    pass
+async def _answer(core: Core, admission: Admission, request: HttpRequest, record: Request) -> Response:
+    path = _raw_path(request)
+    if request.method == "POST":
+        return await _answer_post(core, admission, request, path, record)
+    if request.method not in ("GET", "HEAD"):
+        raise _HttpError(405, Code.UNIMPLEMENTED, f"Malformed request: {request.method} {path}")
+    if path == "/healthz":
+        record.api = "Health"
+        return Response(_to_json({"alive": True}), media_type="application/json")
+    if path == "/readyz":
+        record.api = "Health"
+        return _readiness(core, record)
+    if path == METRICS:
+        record.api = "Metrics"
+        page = await admission.query(core.metrics.page)
+        return Response(page, media_type="text/plain; version=0.0.4")
+    match = _GET.fullmatch(path) if request.method == "GET" else None
+    if not match:
+        raise invalid(f"Malformed request: {request.method} {path}")
+    if match["name"] is None:
+        raise invalid("Missing model name in request.")
+    record.api = "GetModelMetadata" if match["metadata"] else "GetModelStatus"
+    record.spec = _model_spec(match)
+    answer = await admission.query(_metadata if match["metadata"] else _status, core, record.spec)
+    return Response(answer, media_type="application/json")
 
 
-def _answer_post(core: Core, path: str, body: bytes) -> bytes:
+async def _answer_post(core: Core, admission: Admission, request: HttpRequest, path: str, record: Request) -> Response:
     match = _POST.fullmatch(path)
     if not match:
         raise invalid(f"Malformed request: POST {path}")
-    spec, method = _model_spec(match), match["method"].lower()
-    with core.admit(spec, method.capitalize(), "REST"):
-        document = tensors.parse(body)
-        spec = ModelSpec(spec.name, spec.number, spec.label, document.get("signature_name", ""))
-        if method != "predict":
-            raise statuses.wrong_method(core, spec, method)
-        try:
-            prediction = core.predict(spec, lambda signature: tensors.inputs(document, signature.dtypes))
-        except ServingError as error:
-            if error.code == Code.FAILED_PRECONDITION:  # TF Serving's REST API has another text for this error
-                raise invalid(f'Serving signature name: "{spec.signature}" not found in signature def') from None
-            raise
-        return tensors.response(prediction.outputs, row_format=tensors.is_row_format(document))
+    record.spec, method = _model_spec(match), match["method"].lower()
+    record.api = method.capitalize()
+    core.check_started(record.spec)
+    admission.check_free()
+    with admission.reservation() as reservation:
+        body = await _read_body(request, core, reservation)
+        record.num_bytes = len(body)
+        encoding = request.headers.get("content-encoding", "identity").strip().lower()
+        if encoding == "gzip":
+            body = await admission.query(_unzip, body, core.limits.max_body_bytes)
+            reservation.add(len(body))
+        elif encoding != "identity":
+            raise _HttpError(415, Code.UNIMPLEMENTED, f"Content-Encoding {encoding[:100]} is not supported: use gzip")
+        headers = {}
+        if _accepts_gzip(request.headers.get("accept-encoding", "")):
+            content, is_compressed = await admission.predict(reservation, _compressed, core, record, method, body)
+            headers = {"vary": "accept-encoding"} | ({"content-encoding": "gzip"} if is_compressed else {})
+        else:
+            content = await admission.predict(reservation, _predict, core, record, method, body)
+    return Response(content, media_type="application/json", headers=headers)
 
 
-def _answer_get(core: Core, http_method: str, path: str) -> bytes:
-    match = _GET.fullmatch(path) if http_method == "GET" else None
-    if not match:
-        raise invalid(f"Malformed request: {http_method} {path}")
-    if match["name"] is None:
-        raise invalid("Missing model name in request.")
-    spec = _model_spec(match)
-    if not match["metadata"]:
-        return _to_json(json_format.MessageToDict(statuses.status(core, spec), **_JSON_OPTIONS))
+def _readiness(core: Core, record: Request) -> Response:
+    ready = bool(core.is_ready())
+    record.status = Code.OK if ready else Code.UNAVAILABLE
+    answer = {"ready": ready, "stopping": core.is_stopping, "models": core.manager.readiness()}
+    return Response(_to_json(answer), HTTP_STATUS[record.status], media_type="application/json")
+
+
+def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
+    """The answer to a POST. Runs in a thread."""
+    document, spec = tensors.parse(body), record.spec
+    spec = record.spec = ModelSpec(spec.name, spec.number, spec.label, document.get("signature_name", ""))
+    if method != "predict":
+        raise statuses.wrong_method(core, spec, method)
+    timeout = record.arrival + core.limits.timeout - time.monotonic()
+    try:
+        prediction = core.predict(spec, lambda signature: tensors.inputs(document, signature.dtypes), timeout=timeout)
+    except ServingError as error:
+        if error.code == Code.FAILED_PRECONDITION:  # TF Serving's REST API has another text for this error
+            raise invalid(f'Serving signature name: "{spec.signature}" not found in signature def') from None
+        raise
+    record.version = prediction.version
+    return tensors.response(prediction.outputs, row_format=tensors.is_row_format(document))
+
+
+def _compressed(core: Core, record: Request, method: str, body: bytes) -> tuple[bytes, bool]:
+    """The answer of `_predict`, and whether it is compressed. Runs in a thread."""
+    content = _predict(core, record, method, body)
+    if len(content) < _MIN_COMPRESSED_BYTES:
+        return content, False
+    return gzip.compress(content, compresslevel=1), True
+
+
+def _status(core: Core, spec: ModelSpec) -> bytes:
+    return _to_json(json_format.MessageToDict(statuses.status(core, spec), **_JSON_OPTIONS))
+
+
+def _metadata(core: Core, spec: ModelSpec) -> bytes:
     response = statuses.metadata(core, spec)
     model_spec = json_format.MessageToDict(response.model_spec, **_JSON_OPTIONS)
     signatures = json_format.MessageToDict(statuses.signature_definitions(response), **_JSON_OPTIONS)
@@ -107,28 +163,65 @@ def _model_spec(match: re.Match) -> ModelSpec:
     return ModelSpec(urllib.parse.unquote(match["name"]), number, label)
 
 
-def _raw_path(request: Request) -> str:
+def _raw_path(request: HttpRequest) -> str:
     """The path as the client sent it. In the decoded path, an escaped slash would look like a separator."""
     return request.scope.get("raw_path", request.url.path.encode()).decode("ascii", "replace")
 
 
-async def _read_body(request: Request, max_bytes: int) -> bytes:
+async def _read_body(request: HttpRequest, core: Core, reservation: Reservation) -> bytes:
     """The body of a request.
 
     Raises:
-        _BodyTooLarge: the body has more bytes; the rest is not read.
+        ServingError: the body has too many bytes, or does not arrive in time.
     """
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > max_bytes:
-            raise _BodyTooLarge(f"the body has more than {max_bytes} bytes")
-        parts.append(part)
+    limits, parts, size = core.limits, [], 0
+    too_large = _HttpError(413, Code.RESOURCE_EXHAUSTED, f"the body has more than {limits.max_body_bytes} bytes")
+    if int(request.headers.get("content-length", 0)) > limits.max_body_bytes:
+        raise too_large
+    try:
+        async with asyncio.timeout(limits.body_timeout):
+            async for part in request.stream():
+                size += len(part)
+                if size > limits.max_body_bytes:
+                    raise too_large
+                reservation.add(len(part))
+                parts.append(part)
+    except TimeoutError:
+        message = f"the body did not arrive within {limits.body_timeout:g} seconds"
+        raise _HttpError(408, Code.DEADLINE_EXCEEDED, message) from None
+    except ClientDisconnect:
+        raise ServingError(Code.CANCELLED, "the client has closed the connection") from None
     return b"".join(parts)
 
 
-def _error(message: str, status: int) -> Response:
-    return Response(_to_json({"error": message}), status_code=status, media_type="application/json")
+def _unzip(body: bytes, max_bytes: int) -> bytes:
+    """Decompresses a body. Runs in a thread.
+
+    Raises:
+        ServingError: the body is not gzip, or has too many bytes after decompression.
+    """
+    decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        content = decompressor.decompress(body, max_bytes + 1)
+    except zlib.error as error:
+        raise invalid(f"the body is not gzip: {error}") from None
+    if len(content) > max_bytes:
+        message = f"the body has more than {max_bytes} bytes after decompression"
+        raise _HttpError(413, Code.RESOURCE_EXHAUSTED, message)
+    if not decompressor.eof or decompressor.unused_data:
+        raise invalid("the body is not one complete gzip stream")
+    return content
+
+
+def _accepts_gzip(accept_encoding: str) -> bool:
+    encodings = (part.replace(" ", "").lower().partition(";q=") for part in accept_encoding.split(","))
+    return any(name == "gzip" and quality not in ("0", "0.0", "0.00", "0.000") for name, _, quality in encodings)
+
+
+def _error_response(error: ServingError) -> Response:
+    status = error.http_status if isinstance(error, _HttpError) else HTTP_STATUS[error.code]
+    headers = {"connection": "close"} if status == 408 else {}  # the rest of the body may never arrive
+    return Response(_to_json({"error": error.message}), status, headers, media_type="application/json")
 
 
 def _to_json(value) -> bytes:

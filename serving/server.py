@@ -1,30 +1,36 @@
 """The embedded server: TF Serving's REST and gRPC APIs for the models in a folder. `python main.py serve` starts it."""
 
+import asyncio
+import functools
+import os
 import queue
 import signal
-import socket
 import ssl
+import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import uvicorn
 
-from serving import grpc_api, models_config, rest
+from serving import connections, grpc_api, hosts, models_config, rest
+from serving.admission import Admission
 from serving.core import Core
-from serving.logs import log_event
+from serving.logs import log_event, logger
 from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.settings import Settings
 
-_SHUTDOWN_SECONDS = 30  # after this time, a server that stops abandons the requests in progress
-_EXTRA_THREADS = 8  # for requests that are refused, for status and health
-_CONNECTION_BACKLOG = 1024
+_DRAIN_SECONDS = 30  # after this time, a server that stops abandons the requests in progress
+_POLL_END_SECONDS = 1  # a search for versions that lasts longer is loading a model
+_EXTRA_STREAMS = 128  # for health, status and refused requests
+_MAX_GRPC_AGE_SECONDS = 600  # ends calls that never finish; clients reconnect by themselves
 
 
 class Server:
     """Serves models with both APIs. The ports are open after the constructor; `start` answers the requests.
+
+    Both APIs run in one event loop, in a thread of the server. Predictions run in further threads.
 
     Args:
         settings: the options.
@@ -42,66 +48,143 @@ class Server:
 
     def __init__(self, settings: Settings):
         self._settings = settings
-        self._stop = threading.Event()
+        self._end_poll, self._end_network = threading.Event(), asyncio.Event()
         limits = settings.limits
         _check_tls(settings)
-        self.manager = Manager(_model_finder(settings), limits, settings.load_retries, log_event)
-        self.core = Core(self.manager, limits, Metrics())
-
-        options = {
-            "grpc.max_receive_message_length": limits.max_body_bytes,
-            "grpc.max_send_message_length": -1,
-            "grpc.so_reuseport": 0,  # without it, two servers could share a port unnoticed
-        }
-        threads = ThreadPoolExecutor(limits.max_requests + _EXTRA_THREADS, "grpc")
-        self._grpc = grpc.server(threads, options=list(options.items()))
-        grpc_api.add_services(self.core, self._grpc)
-        self.grpc_port = self._open_grpc_port()
-
-        address = (settings.host, settings.rest_port)
-        self._socket = socket.create_server(address, family=_family(settings.host), backlog=_CONNECTION_BACKLOG)
-        self.rest_port = self._socket.getsockname()[1]
-        config = uvicorn.Config(
-            rest.app(self.core),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-            server_header=False,
-            ssl_certfile=settings.tls_certificate,
-            ssl_keyfile=settings.tls_key,
+        self._metrics = Metrics()
+        self.manager = Manager(
+            _model_finder(settings),
+            limits,
+            settings.load_retries,
+            self._log_model_event,
+            on_batch=self._metrics.observe_batch,
         )
-        self._rest = uvicorn.Server(config)
-        self._threads = [
-            threading.Thread(target=self._rest.run, args=([self._socket],), name="rest"),
-            threading.Thread(target=self._poll, name="versions"),
-        ]
+        self.core = Core(self.manager, limits, self._metrics)
+        self._admission = Admission(limits)
+        self._max_connections = connections.fit_to_descriptors(limits.max_connections)
+
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_log_loop_exception)
+        try:
+            self.grpc_port = self._loop.run_until_complete(self._open_grpc_port())
+            self._socket = connections.listen(settings.host, settings.rest_port)
+        except OSError:
+            self._loop.close()
+            raise
+        self.rest_port = self._socket.getsockname()[1]
+        self._rest = self._make_http_server()
+        self._watch_metrics()
+        self._network = threading.Thread(target=self._run_network, name="network", daemon=True)
+        self._versions = threading.Thread(target=self._poll, name="versions", daemon=True)
 
     def start(self) -> None:
-        """Loads the models, then answers requests."""
+        """Answers health, loads the models, then answers all requests."""
+        self._network.start()
         self.manager.refresh()
-        self._grpc.start()
-        for thread in self._threads:
-            thread.start()
+        self.core.is_started = True
+        self._versions.start()
 
-    def stop(self) -> None:
-        """Accepts no new requests, answers those in progress, and unloads the models."""
-        self._stop.set()
+    def stop(self) -> bool:
+        """Reports that the server stops; later accepts no new requests, and answers those in progress.
+
+        Returns:
+            Whether everything has ended. If not, loads or requests have been abandoned in their threads.
+        """
+        self.core.is_stopping = True
+        self.manager.stop_loading()
+        self._end_poll.set()
+        if self._network.is_alive():
+            self._loop.call_soon_threadsafe(self._end_network.set)
+            self._network.join()
+        if self._versions.is_alive():
+            self._versions.join(_POLL_END_SECONDS)
+        num_running = self._admission.num_running + self._admission.num_queries
+        if not self.core.is_started or self._versions.is_alive() or num_running:
+            return False
+        self.manager.close(_POLL_END_SECONDS)
+        return True
+
+    def _run_network(self) -> None:
+        self._loop.run_until_complete(self._serve())
+        self._admission.close()
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        await self._grpc.start()
+        rest_task = asyncio.create_task(self._rest.serve(sockets=[self._socket]))
+        await self._end_network.wait()
+        await self._let_load_balancers_notice()
         self._rest.should_exit = True
-        self._grpc.stop(_SHUTDOWN_SECONDS).wait()
-        for thread in self._threads:
-            thread.join()
-        self.manager.close()
+        await asyncio.gather(self._grpc.stop(_DRAIN_SECONDS), rest_task)
+
+    async def _let_load_balancers_notice(self) -> None:
+        await asyncio.sleep(self._settings.shutdown_delay)
 
     def _poll(self) -> None:
-        while not self._stop.wait(self._settings.poll_seconds):
+        while not self._end_poll.wait(self._settings.poll_seconds):
             try:
                 self.manager.refresh()
             except Exception as error:  # a folder that cannot be read now may be readable later
                 log_event("cannot search for versions", error=str(error))
 
-    def _open_grpc_port(self) -> int:
-        settings = self._settings
+    def _log_model_event(self, event: str, **fields) -> None:
+        if event in ("loaded", "not loaded"):
+            self._metrics.count_load(fields["model"], event == "loaded")
+        log_event(event, **fields)
+
+    def _watch_metrics(self) -> None:
+        admission, state = self._admission, self._rest.server_state
+        self._metrics.watch("requests_in_flight", "Predictions that have no answer yet.", lambda: admission.num_running)
+        self._metrics.watch("requests_waiting", "Predictions that wait for a batch.", self.manager.num_waiting)
+        self._metrics.watch(
+            "queued_bytes",
+            "Bytes of the requests that are being read or have no answer yet.",
+            lambda: admission.num_queued_bytes,
+        )
+        self._metrics.watch("rest_connections", "Open REST connections.", lambda: len(state.connections))
+        self._metrics.watch("max_connections", "Maximum connections of each API.", lambda: self._max_connections)
+
+    def _make_http_server(self) -> connections.HttpServer:
+        settings, limits = self._settings, self._settings.limits
+        protocol = functools.partial(
+            connections.Protocol,
+            limits=limits,
+            max_connections=self._max_connections,
+            on_closed=self._metrics.count_closed_connection,
+        )
+        config = uvicorn.Config(
+            rest.app(self.core, self._admission, hosts.allowed_names(settings.host, settings.allowed_hosts)),
+            http=protocol,
+            ws="none",
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            timeout_keep_alive=limits.idle_timeout,
+            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            server_header=False,
+            proxy_headers=False,
+            ssl_certfile=settings.tls_certificate,
+            ssl_keyfile=settings.tls_key,
+        )
+        return connections.HttpServer(config, limits.header_timeout)
+
+    async def _open_grpc_port(self) -> int:
+        settings, limits = self._settings, self._settings.limits
+        options = {
+            "grpc.max_receive_message_length": limits.max_body_bytes,
+            "grpc.max_send_message_length": -1,
+            "grpc.so_reuseport": 0,  # without it, two servers could share a port unnoticed
+            "grpc.max_allowed_incoming_connections": self._max_connections,
+            "grpc.max_concurrent_streams": limits.max_requests + _EXTRA_STREAMS,  # of one connection
+            "grpc.max_connection_idle_ms": int(1000 * limits.idle_timeout),
+            "grpc.max_connection_age_ms": 1000 * _MAX_GRPC_AGE_SECONDS,
+            "grpc.max_connection_age_grace_ms": int(2000 * limits.timeout),
+            "grpc.server_handshake_timeout_ms": int(1000 * limits.header_timeout),
+            "grpc.keepalive_time_ms": int(1000 * limits.idle_timeout),  # finds clients that have vanished
+            "grpc.keepalive_timeout_ms": int(1000 * limits.header_timeout),
+        }
+        self._grpc = grpc.aio.server(options=list(options.items()))
+        self._grpc.add_generic_rpc_handlers((grpc_api.Handlers(self.core, self._admission),))
         address = f"{_bracket(settings.host)}:{settings.grpc_port}"
         try:
             if settings.tls_certificate:
@@ -113,7 +196,7 @@ class Server:
 
 
 def run(settings: Settings, on_ready: Callable[[Server], None] = lambda server: None) -> None:
-    """Serves until SIGINT or SIGTERM.
+    """Serves until SIGINT or SIGTERM. A second signal ends the process immediately.
 
     Args:
         settings: the options.
@@ -122,15 +205,55 @@ def run(settings: Settings, on_ready: Callable[[Server], None] = lambda server: 
     Raises:
         OSError, ValueError: as for `Server`.
     """
-    signals: queue.SimpleQueue = queue.SimpleQueue()  # unlike an Event's `set`, its `put` is safe in a signal handler
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: signals.put(number))
+    events: queue.SimpleQueue = queue.SimpleQueue()  # unlike an Event's `set`, its `put` is safe in a signal handler
+    _handle_signals(events)
+    connections.raise_descriptor_limit(settings.limits.max_connections)
     server = Server(settings)
-    server.start()
-    on_ready(server)
-    signals.get()
+    # TensorFlow's loads do not notice signals. So they run in another thread, and this one waits for both.
+    threading.Thread(target=_start, args=(server, events), name="start", daemon=True).start()
+    event = events.get()
+    if event is server:
+        on_ready(server)
+        event = events.get()
     log_event("stopping")
-    server.stop()
+    has_ended = server.stop()
+    if isinstance(event, Exception):
+        raise event
+    if not has_ended:
+        log_event("stopped", abandoned="loads or requests in progress")
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _handle_signals(events: queue.SimpleQueue) -> None:
+    """Puts the first signal into the queue; ends the process at the second."""
+    received = []
+
+    def handle(number: int, frame) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        events.put(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)
+
+
+def _start(server: Server, events: queue.SimpleQueue) -> None:
+    try:
+        server.start()
+    except Exception as error:
+        events.put(error)
+    else:
+        events.put(server)
+
+
+def _log_loop_exception(loop: asyncio.AbstractEventLoop, context: dict) -> None:
+    """Logs what asyncio would write to stderr as text."""
+    error = context.get("exception")
+    if isinstance(error, BlockingIOError):  # of gRPC, when two event loops of one process share its wake-ups
+        return
+    logger.error(context["message"], exc_info=error)
 
 
 def _model_finder(settings: Settings) -> Callable[[], dict[str, models_config.Model]]:
@@ -155,7 +278,3 @@ def _check_tls(settings: Settings) -> None:
 def _bracket(host: str) -> str:
     """The host as it stands before a port: IPv6 addresses have brackets there."""
     return f"[{host}]" if ":" in host else host
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -22,9 +22,19 @@ class Limits:
     long_tokens: int = 1000
     """A request with more tokens is long. Long requests run beside the short ones, which do not wait for them."""
     max_requests: int = 256
-    """Maximum requests in progress, including those that wait; further requests are refused."""
+    """Maximum predictions in progress, including those that wait; further requests are refused."""
+    max_queued_bytes: int = 256 * 2**20
+    """Maximum bytes of all requests that are being read or are in progress; further requests are refused."""
     timeout: float = 60.0
-    """Maximum seconds until the answer; a gRPC client may set a shorter time."""
+    """Maximum seconds from a request to its answer; a gRPC client may set a shorter time."""
+    max_connections: int = 1000
+    """Maximum connections of each API. The limit of open files may reduce it."""
+    header_timeout: float = 10.0
+    """Maximum seconds until a REST client has sent the header of a request, and until a TLS handshake ends."""
+    body_timeout: float = 30.0
+    """Maximum seconds until a client has sent the body of a request, or has received its answer."""
+    idle_timeout: float = 60.0
+    """Seconds after which a connection without requests is closed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +61,13 @@ class Settings:
     """Port of the REST API; 0 for a free port."""
     grpc_port: int = 8500
     """Port of the gRPC API; 0 for a free port."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that REST clients may use for the server, as in the Host header. Without names: any name, but only this
+    machine's own if the server listens only to this machine."""
     poll_seconds: float = 1.0
     """Seconds between two searches for new versions."""
+    shutdown_delay: float = 1.0
+    """Seconds between the report that the server stops and the refusal of new requests."""
     tls_certificate: Path | None = None
     """PEM file of the certificate; with it and `tls_key`, both APIs are encrypted."""
     tls_key: Path | None = None

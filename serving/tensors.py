@@ -20,6 +20,7 @@ _INTEGERS = {
 _TYPE_NAMES = {"float32": "float", "float64": "double", "object": "string"}
 _JSON_TYPES = {type(None): "Null", dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
 _MAX_SHOWN_LENGTH = 200
+_MAX_RANK = 32
 
 
 def parse(body: bytes) -> dict:
@@ -31,7 +32,7 @@ def parse(body: bytes) -> dict:
     if not body:
         raise invalid("JSON Parse error: The document is empty")
     try:
-        document = json.loads(body)
+        document = json.loads(body, object_pairs_hook=_keep_first)
     except json.JSONDecodeError as error:
         raise invalid(f"JSON Parse error: {error.msg} at offset: {error.pos}") from None
     except UnicodeDecodeError as error:
@@ -47,6 +48,14 @@ def parse(body: bytes) -> dict:
         raise invalid(
             f"JSON Value: {_show(document)} not formatted correctly. 'signature_name' key must be a string value."
         )
+    return document
+
+
+def _keep_first(pairs: list[tuple]) -> dict:
+    """The object with these keys and values. The first value of a key counts, as in TF Serving's parser."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        document = dict(reversed(pairs))
     return document
 
 
@@ -186,6 +195,8 @@ def _to_array(value, dtype: np.dtype) -> np.ndarray:
     shape, first = [], value
     while isinstance(first, list):
         shape.append(len(first))
+        if len(shape) > _MAX_RANK:
+            raise invalid(f"Encountered list at unexpected level: {_MAX_RANK} expected < {_MAX_RANK}")
         first = first[0] if first else None
     values: list = []
     _flatten(value, 0, shape, dtype, values)
@@ -293,5 +304,8 @@ def _to_json(value) -> bytes:
 
 
 def _show(value) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # its encoder allows less nesting than its parser
+        return "..."
     return text if len(text) <= _MAX_SHOWN_LENGTH else text[:_MAX_SHOWN_LENGTH] + "..."

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_error
 from pipelines.config import PATH, require
 from pipelines.support.errors import UserError
+from serving.settings import Limits, LoadRetries, Settings
 
 _LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
 
@@ -38,8 +39,14 @@ class Serve:
     """Port of the REST API; 0 for a free port."""
     grpc_port: int = 8500
     """Port of the gRPC API; 0 for a free port."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names that REST clients may use for the server (header Host, and Origin of pages in browsers). By default any
+    name, but only localhost if --host is this machine alone."""
     poll_seconds: float = 1.0
     """Seconds between two searches for new versions."""
+    shutdown_delay: float = 1.0
+    """Seconds after SIGTERM in which the server still answers but reports that it is not ready, so that load balancers
+    notice."""
     max_body_bytes: int = 8 * 2**20
     """Maximum bytes of a request."""
     max_rows: int = 1024
@@ -54,13 +61,23 @@ class Serve:
     long_tokens: int = 1000
     """Requests with more tokens are long. They run beside the short requests, which do not wait for them."""
     max_requests: int = 256
-    """Maximum requests in progress, including those that wait. Further requests are refused with status 429."""
+    """Maximum predictions in progress, including those that wait. Further requests are refused with status 429."""
+    max_queued_bytes: int = 256 * 2**20
+    """Maximum bytes of all requests that are read or are in progress. Further ones are refused with status 429."""
     timeout: float = 60.0
-    """Maximum seconds until the answer. A run is broken off at this time."""
+    """Maximum seconds from a request to its answer. A run is broken off at this time."""
     load_retries: int = 5
     """Maximum number of times that a failed load of a version is tried again."""
     load_retry_seconds: float = 60.0
     """Seconds between these attempts."""
+    max_connections: int = 1000
+    """Maximum connections of each API. The limit of open files (ulimit -n) may reduce it."""
+    header_timeout: float = 10.0
+    """Maximum seconds until a REST client has sent the header of a request."""
+    body_timeout: float = 30.0
+    """Maximum seconds until a client has sent the body of a request, or has received its answer."""
+    idle_timeout: float = 60.0
+    """Seconds after which a connection without requests is closed."""
     tls_certificate: Annotated[Path | None, PATH] = None
     """PEM file of a certificate. With it and --tls-key, both APIs are encrypted."""
     tls_key: Annotated[Path | None, PATH] = None
@@ -79,10 +96,10 @@ class Serve:
     def _check(self) -> None:
         for name in ("rest_port", "grpc_port"):
             require(0 <= getattr(self, name) < 2**16, name, getattr(self, name), "from 0 to 65535")
-        above_0 = "poll_seconds max_body_bytes max_rows max_text_bytes max_length max_tokens max_requests timeout"
-        for name in above_0.split():
+        above_0 = {"poll_seconds", *(field.name for field in dataclasses.fields(Limits))} - {"long_tokens"}
+        for name in sorted(above_0):
             require(getattr(self, name) > 0, name, getattr(self, name), "above 0")
-        for name in ("long_tokens", "load_retries", "load_retry_seconds"):
+        for name in ("long_tokens", "load_retries", "load_retry_seconds", "shutdown_delay"):
             require(getattr(self, name) >= 0, name, getattr(self, name), "at least 0")
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise UserError("--tls-certificate and --tls-key belong together: give both or none")
@@ -138,25 +155,17 @@ class Serve:
 
         import_tensorflow()
         from serving import logs, server
-        from serving.settings import Limits, LoadRetries, Settings
 
-        limits = Limits(
-            max_body_bytes=self.max_body_bytes,
-            max_rows=self.max_rows,
-            max_text_bytes=self.max_text_bytes,
-            max_length=self.max_length,
-            max_tokens=self.max_tokens,
-            long_tokens=self.long_tokens,
-            max_requests=self.max_requests,
-            timeout=self.timeout,
-        )
+        limits = Limits(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Limits)})
         settings = Settings(
             models=self.saved_models,
             config=self.config,
             host=self.host,
             rest_port=self.rest_port,
             grpc_port=self.grpc_port,
+            allowed_hosts=self.allowed_hosts,
             poll_seconds=self.poll_seconds,
+            shutdown_delay=self.shutdown_delay,
             tls_certificate=self.tls_certificate,
             tls_key=self.tls_key,
             limits=limits,

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import subprocess
 import threading
 import time
 import urllib.error
@@ -50,6 +51,12 @@ class Client:
         response = self.prediction.Predict(request, timeout=timeout)
         return {key: tf.make_ndarray(value).tolist() for key, value in response.outputs.items()}
 
+    def predict_error(self, text="a") -> grpc.StatusCode:
+        """The status of a prediction over gRPC that must fail."""
+        with pytest.raises(grpc.RpcError) as caught:
+            self.predict("upper", {"text": [text]})
+        return caught.value.code()
+
 
 def make_request(name, inputs, signature="", version=None, label="", outputs=()) -> predict_pb2.PredictRequest:
     request = predict_pb2.PredictRequest()
@@ -67,7 +74,9 @@ def make_request(name, inputs, signature="", version=None, label="", outputs=())
 @contextlib.contextmanager
 def serving(root, poll_seconds=0.1, **limits):
     """A client for a server of the models in `root`."""
-    settings = Settings(root, rest_port=0, grpc_port=0, poll_seconds=poll_seconds, limits=Limits(**limits))
+    settings = Settings(
+        root, rest_port=0, grpc_port=0, poll_seconds=poll_seconds, shutdown_delay=0, limits=Limits(**limits)
+    )
     server = Server(settings)
     server.start()
     try:
@@ -122,3 +131,17 @@ def models(tmp_path_factory):
 def client(models):
     with serving(models, max_body_bytes=100_000, max_rows=100, max_text_bytes=5000) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def tls_files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    options += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    try:
+        command = ["openssl", "req", *options, "-keyout", str(key), "-out", str(certificate)]
+        subprocess.run(command, check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    return certificate, key

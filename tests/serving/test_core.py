@@ -1,5 +1,7 @@
 """The core with a loaded model, but without a network."""
 
+import asyncio
+import json
 import threading
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 
 from serving.core import Core, ModelSpec
 from serving.errors import Code, ServingError
-from serving.logs import logger
+from serving.logs import JsonFormatter, logger
 from serving.manager import Manager, State
 from serving.metrics import Metrics
 from serving.models_config import find_models
@@ -26,7 +28,7 @@ def make_core(models, **limits):
 
 @pytest.fixture(scope="module")
 def core(models):
-    core = make_core(models, max_rows=3, max_text_bytes=10, max_requests=1)
+    core = make_core(models, max_rows=3, max_text_bytes=10)
     yield core
     core.manager.close()
 
@@ -85,41 +87,55 @@ def test_a_version_in_use_is_not_unloaded(models, gate):
     assert results[0].outputs["label"].tolist() == [b"WAIT"] and not closer.is_alive()
 
 
-def test_requests_beyond_the_limit_are_refused_and_slots_become_free_again(core):
-    with core.admit(SPEC, "Predict", "GRPC"), pytest.raises(ServingError, match="try again later") as caught:
-        with core.admit(SPEC, "Predict", "GRPC"):
-            pytest.fail("a second request was admitted")
-    assert caught.value.code == Code.RESOURCE_EXHAUSTED
-    with core.admit(SPEC, "Predict", "GRPC"):
-        assert b"requests_in_flight 1.0" in core.metrics.page()
-    assert b"requests_in_flight 0.0" in core.metrics.page()
-
-
 def test_an_unexpected_exception_becomes_an_internal_error_without_details(core, caplog, monkeypatch):
     monkeypatch.setattr(logger, "propagate", True)
-    with pytest.raises(ServingError) as caught, core.admit(SPEC, "Predict", "GRPC"):
+    with pytest.raises(ServingError) as caught, core.record("Predict", "GRPC"):
         raise KeyError("a detail")
     assert caught.value.code == Code.INTERNAL and "a detail" not in caught.value.message
-    assert "a detail" in caplog.text
+    (record,) = caplog.records
+    assert "a detail" in json.loads(JsonFormatter().format(record))["exception"]
 
 
 def test_requests_are_counted_and_logged_without_made_up_names(core, caplog, monkeypatch):
     monkeypatch.setattr(logger, "propagate", True)
     with caplog.at_level("INFO", logger.name):
-        for name in ("upper", "made up"):
-            with core.admit(ModelSpec(name, signature="words"), "Predict", "REST"):
-                pass
+        for name in ("upper", "made up", ""):
+            with core.record("Predict", "REST") as request:
+                request.spec, request.version = ModelSpec(name, signature="words"), 2
     fields = [record.fields for record in caplog.records]
-    assert [line["model"] for line in fields] == ["upper", "unknown"]
+    assert [line["model"] for line in fields] == ["upper", "unknown", ""]
     assert fields[0] | {"milliseconds": 0} == {
         "model": "upper",
+        "version": "2",
         "api": "Predict",
         "entrypoint": "REST",
         "signature": "words",
         "status": "OK",
         "milliseconds": 0,
+        "bytes": 0,
     }
-    assert b'request_count{model_name="unknown",status="OK"} 1.0' in core.metrics.page()
+    assert b'model_name="unknown",status="OK",version="2"} 1.0' in core.metrics.page()
+
+
+def test_a_refused_and_a_cancelled_request_have_their_status(core, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    with caplog.at_level("INFO", logger.name):
+        for error in (ServingError(Code.NOT_FOUND, "no"), asyncio.CancelledError()):
+            with pytest.raises(type(error)), core.record("Predict", "REST"):
+                raise error
+    assert [record.fields["status"] for record in caplog.records] == ["NOT_FOUND", "CANCELLED"]
+
+
+def test_a_server_is_ready_between_the_first_load_and_its_stop(core):
+    assert core.is_ready() is False
+    with pytest.raises(ServingError, match="are being loaded"):
+        core.check_started(ModelSpec("later"))
+    core.check_started(SPEC)  # it is available before the others
+    core.is_started = True
+    assert core.is_ready() is True and core.is_ready("upper") is True and core.is_ready("nobody") is None
+    core.check_started(ModelSpec("later"))
+    core.is_stopping = True
+    assert core.is_ready() is False and core.is_ready("upper") is False
 
 
 def generator_inputs(*texts, times=1):

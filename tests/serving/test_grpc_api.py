@@ -1,3 +1,5 @@
+import threading
+
 import grpc
 import numpy as np
 import pytest
@@ -14,7 +16,8 @@ from tensorflow_serving.apis import (
 from tensorflow_serving.config import model_server_config_pb2
 
 from serving import grpc_api
-from tests.serving.conftest import make_request, serving
+from tests.serving import small_models
+from tests.serving.conftest import HANG_SECONDS, make_request, serving
 
 Code = grpc.StatusCode
 DTYPES = ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "c8", "?"]
@@ -100,7 +103,10 @@ def set_text(proto):
         (lambda r: r.inputs["more"].CopyFrom(text_proto()), Code.INVALID_ARGUMENT, "Sent extra: {more}."),
         (set_text(tf.make_tensor_proto([1])), Code.INVALID_ARGUMENT, "type DT_INT32, but DT_STRING is expected"),
         (set_text(tf.make_tensor_proto([["a"]])), Code.INVALID_ARGUMENT, "shape (1, 1)"),
-        (set_text(text_proto(sizes=[2**40])), Code.INVALID_ARGUMENT, "Invalid TensorProto for input text"),
+        (set_text(text_proto(sizes=[2**40])), Code.INVALID_ARGUMENT, "rows"),
+        (set_text(text_proto(sizes=[1, 2**40])), Code.INVALID_ARGUMENT, "shape (1, 1099511627776)"),
+        (set_text(tf.make_tensor_proto("a", shape=[100])), Code.OK, ""),
+        (set_text(tf.make_tensor_proto("a" * 2000, shape=[100])), Code.INVALID_ARGUMENT, "needs 200000 bytes"),
         (set_text(text_proto(sizes=[-1])), Code.INVALID_ARGUMENT, "Invalid TensorProto for input text"),
         (set_text(text_proto(sizes=[99_999])), Code.INVALID_ARGUMENT, "rows"),
         (lambda r: setattr(r.inputs["text"], "dtype", 77), Code.INVALID_ARGUMENT, "DT_STRING is expected"),
@@ -109,6 +115,9 @@ def set_text(proto):
 def test_an_invalid_request_has_its_status(client, change, code, message):
     request = make_request("upper", {"text": ["a"]})
     change(request)
+    if code == Code.OK:
+        assert len(client.prediction.Predict(request).outputs["label"].string_val) == 100
+        return
     got = get_error(client.prediction.Predict, request)
     assert got[0] == code and message in got[1]
     assert client.predict("upper", {"text": ["a"]})["length"] == [1]
@@ -122,7 +131,7 @@ def test_an_error_of_an_op_is_reported_without_its_trace(client):
 
 def test_bytes_that_are_no_message_are_an_error(client):
     call = client.channel.unary_unary("/tensorflow.serving.PredictionService/Predict")
-    assert get_error(call, b"\xff\xff\xff")[0] in (Code.INTERNAL, Code.INVALID_ARGUMENT)
+    assert get_error(call, b"\xff\xff\xff") == (Code.INVALID_ARGUMENT, "the message is not a PredictRequest")
     assert client.predict("upper", {"text": ["a"]})["length"] == [1]
 
 
@@ -193,6 +202,59 @@ def test_a_server_whose_model_does_not_load_is_not_healthy(tmp_path):
     (tmp_path / "broken" / "1" / "saved_model.pb").write_bytes(b"nonsense")
     with serving(tmp_path) as client:
         assert check_health(client) == check_health(client, "broken") == health_pb2.HealthCheckResponse.NOT_SERVING
+
+
+def test_the_health_can_be_watched(tmp_path):
+    with serving(tmp_path, poll_seconds=0.01) as client:
+        stub = health_pb2_grpc.HealthStub(client.channel)
+        watches = {name: stub.Watch(health_pb2.HealthCheckRequest(service=name)) for name in ("", "upper")}
+        first = {name: next(watch).status for name, watch in watches.items()}
+        response = health_pb2.HealthCheckResponse
+        assert first == {"": response.NOT_SERVING, "upper": response.SERVICE_UNKNOWN}
+        small_models.save(tmp_path, "upper", 1)
+        assert next(watches[""]).status == response.SERVING
+        wait_for_status(watches["upper"], response.SERVING)
+    wait_for_status(watches[""], response.NOT_SERVING)
+    assert list(watches[""]) == []  # the server has ended the calls
+
+
+def wait_for_status(watch, status):
+    while next(watch).status != status:
+        pass
+
+
+def test_watchers_are_limited_and_occupy_no_prediction(models, monkeypatch):
+    monkeypatch.setattr(grpc_api, "_MAX_WATCHERS", 3)
+    with serving(models, max_requests=1) as client:
+        stub = health_pb2_grpc.HealthStub(client.channel)
+        watches = [stub.Watch(health_pb2.HealthCheckRequest()) for _ in range(3)]
+        assert [next(watch).status for watch in watches] == [1, 1, 1]
+        assert get_error(next, stub.Watch(health_pb2.HealthCheckRequest()))[0] == Code.RESOURCE_EXHAUSTED
+        assert client.predict("upper", {"text": ["a"]})["length"] == [1]
+
+
+def test_a_client_that_never_sends_its_message_occupies_no_thread(models):
+    with serving(models, max_requests=1, body_timeout=1.0) as client:
+        call = client.channel.stream_unary("/tensorflow.serving.PredictionService/Predict")
+        never = threading.Event()
+        stuck = [call.future(iter(never.wait, None)) for _ in range(20)]
+        assert client.predict("upper", {"text": ["a"]})["length"] == [1]
+        errors = [future.exception(HANG_SECONDS) for future in stuck]
+        assert {error.code() for error in errors} == {Code.DEADLINE_EXCEEDED}
+        never.set()
+
+
+def test_a_method_that_does_not_exist_is_reported_and_counted(client):
+    for method in ("/tensorflow.serving.PredictionService/Nothing", "/nothing"):
+        assert get_error(client.channel.unary_unary(method), b"")[0] == Code.UNIMPLEMENTED
+    assert b'API="unknown",entrypoint="GRPC"' in client.server.core.metrics.page()
+
+
+def test_only_one_config_is_loaded_at_a_time(client):
+    request = model_management_pb2.ReloadConfigRequest()
+    request.config.model_config_list.config.add(name="x", base_path="/nowhere")
+    with grpc_api._config_lock:
+        assert get_error(client.model.HandleReloadConfigRequest, request)[0] == Code.UNAVAILABLE
 
 
 def test_a_config_can_be_sent(models):

@@ -1,5 +1,6 @@
 import json
 import logging
+import threading
 
 import pytest
 
@@ -7,8 +8,9 @@ from serving.logs import JsonFormatter, log_event, log_to_stderr, logger
 
 
 @pytest.fixture
-def restored_loggers():
-    logs = [logging.getLogger(name) for name in (logger.name, "uvicorn", "grpc")]
+def restored_loggers(monkeypatch):
+    logs = [logging.getLogger(name) for name in (logger.name, "uvicorn", "grpc", "asyncio", "concurrent.futures")]
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
     states = [(log.handlers, log.propagate, log.level) for log in logs]
     yield
     for log, (handlers, propagate, level) in zip(logs, states, strict=True):
@@ -50,6 +52,15 @@ def test_warnings_of_the_libraries_have_the_same_format(capsys, restored_loggers
     logging.getLogger("uvicorn.error").info("Started")
     (line,) = lines(capsys)
     assert line["event"] == 'Invalid "request" received.' and line["level"] == "warning"
+
+
+def test_an_exception_of_a_thread_is_one_line(capsys, restored_loggers):
+    log_to_stderr()
+    thread = threading.Thread(target=lambda: 1 / 0, name="versions")
+    thread.start()
+    thread.join()
+    (line,) = lines(capsys)
+    assert line["level"] == "error" and line["thread"] == "versions" and "ZeroDivisionError" in line["exception"]
 
 
 def test_the_time_is_utc_with_milliseconds():

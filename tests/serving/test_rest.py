@@ -1,14 +1,19 @@
+import contextlib
+import gzip
 import http.client
 import json
 import math
+import re
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import pytest
 
+from serving.logs import JsonFormatter, logger
 from serving.rest import METRICS
-from tests.serving.conftest import HANG_SECONDS, wait_until
+from tests.serving.conftest import HANG_SECONDS, serving, wait_until
 
 PREDICT = "/v1/models/upper:predict"
 
@@ -92,6 +97,9 @@ def repeat_request(**values):
         (b"\xff\xfe{}", "JSON Parse error: "),
         (b'{"instances": [' + b"[" * 50_000, "JSON Parse error: "),
         (b'{"instances": [' + b"1" * 5000 + b"]}", "JSON Parse error: "),
+        (b'{"inputs": ' + b"[" * 65 + b'"a"' + b"]" * 65 + b"}", "Encountered list at unexpected level: 32"),
+        (b'{"inputs": ' + b'{"a":' * 990 + b"1" + b"}" * 990 + b"}", "JSON"),
+        (b"[" * 990 + b"]" * 990, "JSON"),
         ({}, "Missing 'inputs' or 'instances' key"),
         ({"instances": ["a"], "inputs": ["a"]}, "only one of 'inputs' or 'instances' keys"),
         ({"instances": "a"}, "Excepting 'instances' to be an list/array"),
@@ -187,7 +195,7 @@ def test_nan_is_accepted_and_returned(client):
 
 
 def test_a_client_that_closes_its_connection_early_harms_no_other(client):
-    post = b"POST /v1/models/upper:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+    post = b"POST /v1/models/upper:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
     for sent in (post, b"GET /v1", b"\x00\xff\x16\x03"):
         with socket.create_connection(("127.0.0.1", client.server.rest_port)) as connection:
             connection.sendall(sent)
@@ -214,19 +222,164 @@ def test_metrics_have_the_names_of_tf_serving(client):
 
 
 def count(client, status):
-    series = f':tensorflow:serving:request_count{{model_name="upper",status="{status}"}} '
-    lines = [line for line in client.http(METRICS)[1].splitlines() if line.startswith(series)]
-    return sum(float(line.removeprefix(series)) for line in lines)
+    series = re.compile(rf':tensorflow:serving:request_count{{.*model_name="upper",status="{status}".*}} (.*)')
+    return sum(float(match[1]) for match in map(series.fullmatch, client.http(METRICS)[1].splitlines()) if match)
 
 
-def test_more_requests_than_starlette_has_threads_run_at_the_same_time(client, monkeypatch):
+def test_status_health_and_metrics_answer_while_all_predictions_are_occupied(models, gate):
+    with serving(models, max_requests=2) as client, ThreadPoolExecutor(2) as threads:
+        waiting = [threads.submit(client.http, PREDICT, {"inputs": ["wait"]}) for _ in range(2)]
+        wait_until(lambda: ":tensorflow:serving:requests_in_flight 2.0" in client.http(METRICS)[1])
+        status, answer = client.http(PREDICT, {"inputs": ["a"]})
+        assert status == 429 and "2 requests are in progress already" in answer["error"]
+        for path in ("/v1/models/upper", "/v1/models/upper/metadata", "/healthz", "/readyz"):
+            assert client.http(path)[0] == 200
+        assert client.predict_error() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        gate.open.set()
+        assert [future.result()[0] for future in waiting] == [200, 200]
+        assert client.http(PREDICT, {"inputs": ["a"]})[0] == 200
+
+
+def send(client, *parts):
+    """Sends bytes on a connection of their own. Returns the connection."""
+    connection = socket.create_connection(("127.0.0.1", client.server.rest_port), timeout=HANG_SECONDS)
+    for part in parts:
+        connection.sendall(part)
+    return connection
+
+
+def header(length, *lines):
+    lines = ["POST /v1/models/upper:predict HTTP/1.1", "Host: localhost", f"Content-Length: {length}", *lines]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def test_a_request_is_refused_before_its_body_is_sent(models, gate):
+    with serving(models, max_requests=1) as client, ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.http, PREDICT, {"inputs": ["wait"]})
+        gate.wait_for_run()
+        with send(client, header(1000)) as connection:
+            assert connection.recv(100).startswith(b"HTTP/1.1 429 ")
+        gate.open.set()
+        assert waiting.result()[0] == 200
+
+
+def test_a_body_that_does_not_arrive_in_time_occupies_no_prediction(models):
+    with serving(models, max_requests=1, body_timeout=1.0) as client:
+        with send(client, header(1000), b'{"inputs"') as connection:
+            assert client.http(PREDICT, {"inputs": ["a"]})[0] == 200  # the only slot is free while the body is read
+            answer = connection.makefile("rb").read()  # until the server closes the connection
+        assert answer.startswith(b"HTTP/1.1 408 ") and b"within 1 seconds" in answer
+
+
+def test_the_bytes_of_all_requests_together_have_a_limit(models, gate):
+    with serving(models, max_queued_bytes=3000) as client, ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(client.http, PREDICT, {"inputs": ["wait", "x" * 2000]})
+        gate.wait_for_run()
+        status, answer = client.http(PREDICT, {"inputs": ["x" * 2000]})
+        assert status == 429 and "3000 bytes" in answer["error"]
+        assert client.predict_error("x" * 2000) == grpc.StatusCode.RESOURCE_EXHAUSTED
+        gate.open.set()
+        assert waiting.result()[0] == 200
+        wait_until(lambda: ":tensorflow:serving:queued_bytes 0.0" in client.http(METRICS)[1])
+
+
+def test_the_deadline_counts_from_the_arrival(client, monkeypatch):
+    core = client.server.core
+    record = core.record
+
+    @contextlib.contextmanager
+    def record_early(*arguments):
+        with record(*arguments) as request:
+            request.arrival -= core.limits.timeout  # as if the body had taken this time to arrive
+            yield request
+
+    monkeypatch.setattr(core, "record", record_early)
+    assert client.http(PREDICT, {"inputs": ["a"]})[0] == 504
+    assert client.predict_error() == grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+def test_a_process_is_alive_before_it_is_ready(client, tmp_path):
+    assert client.http("/healthz") == (200, {"alive": True})
+    assert client.http("/readyz") == (200, {"ready": True, "stopping": False, "models": {"upper": True}})
+    assert client.http("/readyz", method="HEAD")[0] == 200
+    with serving(tmp_path) as empty:
+        assert empty.http("/healthz")[0] == 200
+        assert empty.http("/readyz") == (503, {"ready": False, "stopping": False, "models": {}})
+
+
+def test_predictions_wait_for_the_first_load(models):
+    with serving(models) as client:
+        client.server.core.is_started = False
+        assert client.http("/readyz")[0] == 503
+        assert client.http("/v1/models/later:predict", {"inputs": ["a"]})[0] == 503
+        assert client.http(PREDICT, {"inputs": ["a"]})[0] == 200  # this model is loaded already
+        client.server.core.is_started = True
+
+
+def compressed_request(client, body, **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", client.server.rest_port)
+    connection.request("POST", PREDICT, body, headers)
+    response = connection.getresponse()
+    content = response.read()
+    connection.close()
+    return response, content
+
+
+def test_bodies_and_answers_can_be_gzip(client):
+    body = gzip.compress(json.dumps({"inputs": ["a" * 2000]}).encode())
+    response, content = compressed_request(client, body, **{"Content-Encoding": "gzip", "Accept-Encoding": "br, gzip"})
+    assert response.status == 200 and response.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(content))["outputs"]["length"] == [2000]
+    response, content = compressed_request(client, body, **{"Content-Encoding": "gzip", "Accept-Encoding": "gzip;q=0"})
+    assert "Content-Encoding" not in response.headers and json.loads(content)["outputs"]["length"] == [2000]
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status", "message"),
+    [
+        (b"no gzip", "gzip", 400, b"not gzip"),
+        (gzip.compress(b'{"inputs": ["a"]}')[:-5], "gzip", 400, b"not one complete gzip stream"),
+        (gzip.compress(b"a" * 10_000_000), "gzip", 413, b"100000 bytes after decompression"),
+        (b"{}", "br", 415, b"Content-Encoding br is not supported"),
+    ],
+)
+def test_an_encoding_that_cannot_be_used_is_refused(client, body, encoding, status, message):
+    response, content = compressed_request(client, body, **{"Content-Encoding": encoding})
+    assert response.status == status and message in content
+
+
+@pytest.mark.parametrize(("name", "value"), [("Host", "attacker.example"), ("Origin", "http://attacker.example")])
+def test_pages_of_other_sites_are_refused(client, name, value):
+    response, content = compressed_request(client, b'{"inputs": ["a"]}', **{name: value})
+    assert response.status == 403 and "error" in json.loads(content)
+
+
+def test_every_request_is_counted_and_logged_as_one_line(models, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    with caplog.at_level("INFO", logger.name), serving(models, max_body_bytes=1000) as client:
+        monkeypatch.setattr(client.server.core, "check_started", lambda spec: 1 / (spec.name != "bug"))
+        client.http("/v2")
+        client.http(PREDICT, {"inputs": ["a" * 2000]})
+        client.http(PREDICT, b"{")
+        client.http("/v1/models/bug:predict", b"{")
+        client.http("/v1/models/upper", method="PUT")
+        page = client.http(METRICS)[1]
+    records = [record for record in caplog.records if record.message == "request"]
+    statuses = ["INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "INVALID_ARGUMENT", "INTERNAL", "UNIMPLEMENTED", "OK"]
+    assert [record.fields["status"] for record in records] == statuses
+    assert page.count("request_count{") == 5
+    failed = json.loads(JsonFormatter().format(records[3]))
+    assert failed["level"] == "error" and "ZeroDivisionError" in failed["exception"]
+
+
+def test_many_requests_run_at_the_same_time(client, monkeypatch):
     num_requests = 50
     all_running = threading.Barrier(num_requests)
     predict = client.server.core.predict
 
-    def predict_together(*arguments):
+    def predict_together(*arguments, **keywords):
         all_running.wait(HANG_SECONDS)
-        return predict(*arguments)
+        return predict(*arguments, **keywords)
 
     monkeypatch.setattr(client.server.core, "predict", predict_together)
     with ThreadPoolExecutor(num_requests) as threads:

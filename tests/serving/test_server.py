@@ -1,20 +1,25 @@
+import asyncio
+import contextlib
 import json
+import queue
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 import urllib.request
 
 import grpc
 import pytest
 
+from serving import manager
 from serving import server as server_module
 from serving.logs import JsonFormatter, logger
 from serving.server import Server, run
 from serving.settings import Settings
 from tests.serving import small_models
-from tests.serving.conftest import Client, serving, wait_until
+from tests.serving.conftest import HANG_SECONDS, Client, serving, wait_until
+
+PORTS = {"rest_port": 0, "grpc_port": 0, "shutdown_delay": 0}
 
 
 def test_new_versions_are_found_while_the_server_runs(tmp_path):
@@ -62,23 +67,9 @@ def test_a_port_that_is_not_free_is_an_error(models, api):
             Server(Settings(models, **ports))
 
 
-@pytest.fixture(scope="module")
-def tls_files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    options += ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    try:
-        command = ["openssl", "req", *options, "-keyout", str(key), "-out", str(certificate)]
-        subprocess.run(command, check=True, capture_output=True)
-    except FileNotFoundError:
-        pytest.skip("openssl is not installed")
-    return certificate, key
-
-
 def test_both_apis_are_encrypted_with_a_certificate(models, tls_files):
     certificate, key = tls_files
-    server = Server(Settings(models, rest_port=0, grpc_port=0, tls_certificate=certificate, tls_key=key))
+    server = Server(Settings(models, **PORTS, tls_certificate=certificate, tls_key=key))
     server.start()
     try:
         context = ssl.create_default_context(cafile=certificate)
@@ -97,13 +88,22 @@ def test_both_apis_are_encrypted_with_a_certificate(models, tls_files):
 def test_tls_files_that_do_not_fit_are_an_error(models, tls_files, tmp_path):
     (tmp_path / "key.pem").write_text("nonsense")
     with pytest.raises(ValueError, match="key.pem cannot be used"):
-        Server(Settings(models, rest_port=0, grpc_port=0, tls_certificate=tls_files[0], tls_key=tmp_path / "key.pem"))
+        Server(
+            Settings(
+                models,
+                rest_port=0,
+                grpc_port=0,
+                shutdown_delay=0,
+                tls_certificate=tls_files[0],
+                tls_key=tmp_path / "key.pem",
+            )
+        )
 
 
 def test_a_config_file_names_the_models(models, tmp_path):
     config = tmp_path / "models.config"
     config.write_text(f'model_config_list {{ config {{ name: "other" base_path: "{models}/upper" }} }}')
-    server = Server(Settings(models, config, rest_port=0, grpc_port=0))
+    server = Server(Settings(models, config, **PORTS))
     server.start()
     try:
         assert server.manager.readiness() == {"other": True}
@@ -112,7 +112,7 @@ def test_a_config_file_names_the_models(models, tmp_path):
         server.stop()
     config.write_text("nonsense")
     with pytest.raises(ValueError, match="not a models.config"):
-        Server(Settings(models, config, rest_port=0, grpc_port=0))
+        Server(Settings(models, config, **PORTS))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -128,6 +128,7 @@ def test_a_signal_stops_the_server_after_it_was_ready(monkeypatch, models, numbe
 
         def stop(self):
             events.append("stop")
+            return True
 
     def on_ready(server):
         events.append("ready")
@@ -141,3 +142,127 @@ def test_a_signal_stops_the_server_after_it_was_ready(monkeypatch, models, numbe
         for name, handler in handlers.items():
             signal.signal(name, handler)
     assert events == ["start", "ready", "stop"]
+
+
+def test_a_second_signal_ends_the_process(monkeypatch):
+    exits, events = [], queue.SimpleQueue()
+    monkeypatch.setattr(server_module.os, "_exit", exits.append)
+    handlers = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        server_module._handle_signals(events)
+        signal.raise_signal(signal.SIGTERM)
+        assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM and not exits
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        for name, handler in handlers.items():
+            signal.signal(name, handler)
+    assert exits == [130, 143]
+
+
+def test_a_server_that_stops_is_not_ready_but_answers_for_a_moment(models, monkeypatch):
+    server, end = Server(Settings(models, **PORTS)), threading.Event()
+
+    async def wait_for_end():
+        await asyncio.to_thread(end.wait)
+
+    monkeypatch.setattr(server, "_let_load_balancers_notice", wait_for_end)
+    server.start()
+    client = Client(server)
+    stopper = threading.Thread(target=server.stop)
+    stopper.start()
+    wait_until(lambda: client.http("/readyz")[0] == 503)
+    assert client.http("/healthz")[0] == 200
+    call = client.channel.unary_unary("/grpc.health.v1.Health/Check")
+    assert call(b"") == b"\x08\x02"  # NOT_SERVING
+    assert client.predict("upper", {"text": ["a"]})["label"] == [b"A"]
+    assert client.http("/v1/models/upper:predict", {"inputs": ["a"]})[0] == 200
+    end.set()
+    stopper.join()
+    assert not is_listening(server.rest_port)
+
+
+def test_requests_in_progress_are_answered_before_the_server_ends(models, gate):
+    answers, stopped = [], []
+    server = Server(Settings(models, **PORTS))
+    server.start()
+    client = Client(server)
+    sender = threading.Thread(target=lambda: answers.append(client.predict("upper", {"text": ["wait"]})["label"]))
+    sender.start()
+    gate.wait_for_run()
+    stopper = threading.Thread(target=lambda: stopped.append(server.stop()))
+    stopper.start()
+    wait_until(lambda: not is_listening(server.rest_port))
+    assert stopper.is_alive() and not answers
+    gate.open.set()
+    sender.join()
+    stopper.join()
+    assert answers == [[b"WAIT"]] and stopped == [True]
+
+
+def is_listening(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_requests_that_do_not_end_are_abandoned(models, gate, monkeypatch):
+    monkeypatch.setattr(server_module, "_DRAIN_SECONDS", 0.1)
+    server = Server(Settings(models, **PORTS))
+    server.start()
+    client = Client(server)
+    sender = threading.Thread(target=lambda: client.http("/v1/models/upper:predict", {"inputs": ["wait"]}))
+    sender.start()
+    gate.wait_for_run()
+    assert server.stop() is False
+    gate.open.set()
+    with contextlib.suppress(OSError):
+        sender.join()
+
+
+def test_a_load_in_progress_is_not_waited_for(models, monkeypatch):
+    loading, release = threading.Event(), threading.Event()
+    load = manager.Servable
+
+    def load_slowly(path):
+        loading.set()
+        release.wait()
+        return load(path)
+
+    monkeypatch.setattr(manager, "Servable", load_slowly)
+    server = Server(Settings(models, **PORTS))
+    starter = threading.Thread(target=server.start)
+    starter.start()
+    assert loading.wait(HANG_SECONDS)
+    client = Client(server)
+    assert client.http("/healthz")[0] == 200 and client.http("/readyz")[0] == 503
+    assert client.http("/v1/models/upper:predict", {"inputs": ["a"]})[0] == 503
+    assert server.stop() is False
+    release.set()
+    starter.join()
+
+
+def test_loads_are_counted(tmp_path):
+    (tmp_path / "broken" / "1").mkdir(parents=True)
+    (tmp_path / "broken" / "1" / "saved_model.pb").write_bytes(b"nonsense")
+    small_models.save(tmp_path, "upper", 1)
+    with serving(tmp_path) as client:
+        page = client.http("/monitoring/prometheus/metrics")[1]
+    assert ':tensorflow:serving:model_loads{model_name="broken",status="FAILED"} 1.0' in page
+    assert ':tensorflow:serving:model_loads{model_name="upper",status="OK"} 1.0' in page
+
+
+def test_batches_and_waiting_requests_have_metrics(models, gate):
+    with serving(models) as client:
+        inputs = [{"text": ["wait"] * 3}, {"text": ["a"] * 3}]
+        threads = [threading.Thread(target=client.predict, args=("upper", each)) for each in inputs]
+        threads[0].start()
+        gate.wait_for_run()
+        threads[1].start()
+        wait_until(lambda: ":serving:requests_waiting 1.0" in client.http("/monitoring/prometheus/metrics")[1])
+        gate.open.set()
+        for thread in threads:
+            thread.join()
+        page = client.http("/monitoring/prometheus/metrics")[1]
+    assert ":serving:requests_waiting 0.0" in page
+    assert ':serving:batch_rows_sum{model_name="upper"} 6.0' in page
+    assert ':serving:batch_rows_count{model_name="upper"} 2.0' in page

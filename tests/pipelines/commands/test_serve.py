@@ -90,6 +90,30 @@ def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
     assert labels == ["WAIT"]
 
 
+def test_a_second_signal_ends_the_process_while_requests_are_in_progress(tmp_path):
+    small_models.save(tmp_path, "upper", 1, wait_for=tmp_path / "never")
+    command = [sys.executable, str(ROOT / "main.py"), "serve", "--saved-models", str(tmp_path)]
+    process = subprocess.Popen(
+        [*command, "--rest-port", "0", "--grpc-port", "0"], stderr=subprocess.PIPE, text=True, env=os.environ
+    )
+    rest = next(re.search(r"(http://\S+),", line)[1] for line in process.stderr if line.startswith("serving "))
+
+    def ask():
+        with contextlib.suppress(OSError):
+            predict(rest, "wait")
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    metrics = f"{rest}/monitoring/prometheus/metrics"
+    wait_until(lambda: "in_flight 1.0" in urllib.request.urlopen(metrics).read().decode())
+    process.send_signal(signal.SIGTERM)
+    assert any('"stopping"' in line for line in process.stderr)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=HANG_SECONDS)
+    thread.join()
+    assert process.returncode == 128 + signal.SIGTERM
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
