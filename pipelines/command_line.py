@@ -10,7 +10,7 @@ from typing import Annotated
 import docstring_parser
 import tyro
 
-from pipelines.config import NAME, TrainingConfig
+from pipelines.config import NAME, PATH, TrainingConfig
 from pipelines.export.exported import Exported, find_export
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -89,7 +89,10 @@ class ServedModelFlags(ModelFlags):
     """The exported model, or a server that has it."""
 
     server: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS")] = None
-    """Ask a server instead of loading the model: host:port for gRPC, http://host:port for REST."""
+    """Ask a server instead of loading the model: host:port for gRPC, http://host:port for REST; with TLS
+    grpcs://host:port and https://host:port."""
+    ca_file: Annotated[Path | None, PATH] = None
+    """PEM file of the certificates that --server may have, instead of the certificates that the system trusts."""
 
     def ask(self, model: str, inputs: dict[str, list], signature: str = "") -> dict[str, list]:
         """Returns the answer of the server: output -> values.
@@ -105,13 +108,15 @@ class ServedModelFlags(ModelFlags):
             raise UserError(f"--version {self.version}: a server always uses its newest version: leave out --version")
         from pipelines.support.quiet import import_tensorflow
 
+        if self.ca_file and not self.ca_file.is_file():
+            raise UserError(f"no such file: {self.ca_file}")
         if not self.server.startswith(("http://", "https://")):
             import_tensorflow()
         from serving import client
 
         print_error(f"model {model} at {self.server}")
         try:
-            return client.predict(self.server, model, inputs, signature)
+            return client.predict(self.server, model, inputs, signature, ca_file=self.ca_file)
         except client.Unanswered as error:
             raise UserError(f"--server {self.server}: {error}") from error
 

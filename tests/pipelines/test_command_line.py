@@ -66,25 +66,36 @@ def test_the_flags_find_an_export_and_its_title_is_printed(tmp_path, capsys):
 def test_a_server_is_asked_for_the_model(monkeypatch, capsys):
     requests = []
 
-    def predict(*arguments):
-        requests.append(arguments)
+    def predict(*arguments, ca_file):
+        requests.append((*arguments, ca_file))
         return {"label": ["positive"]}
 
     monkeypatch.setattr(client, "predict", predict)
     for server in ("127.0.0.1:8500", "http://127.0.0.1:8501"):
         outputs = ServedModelFlags(server=server).ask("sentiment", {"text": ["good"]}, "explain")
         assert outputs == {"label": ["positive"]}
-        assert requests.pop() == (server, "sentiment", {"text": ["good"]}, "explain")
+        assert requests.pop() == (server, "sentiment", {"text": ["good"]}, "explain", None)
         assert capsys.readouterr().err == f"model sentiment at {server}\n"
 
 
 def test_a_server_that_does_not_answer_is_reported(monkeypatch):
-    def predict(*arguments):
+    def predict(*arguments, ca_file):
         raise client.Unanswered("connection refused")
 
     monkeypatch.setattr(client, "predict", predict)
     with pytest.raises(UserError, match="--server http://nowhere:1: connection refused"):
         ServedModelFlags(server="http://nowhere:1").ask("sentiment", {"text": ["good"]})
+
+
+def test_a_ca_file_is_passed_on_and_must_exist(monkeypatch, tmp_path):
+    monkeypatch.setattr(client, "predict", lambda *arguments, ca_file: {"ca_file": [ca_file]})
+    path = tmp_path / "ca.pem"
+    with pytest.raises(UserError, match="no such file: .*ca.pem"):
+        ServedModelFlags(server="https://x:1", ca_file=path).ask("sentiment", {"text": ["good"]})
+    path.touch()
+    assert ServedModelFlags(server="https://x:1", ca_file=path).ask("sentiment", {"text": ["good"]}) == {
+        "ca_file": [path]
+    }
 
 
 def test_a_server_has_no_version_flag():

@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from serving.client import Unanswered, predict
+from serving.server import Server
+from serving.settings import Settings
 
 
 @pytest.fixture(params=["gRPC", "REST"])
@@ -38,6 +40,27 @@ def test_a_server_that_cannot_be_reached(scheme):
         port = closed.getsockname()[1]
     with pytest.raises(Unanswered, match=f"no answer from {scheme}127.0.0.1:{port}"):
         predict(f"{scheme}127.0.0.1:{port}", "upper", {"text": ["a"]})
+
+
+def test_both_apis_can_use_tls(models, tls_files):
+    certificate, key = tls_files
+    server = Server(
+        Settings(models, rest_port=0, grpc_port=0, shutdown_delay=0, tls_certificate=certificate, tls_key=key)
+    )
+    server.start()
+    rest, grpc = f"https://localhost:{server.rest_port}", f"localhost:{server.grpc_port}"
+    try:
+        for address in (rest, grpc, f"grpcs://{grpc}"):
+            assert predict(address, "upper", {"text": ["a"]}, ca_file=certificate)["label"] == ["A"]
+        for address in (rest, f"grpcs://{grpc}"):  # the system does not trust this certificate
+            with pytest.raises(Unanswered, match="no answer from"):
+                predict(address, "upper", {"text": ["a"]}, timeout=5)
+        with pytest.raises(Unanswered, match="is not a PEM file of certificates"):
+            predict(rest, "upper", {"text": ["a"]}, ca_file=key)
+        with pytest.raises(Unanswered, match="write https://"):
+            predict(rest.replace("https", "http"), "upper", {"text": ["a"]}, ca_file=certificate)
+    finally:
+        server.stop()
 
 
 @contextlib.contextmanager
