@@ -2,8 +2,11 @@
 
     python benchmarks/serving.py latency    --models saved_models --model sentiment --data PATH/TO/imdb/train.csv.xz
     python benchmarks/serving.py throughput ...the same
-    python benchmarks/serving.py soak       ...the same [--requests 100000]
+    python benchmarks/serving.py kept       ...the same
+    python benchmarks/serving.py stability  ...the same [--requests 100000]
     python benchmarks/serving.py swaps      ...the same
+    python benchmarks/serving.py fuzz       --models saved_models [--requests 1000000]
+    python benchmarks/serving.py soak       --models saved_models [--language-model char-lm] [--minutes 30]
 
 The requests are the reviews of --data in their order; the server is a process of its own. All benchmarks need an
 otherwise idle machine.
@@ -11,17 +14,20 @@ otherwise idle machine.
 latency     alternates between the server (gRPC) and the SavedModel in this process, with one review per request
 throughput  counts the answers for one client and for 64 clients and, if Flask is installed, those of a Flask app that
             calls the SavedModel for each request
-soak        sends many requests, one in ten malformed, and measures the server's memory
+kept        measures one REST client that keeps its connection, and compares it with a minimal web application
+stability   sends many requests, one in ten malformed, and measures the server's memory
 swaps       adds 20 new versions while clients send requests
+fuzz        sends random requests, most of them malformed (serving_fuzz.py)
+soak        64 clients, new versions, idle connections and long requests at the same time (serving_soak.py)
 """
 
 import argparse
 import contextlib
+import http.client
 import json
 import os
-import re
 import shutil
-import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -34,6 +40,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks import serving_fuzz, serving_soak  # noqa: E402
+from benchmarks.serving_process import make_stub, resident_mebibytes, run_threads, start_server  # noqa: E402
+from benchmarks.serving_soak import newest_version  # noqa: E402
 from pipelines.data import tables  # noqa: E402
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -59,40 +68,26 @@ app.run(port=int(port), threaded=True)
 """
 
 
-FLASK_PORT = 8599
+WEB_APPLICATION = """
+import json, sys
+import tensorflow as tf, tensorflow_text
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+folder, port = sys.argv[1:]
+signature = tf.saved_model.load(folder).signatures["serving_default"]
+
+async def answer(request):
+    texts = json.loads(await request.body())["instances"]
+    labels = await run_in_threadpool(lambda: signature(text=tf.constant(texts))["label"].numpy())
+    return JSONResponse({"predictions": [label.decode() for label in labels]})
+
+uvicorn.run(Starlette(routes=[Route("/", answer, methods=["POST"])]), port=int(port), log_level="warning")
+"""
+FLASK_PORT, BASELINE_PORT = 8599, 8598
 MEMORY_INTERVAL = 10_000  # requests between two measurements of the memory
-
-
-@contextlib.contextmanager
-def start_server(models: Path):
-    """Starts the server in a process. Gives the process, the address of REST and the address of gRPC."""
-    flags = ["--saved-models", str(models), "--rest-port", "0", "--grpc-port", "0"]
-    command = [sys.executable, str(ROOT / "main.py"), "serve", *flags]
-    with tempfile.TemporaryFile("w+") as log:  # a pipe would wake this process with every request
-        process = subprocess.Popen(command, stderr=log)
-        match = None
-        while not match:
-            if process.poll() is not None:
-                sys.exit("the server did not start")
-            time.sleep(0.1)
-            log.seek(0)
-            match = re.search(r"^serving .*(http://\S+), gRPC (\S+)", log.read(), re.MULTILINE)
-    rest, grpc = match.groups()
-    try:
-        yield process, rest, grpc
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
-
-
-def make_stub(address: str):
-    import grpc
-    from tensorflow_serving.apis import prediction_service_pb2_grpc
-
-    channel = grpc.insecure_channel(
-        address, [("grpc.use_local_subchannel_pool", 1)]
-    )  # each client has its own connection
-    return prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
 
 def make_request(model: str, text: str):
@@ -105,8 +100,8 @@ def make_request(model: str, text: str):
     return request
 
 
-def newest_version(arguments) -> Path:
-    return max((arguments.models / arguments.model).glob("[0-9]*"), key=lambda path: int(path.name))
+def served_version(arguments) -> Path:
+    return newest_version(arguments.models / arguments.model)
 
 
 def latency(arguments, texts: list[str]) -> None:
@@ -114,7 +109,7 @@ def latency(arguments, texts: list[str]) -> None:
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the tokenizer's ops)
 
-    signature = tf.saved_model.load(str(newest_version(arguments))).signatures["serving_default"]
+    signature = tf.saved_model.load(str(served_version(arguments))).signatures["serving_default"]
     with start_server(arguments.models) as (_, _, address):
         stub = make_stub(address)
         seconds = {"in process": [], "over gRPC": []}
@@ -157,15 +152,6 @@ def measure_rate(connect, texts: list[str], num_clients: int, seconds: float) ->
     return sum(counts) / seconds
 
 
-def run_threads(function, num_threads: int) -> None:
-    """Runs function(0), function(1), ... in parallel, and waits for all."""
-    threads = [threading.Thread(target=function, args=(i,)) for i in range(num_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 def throughput(arguments, texts: list[str]) -> None:
     """Compares 64 clients with one client, and with Flask."""
     with start_server(arguments.models) as (_, _, address):
@@ -191,7 +177,14 @@ def throughput(arguments, texts: list[str]) -> None:
 def measure_flask_rate(arguments, texts: list[str], method: str) -> float:
     import requests
 
-    command = [sys.executable, "-c", FLASK, str(newest_version(arguments)), str(FLASK_PORT), method]
+    command = [
+        sys.executable,
+        "-c",
+        FLASK,
+        str(served_version(arguments)),
+        str(FLASK_PORT),
+        method,
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def connect():
@@ -209,7 +202,7 @@ def measure_flask_rate(arguments, texts: list[str], method: str) -> float:
         process.kill()
 
 
-def soak(arguments, texts: list[str]) -> None:
+def stability(arguments, texts: list[str]) -> None:
     """Sends many requests, one in ten malformed. Every answer must be equal to the first answer for the same text."""
     texts, lock = texts[:500], threading.Lock()
     first_labels, counts, memory = {}, {"correct": 0, "refused": 0, "wrong": 0}, {}
@@ -226,7 +219,7 @@ def soak(arguments, texts: list[str]) -> None:
                     if i % MEMORY_INTERVAL == 0:
                         memory[i] = resident_mebibytes(process)
                         print(f"{i:,} requests: {memory[i]:.0f} MiB", flush=True)
-                outcome = send_soak_request(stub, arguments.model, texts[i % len(texts)], i, first_labels)
+                outcome = send_stability_request(stub, arguments.model, texts[i % len(texts)], i, first_labels)
                 with lock:
                     counts[outcome] += 1
 
@@ -236,7 +229,7 @@ def soak(arguments, texts: list[str]) -> None:
     print(f"{counts}, memory {last:.0f} MiB, {growth:+.0f} MiB since the first {MEMORY_INTERVAL:,} requests")
 
 
-def send_soak_request(stub, model: str, text: str, i: int, first_labels: dict[str, bytes]) -> str:
+def send_stability_request(stub, model: str, text: str, i: int, first_labels: dict[str, bytes]) -> str:
     """Sends request number i. Returns correct, refused or wrong."""
     import grpc
 
@@ -257,14 +250,14 @@ def send_soak_request(stub, model: str, text: str, i: int, first_labels: dict[st
     return "correct" if not is_malformed and first_labels.setdefault(text, label) == label else "wrong"
 
 
-def resident_mebibytes(process) -> float:
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
-
-
 def swaps(arguments, texts: list[str]) -> None:
     """Adds 20 new versions while 8 clients send requests."""
-    source, failures, num_answers, stop = newest_version(arguments), [], [0] * 8, threading.Event()
+    source, failures, num_answers, stop = (
+        served_version(arguments),
+        [],
+        [0] * 8,
+        threading.Event(),
+    )
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         shutil.copytree(source, root / arguments.model / "1")
@@ -299,15 +292,58 @@ def wait_until_available(url: str) -> None:
             state = json.load(response)["model_version_status"][0]["state"]
 
 
+def kept(arguments, texts: list[str]) -> None:
+    """One REST client that keeps its connection, and the same with Starlette and the SavedModel alone."""
+    command = [sys.executable, "-c", WEB_APPLICATION, str(served_version(arguments))]
+    with start_server(arguments.models) as (_, rest, _):
+        path = f"/v1/models/{arguments.model}:predict"
+        print(f"the server: {measure_kept(rest.removeprefix('http://'), path, texts)}")
+    process = subprocess.Popen([*command, str(BASELINE_PORT)], stderr=subprocess.DEVNULL)
+    address = f"127.0.0.1:{BASELINE_PORT}"
+    try:
+        while process.poll() is None:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", BASELINE_PORT)):
+                break
+            time.sleep(0.2)
+        print(f"Starlette with the signature: {measure_kept(address, '/', texts)}")
+    finally:
+        process.kill()
+
+
+def measure_kept(address: str, path: str, texts: list[str]) -> str:
+    connection, seconds = http.client.HTTPConnection(address), []
+    for text in texts[:300]:
+        body = json.dumps({"instances": [text]})
+        start = time.perf_counter()
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        response.read()
+        seconds.append(time.perf_counter() - start)
+        if response.status != 200:
+            sys.exit(f"{address} answers with status {response.status}")
+    median = statistics.median(seconds[20:])
+    return f"median {1000 * median:.2f} ms, {1 / statistics.mean(seconds[20:]):.0f} answers per second"
+
+
 def main() -> None:
-    benchmarks = {"latency": latency, "throughput": throughput, "soak": soak, "swaps": swaps}
+    benchmarks = {"latency": latency, "throughput": throughput, "kept": kept, "stability": stability, "swaps": swaps}
+    without_texts = {"fuzz": serving_fuzz.run, "soak": serving_soak.run}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("benchmark", choices=list(benchmarks))
+    parser.add_argument("benchmark", choices=[*benchmarks, *without_texts])
     parser.add_argument("--models", type=Path, required=True, help="folder of the exported models")
     parser.add_argument("--model", default="sentiment", help="name of the model (default: sentiment)")
-    parser.add_argument("--data", required=True, help="CSV file of reviews")
-    parser.add_argument("--requests", type=int, default=100_000, help="number of requests of soak (default: 100000)")
+    parser.add_argument("--language-model", default="char-lm", help="name of the language model (default: char-lm)")
+    parser.add_argument("--data", help="CSV file of reviews")
+    parser.add_argument("--requests", type=int, default=100_000, help="number of requests (default: 100000)")
+    parser.add_argument("--minutes", type=float, default=30.0, help="duration of soak (default: 30)")
+    parser.add_argument("--timeout", type=float, default=60.0, help="the server's --timeout in soak (default: 60)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of fuzz (default: 1)")
     arguments = parser.parse_args()
+    if arguments.benchmark in without_texts:
+        without_texts[arguments.benchmark](arguments)
+        return
+    if not arguments.data:
+        parser.error(f"{arguments.benchmark} needs --data")
     texts = list(tables.read_texts(Path(arguments.data), None)[0][::5])  # every fifth: all films and both labels
     benchmarks[arguments.benchmark](arguments, texts)
 
