@@ -61,11 +61,11 @@ def evaluate(
 def format_scores(scores: dict) -> str:
     """Returns the result of `evaluate` as text for a terminal."""
     classes = scores["classes"]
-    f1 = f"F1 of {classes[-1]}" if len(classes) == 2 else "F1, mean over classes"
+    f1 = f"F1 of {classes[-1]}" if len(classes) == 2 else "macro-F1"
     roc_auc = scores["roc_auc"]
     values = {
-        "accuracy": f"{scores['accuracy']:.4f}",
-        f1: f"{scores['f1']:.4f}",
+        "accuracy": _with_interval(scores["accuracy"], scores["accuracy_interval"]),
+        f1: _with_interval(scores["f1"], scores["f1_interval"]),
         "ROC AUC": "- (not all classes occur)" if roc_auc is None else f"{roc_auc:.4f}",
         "log loss, nats": f"{scores['log_loss']:.4f}",
         "calibration error": f"{scores['calibration_error']:.4f}",
@@ -76,11 +76,23 @@ def format_scores(scores: dict) -> str:
     lines += ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
     for name, row in zip(classes, scores["confusion_matrix"], strict=True):
         lines.append(f"  {name:<24}" + "".join(f"{count:>{width},}" for count in row))
+    lines += ["", f"  {'label':<24}{'texts':>12}{'precision':>12}{'recall':>12}{'F1':>12}"]
+    for each in scores["by_class"]:
+        numbers = "".join(f"{_number(each[name]):>12}" for name in ("precision", "recall", "f1"))
+        lines.append(f"  {each['class']:<24}{each['rows']:>12,}{numbers}")
     lines += ["", f"  {'words':<24}{'texts':>12}{'accuracy':>12}"]
     for group in scores["accuracy_by_length"]:
         lines.append(f"  {group['words']:<24}{group['rows']:>12,}{group['accuracy']:>12.4f}")
     lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
     return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    return "-" if value is None else f"{value:.4f}   (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
 
 
 def _classify(exported: Exported, texts: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,11 +1,15 @@
 """Measures of a classifier, computed from its probabilities."""
 
+import math
+
 import numpy as np
 
 from pipelines.labelled.splits import LabelledSplits
 
 LENGTHS = (50, 100, 200, 400)  # upper limits, in words, of the groups of lengths; longer texts are the last group
 NUM_CALIBRATION_BINS = 15
+_Z = 1.959964  # 97.5 % of a normal distribution is below it
+_NUM_BOOTSTRAPS = 1000
 
 
 def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -> tuple[dict[str, dict], dict]:
@@ -37,9 +41,11 @@ def compute_scores(labels: np.ndarray, probabilities: np.ndarray, classes: tuple
         texts: object [n] of str, for the accuracy by length.
 
     Returns:
-        "rows", "accuracy", "f1" (of the last of two classes, else the mean over classes), "roc_auc" (one class against
-        the others, mean over classes; None if a class does not occur), "log_loss" in nats, "calibration_error",
-        "confusion_matrix" (row: true label, column: predicted label), "accuracy_by_length" (a list of dicts).
+        "rows", "accuracy", "f1" (of the last of two classes, else macro-F1: the mean over the classes that occur; None
+        if no such class occurs), "accuracy_interval" and "f1_interval" (see `wilson_interval` and `f1_interval`),
+        "roc_auc" (one class against the others, mean over classes; None if a class does not occur), "log_loss" in nats,
+        "calibration_error", "confusion_matrix" (row: true label, column: predicted label), "by_class" (see
+        `scores_by_class`), "accuracy_by_length" (a list of dicts).
     """
     from sklearn import metrics  # takes two seconds, which no other command should wait for
 
@@ -54,17 +60,85 @@ def compute_scores(labels: np.ndarray, probabilities: np.ndarray, classes: tuple
         roc_auc = metrics.roc_auc_score(labels, probabilities[:, 1])
     else:
         roc_auc = metrics.roc_auc_score(labels, probabilities, multi_class="ovr", labels=ids)
-    f1 = metrics.f1_score(labels, predicted, labels=[1] if is_binary else ids, average="macro", zero_division=0.0)
+    confusion = metrics.confusion_matrix(labels, predicted, labels=ids)
+    f1, interval = f1_interval(confusion)
     return {
         "rows": len(labels),
         "accuracy": float((predicted == labels).mean()),
-        "f1": float(f1),
+        "accuracy_interval": wilson_interval(int((predicted == labels).sum()), len(labels)),
+        "f1": f1,
+        "f1_interval": interval,
         "roc_auc": None if roc_auc is None else float(roc_auc),
         "log_loss": float(metrics.log_loss(labels, probabilities, labels=ids)),
         "calibration_error": calibration_error(labels, probabilities),
-        "confusion_matrix": metrics.confusion_matrix(labels, predicted, labels=ids).tolist(),
+        "confusion_matrix": confusion.tolist(),
+        "by_class": scores_by_class(confusion, classes),
         "accuracy_by_length": accuracy_by_length(predicted == labels, texts),
     }
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Returns the 95 % interval of a proportion (Wilson 1927, "Probable Inference, the Law of Succession").
+
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), with z = 1.96
+    """
+    p = successes / trials
+    center = p + _Z**2 / (2 * trials)
+    margin = _Z * math.sqrt(p * (1 - p) / trials + _Z**2 / (4 * trials**2))
+    scale = 1 + _Z**2 / trials
+    return max(0.0, (center - margin) / scale), min(1.0, (center + margin) / scale)
+
+
+def scores_by_class(confusion: np.ndarray, classes: tuple[str, ...]) -> list[dict]:
+    """Returns one dict per class: "class", "rows", "precision", "recall", "f1".
+
+    Precision is None if the class is never predicted; recall and F1 are None if it does not occur.
+
+    Args:
+        confusion: int [classes, classes], row: true label, column: predicted label.
+    """
+    found = []
+    for i, name in enumerate(classes):
+        correct, rows, predicted = (
+            int(count) for count in (confusion[i, i], confusion[i].sum(), confusion[:, i].sum())
+        )
+        found.append(
+            {
+                "class": name,
+                "rows": rows,
+                "precision": correct / predicted if predicted else None,
+                "recall": correct / rows if rows else None,
+                "f1": 2 * correct / (rows + predicted) if rows else None,
+            }
+        )
+    return found
+
+
+def f1_interval(confusion: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:
+    """Returns F1, and its 95 % interval by the bootstrap: percentiles over texts drawn with replacement.
+
+    F1 is that of the last of two classes, else the mean over the classes that occur; None if no such class occurs. It
+    depends on the confusion matrix alone, so the bootstrap draws confusion matrices from a multinomial distribution.
+
+    Args:
+        confusion: int [classes, classes], row: true label, column: predicted label.
+    """
+    used = [1] if len(confusion) == 2 else range(len(confusion))
+    used = [i for i in used if confusion[i].sum()]
+    if not used:
+        return None, None
+    total = int(confusion.sum())
+    draws = np.random.default_rng(0).multinomial(total, confusion.ravel() / total, size=_NUM_BOOTSTRAPS)
+    values = _f1(draws.reshape(-1, *confusion.shape), used)
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(_f1(confusion[None], used)[0]), (float(low), float(high))
+
+
+def _f1(confusions: np.ndarray, used: list[int]) -> np.ndarray:
+    """Returns the mean F1 of the classes `used`, float [n], of confusion matrices int [n, classes, classes]."""
+    correct = np.diagonal(confusions, axis1=1, axis2=2)[:, used]
+    total = (confusions.sum(axis=2) + confusions.sum(axis=1))[:, used]
+    return (2 * correct / np.maximum(total, 1)).mean(axis=1)
 
 
 def reliability(labels: np.ndarray, probabilities: np.ndarray) -> list[dict]:

@@ -13,6 +13,7 @@ from pipelines.support.reports import BLUE, GREY, ORANGE, percent
 from pipelines.support.run_result import RunResult
 
 NUM_MISTAKES = 5
+FEW_ROWS = 100
 _EXCERPT = 240  # characters of a text in the report
 
 
@@ -50,7 +51,7 @@ def write(
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
     score_lines = [
-        f"  {name:<12}{scores['rows']:>7,} texts   accuracy {percent(scores['accuracy'])}   F1 {scores['f1']:.3f}   "
+        f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   F1 {reports.number(scores['f1'])}   "
         f"ROC AUC {reports.number(scores['roc_auc'])}   log loss {scores['log_loss']:.3f}"
         for name, scores in result.scores.items()
     ]
@@ -76,14 +77,42 @@ def worst_mistakes(
     ]
 
 
+def accuracy(scores: dict) -> str:
+    """Returns the accuracy with its interval, such as "89.6 % (88.3 to 90.7)"."""
+    low, high = scores["accuracy_interval"]
+    return f"{percent(scores['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    """Returns a measure with its interval, such as "0.890 (0.876 to 0.902)"; "-" for None."""
+    return reports.number(value) if value is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
+
+
+def class_table(scores: dict) -> list[str]:
+    """Returns a Markdown table of precision, recall and F1 by class, and a line on the classes that do not occur."""
+    lines = ["| label | texts | precision | recall | F1 |", "|---|---:|---:|---:|---:|"]
+    for each in scores["by_class"]:
+        numbers = (reports.number(each[name]) for name in ("precision", "recall", "f1"))
+        lines.append(f"| {each['class']} | {each['rows']:,} | {' | '.join(numbers)} |")
+    absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
+    if absent:
+        lines += ["", f"No text has the label {', '.join(absent)}: the scores say nothing about it."]
+    return lines
+
+
 def _header_lines(result: RunResult) -> list[str]:
     valid = result.scores["validation"]
     most_frequent = max(sum(row) for row in valid["confusion_matrix"]) / valid["rows"]
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
     sentence = (
-        f"This model labels **{percent(valid['accuracy'])}** of {valid['rows']:,} validation texts correctly. "
-        f"Always predicting the most frequent label would be correct for {percent(most_frequent)}."
+        f"This model labels **{accuracy(valid)}** of {valid['rows']:,} validation texts correctly; in parentheses, the "
+        f"95 % interval. Always predicting the most frequent label would be correct for {percent(most_frequent)}."
     )
+    if valid["rows"] < FEW_ROWS:
+        sentence += (
+            f" **{valid['rows']} validation texts are few**: a difference between two models that is smaller than this "
+            "interval says nothing. More come from `--valid-fraction` or `--valid`."
+        )
     return reports.header_lines(result, title, sentence)
 
 
@@ -91,8 +120,8 @@ def _score_lines(result: RunResult) -> list[str]:
     formatted = {
         split: {
             "rows": f"{scores['rows']:,}",
-            "accuracy": percent(scores["accuracy"]),
-            "f1": f"{scores['f1']:.3f}",
+            "accuracy": accuracy(scores),
+            "f1": with_interval(scores["f1"], scores["f1_interval"]),
             "roc_auc": reports.number(scores["roc_auc"]),
             "log_loss": f"{scores['log_loss']:.3f}",
             "calibration_error": f"{scores['calibration_error']:.3f}",
@@ -102,7 +131,7 @@ def _score_lines(result: RunResult) -> list[str]:
     rows = [
         ("texts", "{rows}"),
         ("accuracy", "{accuracy}"),
-        ("F1" if len(result.classes) > 2 else f"F1 of {result.classes[-1]}", "{f1}"),
+        ("macro-F1" if len(result.classes) > 2 else f"F1 of {result.classes[-1]}", "{f1}"),
         ("ROC AUC", "{roc_auc}"),
         ("log loss, nats", "{log_loss}"),
         ("calibration error", "{calibration_error}"),
@@ -110,8 +139,9 @@ def _score_lines(result: RunResult) -> list[str]:
     return [
         *reports.score_table(dataclasses.replace(result, scores=formatted), rows),
         "",
-        "The calibration error is the mean difference between the probability of a prediction and the fraction of such "
-        "predictions that are correct.",
+        "In parentheses: the 95 % interval (Wilson's for the accuracy, the bootstrap's for F1). The calibration error "
+        "is the mean difference between the probability of a prediction and the fraction of such predictions that are "
+        "correct.",
         "",
         "![Fraction of correct predictions by their probability](calibration.png)",
         "",
@@ -125,6 +155,7 @@ def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
     lines += [f"|---|{'---:|' * len(result.classes)}"]
     for name, row in zip(result.classes, valid["confusion_matrix"], strict=True):
         lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in row)} |")
+    lines += ["", *class_table(valid)]
     lines += ["", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
     for group in valid["accuracy_by_length"]:
         lines.append(f"| {group['words']} | {group['rows']:,} | {percent(group['accuracy'])} |")
@@ -170,9 +201,8 @@ def _calibration_plot(bins: list[dict]) -> Figure:
     axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="perfect")
     axes.plot(scores, accuracies, color=BLUE, linewidth=1)
     axes.scatter(scores, accuracies, s=10 + 150 * rows / rows.max(), color=BLUE)
-    low = min(scores + accuracies) - 0.05
     axes.set(xlabel="probability of the predicted label", ylabel="fraction of correct predictions")
-    axes.set(xlim=(max(0, low), 1.03), ylim=(max(0, low), 1.03))
+    axes.set(xlim=(0, 1.03), ylim=(0, 1.03))
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
@@ -187,9 +217,8 @@ def _lengths_plot(scores: dict) -> Figure:
     )
     axes.bar_label(bars, [f"{group['rows']:,} texts" for group in groups], color=GREY, fontsize=8, padding=2)
     axes.axhline(scores["accuracy"], color=ORANGE, linestyle=":", label="all")
-    lowest = min(group["accuracy"] for group in groups)
-    axes.set(xlabel="words in the text", ylabel="accuracy", ylim=(max(0, lowest - 0.1), 1.02))
-    axes.legend(frameon=False, loc="upper right")
+    axes.set(xlabel="words in the text", ylabel="accuracy", ylim=(0, 1.1))
+    axes.legend(frameon=False, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -44,6 +44,37 @@ def test_without_a_class_the_roc_auc_is_undefined():
     assert got["log_loss"] == pytest.approx(np.log(3))
 
 
+def test_the_interval_of_wilson():
+    # Table of Newcombe 1998, "Two-sided confidence intervals for the single proportion", method 3.
+    assert metrics.wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
+    assert metrics.wilson_interval(0, 20) == pytest.approx((0.0, 0.1611), abs=5e-5)
+    assert metrics.wilson_interval(1, 1)[1] == 1.0
+
+
+def test_scores_by_class_with_one_that_does_not_occur():
+    confusion = np.array([[3, 1, 0], [2, 4, 0], [0, 0, 0]])
+    a, b, c = metrics.scores_by_class(confusion, ("a", "b", "c"))
+    assert a == {"class": "a", "rows": 4, "precision": 3 / 5, "recall": 3 / 4, "f1": pytest.approx(2 / 3)}
+    assert b["f1"] == pytest.approx(8 / 11)
+    assert c == {"class": "c", "rows": 0, "precision": None, "recall": None, "f1": None}
+    f1, (low, high) = metrics.f1_interval(confusion)
+    assert f1 == pytest.approx((2 / 3 + 8 / 11) / 2)  # the class that does not occur is not counted as 0
+    assert 0 < low < f1 < high <= 1
+
+
+def test_without_the_positive_class_there_is_no_f1():
+    assert metrics.f1_interval(np.array([[4, 1], [0, 0]])) == (None, None)
+
+
+def test_the_interval_of_f1_has_the_right_size():
+    """The bootstrap's interval covers the true F1 in about 95 % of the samples."""
+    true = np.array([[400, 100], [80, 420]]) / 1000
+    f1 = 2 * true[1, 1] / (true[1].sum() + true[:, 1].sum())
+    samples = np.random.default_rng(1).multinomial(300, true.ravel(), size=200).reshape(-1, 2, 2)
+    intervals = [metrics.f1_interval(sample)[1] for sample in samples]
+    assert 0.9 <= np.mean([low <= f1 <= high for low, high in intervals]) <= 0.99
+
+
 def test_three_classes():
     probabilities = np.eye(3)[[0, 1, 2, 2]] * 0.9 + 0.1 / 3
     got = metrics.compute_scores(np.array([0, 1, 2, 0]), probabilities, ("a", "b", "c"), texts(1, 1, 1, 1))

@@ -50,8 +50,10 @@ def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
     text = (tmp_path / "report.md").read_text()
     for part in (
         "# Sentiment: bag on a.csv",
-        "**50.0 %** of 4",
-        "| F1 of positive | 0.500 |",
+        "**50.0 % (15.0 to 85.0)** of 4",
+        "4 validation texts are few",
+        "| negative | 2 | 0.500 | 0.500 | 0.500 |",
+        "| F1 of positive | 0.500 (",
         "| negative | 1 | 1 |",
         "## Own section",
         "`--class-weights` gives",
