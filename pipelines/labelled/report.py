@@ -215,10 +215,12 @@ def _lengths_plot(scores: dict) -> Figure:
     bars = axes.bar(
         [group["words"] for group in groups], [group["accuracy"] for group in groups], color=BLUE, width=0.6
     )
-    axes.bar_label(bars, [f"{group['rows']:,} texts" for group in groups], color=GREY, fontsize=8, padding=2)
-    axes.axhline(scores["accuracy"], color=ORANGE, linestyle=":", label="all")
-    axes.set(xlabel="words in the text", ylabel="accuracy", ylim=(0, 1.1))
-    axes.legend(frameon=False, loc="lower right")
+    axes.bar_label(
+        bars, [f"{group['rows']:,} texts" for group in groups], color="white", fontsize=8, label_type="center"
+    )
+    axes.axhline(scores["accuracy"], color=ORANGE, linestyle=":", label="all texts")
+    axes.set(xlabel="words in the text", ylabel="accuracy", ylim=(0, 1))
+    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1))
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
