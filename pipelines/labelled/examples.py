@@ -1,4 +1,7 @@
-"""Texts for the warm-up and the verification of classifiers' exports."""
+"""Example texts: for the warm-up and the verification of an export, and for the command that users try first."""
+
+import shlex
+from collections.abc import Iterable
 
 from pipelines.data import sample_reviews
 
@@ -13,3 +16,15 @@ def example_texts() -> list[str]:
         "\N{GRINNING FACE}",
         "Caf\N{LATIN SMALL LETTER E WITH ACUTE} &amp; more<br />",
     ]
+
+
+def text_to_try(texts: Iterable[str]) -> str:
+    """Returns a text as an argument of a shell command: the first of `texts` that is short and of one line.
+
+    If there is none, it is the start of the first text.
+    """
+    texts = list(texts)
+    short = (text for text in texts if 3 <= len(text.split()) <= 15 and len(text) <= 80 and text.isprintable())
+    chosen = next(short, None) or " ".join(texts[0].split()[:12])
+    usual = all(character.isalnum() or character in " .,;:?()'-" for character in chosen)
+    return f'"{chosen}"' if usual else shlex.quote(chosen)

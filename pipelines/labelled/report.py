@@ -188,7 +188,7 @@ def _data_lines(result: RunResult) -> list[str]:
 def _use_commands(result: RunResult) -> list[str]:
     flags = reports.model_flags(result)
     return [
-        f'python main.py predict {result.task} "A gripping story and a wonderful cast."{flags}',
+        f"python main.py predict {result.task} {result.example}{flags}",
         f"python main.py evaluate {result.task} --data FILE{flags}",
     ]
 

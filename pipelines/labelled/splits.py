@@ -9,6 +9,7 @@ from pipelines.data import labelled_texts, labels
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import seen_in, validation_rows
 from pipelines.labelled.config import LabelledConfig
+from pipelines.labelled.examples import text_to_try
 from pipelines.support.errors import UserError
 
 
@@ -128,6 +129,7 @@ def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
     """Returns the fields of `RunResult` on the rows and the classes."""
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     return {
+        "example": text_to_try(splits.valid.texts),
         "classes": list(splits.classes),
         "rows": {name: len(part) for name, part in parts.items() if part},
         "class_rows": class_rows(splits),

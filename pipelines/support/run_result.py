@@ -56,6 +56,7 @@ class RunResult(RunRecord):
         rows, notes: number of rows (texts, tokens, pairs) of each split; what was left out of the data and why: reason
             -> rows.
         unit: what `rows` counts, where that depends on the data.
+        example: a validation text as an argument of a shell command, for the user to try.
         classes, class_rows: labels in the order of their ids; label -> training rows.
         pair: languages such as "en-de"; None if unknown.
         characters: split -> characters.
@@ -81,6 +82,7 @@ class RunResult(RunRecord):
     rows: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: dict[str, int] = dataclasses.field(default_factory=dict)
     unit: str | None = None
+    example: str | None = None
     classes: list[str] | None = None
     class_rows: dict[str, int] | None = None
     pair: str | None = None

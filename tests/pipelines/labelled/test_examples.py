@@ -1,6 +1,26 @@
-from pipelines.labelled.examples import example_texts
+import shlex
+
+import pytest
+
+from pipelines.labelled.examples import example_texts, text_to_try
 
 
 def test_examples_have_unusual_texts():
     texts = example_texts()
     assert "" in texts and any(not text.isascii() for text in texts) and any(len(text) > 2000 for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["short", "word " * 50, "a text of a usual length", "another one of these"], '"a text of a usual length"'),
+        (["word " * 50], f'"{("word " * 12).strip()}"'),
+        (["it costs $5 `now` or never"], "'it costs $5 `now` or never'"),
+        (['she said "no" to all', "x"], "'she said \"no\" to all'"),
+        (["two\nlines of text here", "x"], '"two lines of text here"'),
+    ],
+)
+def test_the_text_to_try_is_one_argument_of_the_shell(texts, expected):
+    got = text_to_try(texts)
+    assert got == expected
+    assert len(shlex.split(got)) == 1

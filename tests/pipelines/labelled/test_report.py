@@ -38,6 +38,7 @@ def result(tmp_path):
         report=str(tmp_path / "report.md"),
         rows={"train": 20, "valid": 4},
         notes={"left out, empty text": 1},
+        example='"fine"',
         classes=["negative", "positive"],
         class_rows={"negative": 16, "positive": 4},
         window={"max_bytes": 1000},
@@ -60,6 +61,7 @@ def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
         "- Left out, empty text: 1.",
         "- Own line.",
         "after 1,000 bytes",
+        'python main.py predict sentiment "fine"',
         "evaluate sentiment",
     ):
         assert part in text

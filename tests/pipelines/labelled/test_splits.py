@@ -57,6 +57,7 @@ def test_class_weights_give_all_classes_the_same_weight():
         1: pytest.approx(2.0),
     }
     assert describe_splits(splits) == {
+        "example": '"text"',
         "classes": ["no", "yes"],
         "rows": {"train": 40, "valid": 40},
         "class_rows": {"no": 30, "yes": 10},
