@@ -22,6 +22,7 @@ SPELLINGS = (
     {"-1": "negative", "0": "neutral", "1": "positive"},
 )
 MAX_CLASSES = 100
+MAX_NUMBERS = 10  # as classes, if some of them are no integers, such as 3.5 stars
 
 
 def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ...]:
@@ -34,7 +35,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         polarity: whether to use SPELLINGS.
 
     Raises:
-        UserError: there are fewer than two classes, or more than MAX_CLASSES: the column cannot be the label.
+        UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers: the
+            column cannot be the label.
     """
     found = set(normalize_labels(labels, polarity))
     if len(found) == 1:
@@ -43,6 +45,12 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         )
     if not found:
         raise UserError(f"{source}: no row has both a text and a label")
+    fractions = sorted(label for label in found if _is_number(label) and not float(label).is_integer())
+    if len(found) > MAX_NUMBERS and fractions and all(_is_number(label) for label in found):
+        raise UserError(
+            f"{source}: the labels are {len(found)} different numbers, such as {fractions[0]}: a classifier chooses among "
+            "few labels. Round them to classes, or name another column with --label-column"
+        )
     if len(found) > MAX_CLASSES:
         raise UserError(
             f"{source}: {len(found)} different labels, at most {MAX_CLASSES}: name the right column with --label-column"

@@ -89,13 +89,18 @@ def text_column(path: Path, first_rows: pd.DataFrame, options: TableOptions) -> 
     with the longest cells.
 
     Raises:
-        UserError: there is none; the message lists the columns and the flag.
+        UserError: there is none, or it has numbers; the message lists the columns and the flag.
     """
     if options.text_column is None and not options.header:
         return max(first_rows.columns, key=lambda name: first_rows[name].str.len().sum())
-    return _find(
-        path, first_rows, options.text_column, options.trained_text_column, TEXT_NAMES, "--text-column", options.header
-    )
+    trained = options.trained_text_column
+    name = _find(path, first_rows, options.text_column, trained, TEXT_NAMES, "--text-column", options.header)
+    if pd.to_numeric(first_rows[name], errors="coerce").notna().all():
+        raise UserError(
+            f"{path}: the column {name!r} has numbers, such as {first_rows[name].iloc[0]}, and not text: name another one "
+            f"with --text-column ({_listed(list(first_rows.columns))})"
+        )
+    return name
 
 
 def label_column(path: Path, first_rows: pd.DataFrame, options: TableOptions, text: str) -> str:

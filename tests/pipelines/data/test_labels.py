@@ -68,3 +68,11 @@ def test_without_polarity_only_space_is_removed():
 def test_without_polarity_numbers_are_in_the_order_of_their_values():
     assert classes_of(column("10", "9", "-1", "9.0"), "x.csv", polarity=False) == ("-1", "9", "9.0", "10")
     assert classes_of(column("nan", "2", "10"), "x.csv", polarity=False) == ("10", "2", "nan")
+
+
+def test_measured_numbers_are_no_classes():
+    numbers = np.array([str(i / 8) for i in range(50)], dtype=object)
+    with pytest.raises(UserError, match="the labels are 50 different numbers, such as 0.125: .*--label-column"):
+        classes_of(numbers, "a.csv", polarity=False)
+    stars = np.array(["1", "1.5", "2", "2.5", "3"] * 4, dtype=object)
+    assert classes_of(stars, "a.csv", polarity=False) == ("1", "1.5", "2", "2.5", "3")

@@ -145,3 +145,12 @@ def test_the_real_reviews(imdb_file):
         "positive": 12_500,
     }
     assert len(set(found.groups)) == 3456
+
+
+def test_a_column_of_numbers_is_no_text(tmp_path):
+    path = write(tmp_path / "a.csv", "id,text,label\n17,a,x\n18,b,y\n")
+    with pytest.raises(
+        UserError, match=r"the column 'id' has numbers, such as 17, .*--text-column \(id, text, label\)"
+    ):
+        labelled_texts.read(path, TableOptions("id"))
+    assert len(labelled_texts.read(write(tmp_path / "b.csv", "text,label\n17,x\nseven,y\n"))["train"]) == 2
