@@ -48,8 +48,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
     fractions = sorted(label for label in found if _is_number(label) and not float(label).is_integer())
     if len(found) > MAX_NUMBERS and fractions and all(_is_number(label) for label in found):
         raise UserError(
-            f"{source}: the labels are {len(found)} different numbers, such as {fractions[0]}: a classifier chooses among "
-            "few labels. Round them to classes, or name another column with --label-column"
+            f"{source}: the labels are {len(found)} different numbers, such as {fractions[0]}: a classifier chooses "
+            "among few labels. Round them to classes, or name another column with --label-column"
         )
     if len(found) > MAX_CLASSES:
         raise UserError(

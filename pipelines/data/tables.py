@@ -97,8 +97,8 @@ def text_column(path: Path, first_rows: pd.DataFrame, options: TableOptions) -> 
     name = _find(path, first_rows, options.text_column, trained, TEXT_NAMES, "--text-column", options.header)
     if pd.to_numeric(first_rows[name], errors="coerce").notna().all():
         raise UserError(
-            f"{path}: the column {name!r} has numbers, such as {first_rows[name].iloc[0]}, and not text: name another one "
-            f"with --text-column ({_listed(list(first_rows.columns))})"
+            f"{path}: the column {name!r} has numbers, such as {first_rows[name].iloc[0]}, and not text: name another "
+            f"one with --text-column ({_listed(list(first_rows.columns))})"
         )
     return name
 
