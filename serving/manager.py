@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -307,6 +308,7 @@ class Manager:
         version.servable.close()
         with self._lock:
             version.servable, version.batchers, version.state = None, {}, State.END
+        gc.collect()  # the graph of a session has reference cycles: without this, about 100 MiB stay for each version
         self._log("unloaded", model=version.model, version=version.number)
 
 

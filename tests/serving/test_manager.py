@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+import weakref
 
 import grpc
 import numpy as np
@@ -66,6 +67,19 @@ def test_a_new_version_replaces_the_oldest_after_it_is_loaded(tmp_path, make_man
     manager.refresh()
     assert states(manager) == {3: State.AVAILABLE, 2: State.AVAILABLE, 1: State.END}
     assert manager._log[-2:] == [("loaded", "upper", 3), ("unloaded", "upper", 1)]
+
+
+def test_nothing_refers_to_the_graph_of_a_replaced_version(tmp_path, make_manager):
+    small_models.save(tmp_path, "upper", 1)
+    manager = make_manager(tmp_path)
+    with manager.hold("upper") as version:
+        manager.batcher(version, "serving_default")
+        graph = weakref.ref(version.servable._session.graph)
+    del version
+    for number in (2, 3):
+        small_models.save(tmp_path, "upper", number)
+    manager.refresh()
+    assert states(manager) == {3: State.AVAILABLE, 2: State.AVAILABLE, 1: State.END} and graph() is None
 
 
 def test_a_removed_version_is_replaced_by_an_older_one(tmp_path, make_manager):
