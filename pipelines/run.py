@@ -9,7 +9,7 @@ from pipelines import run_folder
 from pipelines.config import TrainingConfig
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported
 from pipelines.support import console
-from pipelines.support.files import check_folder, folder_written_beside, make_folders, shown
+from pipelines.support.files import check_folder, folder_written_beside, make_folders, shown, sync
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.run_result import RunRecord, RunResult
 from pipelines.support.temporary import remove_leftovers
@@ -150,6 +150,7 @@ def _export(task: Task, servable, result: RunResult, config, folder: Path, expor
     exported = run_folder.planned_export(folder, exports)
     if exported:
         console.say(f"{shown(exported.path)} is the export of this run already")
+        sync(exports)  # it may have been killed before it did so
         remove_leftovers(exports)
         return exported
     console.say("exporting, and checking the export in a fresh process ...")

@@ -276,7 +276,10 @@ def test_a_run_that_is_killed_before_its_result_is_written_makes_one_version(sma
         with pytest.raises(Killed):
             train(tmp_path)
     capsys.readouterr()
+    synced = []
+    monkeypatch.setattr(run, "sync", synced.append)
     result = train(tmp_path)
+    assert synced == [tmp_path / "saved" / "small-sample"]
     assert "small-sample/1 is the export of this run already" in capsys.readouterr().err
     assert versions(tmp_path / "saved" / "small-sample") == [1] and result.model == "small-sample/1"
     assert result.export_files == files_of(tmp_path / "saved" / "small-sample" / "1")
