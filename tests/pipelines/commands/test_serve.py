@@ -87,6 +87,7 @@ def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
         assert not labels
         answer_now.touch()
         thread.join(HANG_SECONDS)
+        process.wait(HANG_SECONDS)  # a second signal would not wait for the answer
     assert labels == ["WAIT"]
 
 
