@@ -44,6 +44,7 @@ from benchmarks import serving_fuzz, serving_soak  # noqa: E402
 from benchmarks.serving_process import make_stub, resident_mebibytes, run_threads, start_server  # noqa: E402
 from benchmarks.serving_soak import newest_version  # noqa: E402
 from pipelines.data import tables  # noqa: E402
+from pipelines.data.table_options import TableOptions  # noqa: E402
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 FLASK = """
@@ -344,7 +345,8 @@ def main() -> None:
         return
     if not arguments.data:
         parser.error(f"{arguments.benchmark} needs --data")
-    texts = list(tables.read_texts(Path(arguments.data), None)[0][::5])  # every fifth: all films and both labels
+    texts = tables.read_texts(Path(arguments.data), TableOptions())[0]
+    texts = list(texts[::5])  # every fifth: all films and both labels
     benchmarks[arguments.benchmark](arguments, texts)
 
 
