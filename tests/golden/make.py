@@ -1,0 +1,71 @@
+"""Makes the golden exports of this version: small models, each with requests and their answers.
+
+    python tests/golden/make.py
+
+writes tests/golden/<version>/<name>.tar.xz. Run it once for each released version, and commit the files: every later
+version must still load, check and serve them (tests/serving/test_golden.py).
+"""
+
+import json
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from pipelines.support.quiet import import_tensorflow  # noqa: E402  (after the path is set)
+from pipelines.version import VERSION  # noqa: E402
+
+ANSWERS = "answers.tfrecord"
+_TINY = "--epochs 1 --hidden-size 8 --vocabulary-size 100"
+TRAININGS = {
+    "sentiment": f"sentiment --model best --embedding-size 8 {_TINY}",
+    "char-lm": "char-lm --model lstm --epochs 1 --hidden-size 8 --num-layers 1 --embedding-size 8",
+    "language-model": f"language-model --model transformer --tokenizer subword --num-layers 1 --num-heads 2 {_TINY}",
+    "nmt-attention": f"nmt --model attention --num-layers 1 --embedding-size 8 {_TINY}",
+    "nmt": f"nmt --model transformer --num-layers 1 --num-heads 2 {_TINY}",
+    "encoder": f"encoder --num-layers 1 --embedding-size 8 {_TINY}",
+}
+
+
+def make(name: str, folder: Path) -> None:
+    """Trains a model on the sample, and packs its export with requests and answers."""
+    where = ["--runs", folder / "runs", "--saved-models", folder / "saved", "--name", name]
+    command = [sys.executable, ROOT / "main.py", "train", *TRAININGS[name].split(), *where, "--json"]
+    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    export = Path(result["export"])
+    write_answers(export, folder / ANSWERS)
+    archive = Path(__file__).parent / VERSION / f"{name}.tar.xz"
+    archive.parent.mkdir(exist_ok=True)
+    with tarfile.open(archive, "w:xz") as packed:
+        packed.add(export, f"{export.parent.name}/1")
+        packed.add(folder / ANSWERS, ANSWERS)
+    print(archive.relative_to(ROOT), archive.stat().st_size, "bytes")
+
+
+def write_answers(export: Path, path: Path) -> None:
+    """Writes the warm-up requests of an export with their answers, as a TFRecord file of PredictionLog."""
+    import tensorflow as tf
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    loaded = tf.saved_model.load(str(export))
+    records = tf.data.TFRecordDataset(str(export / "assets.extra" / "tf_serving_warmup_requests"))
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for record in records.as_numpy_iterator():
+            log = prediction_log_pb2.PredictionLog.FromString(record)
+            request = log.predict_log.request
+            inputs = {name: tf.constant(tf.make_ndarray(proto)) for name, proto in request.inputs.items()}
+            outputs = loaded.signatures[request.model_spec.signature_name](**inputs)
+            for name, value in outputs.items():
+                log.predict_log.response.outputs[name].CopyFrom(tf.make_tensor_proto(value.numpy(), shape=value.shape))
+            writer.write(log.SerializeToString())
+
+
+if __name__ == "__main__":
+    import_tensorflow()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in TRAININGS:
+            make(name, Path(folder))

@@ -1,0 +1,39 @@
+"""The exports of every released version can still be checked and served, with the answers of then."""
+
+import tarfile
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import prediction_log_pb2
+
+from serving import check
+from tests.golden.make import ANSWERS
+from tests.serving.comparing import assert_same
+from tests.serving.conftest import HANG_SECONDS, serving
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+ARCHIVES = sorted(GOLDEN.glob("*/*.tar.xz"))
+
+
+def test_there_are_golden_exports():
+    assert {path.stem.removesuffix(".tar") for path in ARCHIVES} >= {"sentiment", "char-lm", "nmt", "encoder"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("archive", ARCHIVES, ids=[f"{path.parent.name}-{path.name}" for path in ARCHIVES])
+def test_a_golden_export_is_checked_and_served(archive, tmp_path):
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.glob("*/1")
+    assert [finding for finding in check.check(folder) if finding.problem] == []
+    records = list(tf.data.TFRecordDataset(str(tmp_path / ANSWERS)).as_numpy_iterator())
+    assert records
+    with serving(tmp_path) as client:
+        for record in records:
+            log = prediction_log_pb2.PredictionLog.FromString(record).predict_log
+            outputs = client.prediction.Predict(log.request, timeout=HANG_SECONDS).outputs
+            assert_same(
+                {key: tf.make_ndarray(value) for key, value in outputs.items()},
+                {key: tf.make_ndarray(value) for key, value in log.response.outputs.items()},
+            )
