@@ -72,10 +72,15 @@ def make_request(name, inputs, signature="", version=None, label="", outputs=())
 
 
 @contextlib.contextmanager
-def serving(root, poll_seconds=0.1, **limits):
+def serving(root, poll_seconds=0.1, shutdown_delay=0, **limits):
     """A client for a server of the models in `root`."""
     settings = Settings(
-        root, rest_port=0, grpc_port=0, poll_seconds=poll_seconds, shutdown_delay=0, limits=Limits(**limits)
+        root,
+        rest_port=0,
+        grpc_port=0,
+        poll_seconds=poll_seconds,
+        shutdown_delay=shutdown_delay,
+        limits=Limits(**limits),
     )
     server = Server(settings)
     server.start()

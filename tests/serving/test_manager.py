@@ -242,6 +242,7 @@ def test_closing_does_not_wait_longer_than_its_time(tmp_path, make_manager):
         assert version.servable.signature("")({"text": np.array([b"a"], object)})["label"].tolist() == [b"A"]
 
 
+@pytest.mark.long
 def test_no_request_fails_while_versions_change(tmp_path):
     small_models.save(tmp_path, "upper", 1)
     for version in range(2, 7):

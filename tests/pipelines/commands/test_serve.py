@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -146,10 +147,9 @@ def test_a_mistake_is_one_line(tmp_path, run_main, arguments, message):
 
 
 def test_a_port_that_is_not_free_is_one_line(models, run_main):
-    with serve(models) as (_, rest, grpc):
-        taken_ports = {"--rest-port": rest.rsplit(":", 1)[1], "--grpc-port": grpc.rsplit(":", 1)[1]}
-        for flag, port in taken_ports.items():
-            ports = {"--rest-port": "0", "--grpc-port": "0", flag: port}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for flag in ("--rest-port", "--grpc-port"):
+            ports = {"--rest-port": "0", "--grpc-port": "0", flag: str(taken.getsockname()[1])}
             flags = [argument for pair in ports.items() for argument in pair]
             assert_one_line(
                 run_main(models, "serve", "--saved-models", models, *flags), "choose other ports with --rest-port"

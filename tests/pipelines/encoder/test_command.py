@@ -66,7 +66,13 @@ def place(tmp_path_factory):
             LEFT_OUT_OF_TABLE,
             marks=pytest.mark.long,
         ),
-        ("causal-transformer", "--data files --model transformer", 16, {"not UTF-8": 1}),
+        pytest.param(
+            "causal-transformer",
+            "--data files --model transformer",
+            16,
+            {"not UTF-8": 1},
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_an_encoder_is_a_module_of_tf_hub_that_can_be_fine_tuned(

@@ -7,7 +7,7 @@ import sys
 import pytest
 from tensorflow.python.saved_model.loader_impl import parse_saved_model
 
-from tests.command_line import assert_one_line, main, where
+from tests.command_line import assert_one_line, train_here, where
 from tests.serving.comparing import assert_served_as_in_process
 from tests.serving.conftest import serving
 
@@ -26,7 +26,9 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(place):
-    process = main(place, "train", "char-lm", "--data", place / "rhyme.txt", *SMALL.split(), "--json", *where(place))
+    process = train_here(
+        place, "train", "char-lm", "--data", place / "rhyme.txt", *SMALL.split(), "--json", *where(place)
+    )
     assert process.returncode == 0, process.stderr
     return process
 

@@ -9,7 +9,7 @@ from pipelines.command_line import TrainCommand
 from pipelines.data import sample_pairs
 from pipelines.translation.command import Train
 from pipelines.translation.config import TranslationConfig
-from tests.command_line import assert_one_line, main, where
+from tests.command_line import assert_one_line, train_here, where
 from tests.serving.comparing import assert_served_as_in_process
 from tests.serving.conftest import serving
 
@@ -44,8 +44,8 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    """The process that trained a translator in `folder`."""
-    process = main(folder, "train", "nmt", *DATA, *SMALL_FLAGS, "--json", *where(folder))
+    """What trained a translator in `folder`."""
+    process = train_here(folder, "train", "nmt", *DATA, *SMALL_FLAGS, "--json", *where(folder))
     assert process.returncode == 0, process.stderr
     return process
 
