@@ -5,8 +5,12 @@ one byte at a time, would use up the open files of the process, and then nobody 
 """
 
 import asyncio
+import contextlib
+import errno
+import os
 import resource
 import socket
+import time
 from collections.abc import Callable
 
 import h11
@@ -17,6 +21,8 @@ from serving.settings import Limits
 
 _MAX_RESERVED_DESCRIPTORS = 256  # for models, libraries, and connections that are being closed
 _BACKLOG = 1024  # connections that wait to be accepted
+_EXHAUSTED = (errno.EMFILE, errno.ENFILE)
+_EXHAUSTED_SECONDS = 0.02
 _EXTRA_SECONDS = 5  # the application reports a timeout of the body itself; the connection is closed later
 
 
@@ -45,8 +51,42 @@ def _num_reserved(limit: int) -> int:
 class Listener(socket.socket):
     """A listening socket that leaves descriptors free for everything else.
 
-    asyncio handles exhausted descriptors badly: it stops accepting for a second and writes a traceback per attempt.
+    asyncio handles exhausted descriptors badly: it stops accepting for a second and writes a traceback per attempt. The
+    gRPC server and models take descriptors, too, so the limit may be reached in spite of all caps. For this case the
+    socket keeps a spare descriptor, with which it accepts and closes the connections that wait.
     """
+
+    def __init__(self, **arguments):
+        super().__init__(**arguments)
+        self._spare: int | None = os.open(os.devnull, os.O_RDONLY)
+
+    def close(self) -> None:
+        """Closes the socket and the spare descriptor."""
+        super().close()
+        self._release_spare()
+
+    def _release_spare(self) -> None:
+        if self._spare is not None:
+            os.close(self._spare)
+            self._spare = None
+
+    def _refuse_one(self) -> None:
+        """Accepts and closes a connection while there is no free descriptor.
+
+        Raises:
+            BlockingIOError: no connection waits, or another thread has taken the spare descriptor.
+        """
+        self._release_spare()
+        try:
+            super().accept()[0].close()
+        except OSError as error:
+            if error.errno in _EXHAUSTED:
+                time.sleep(_EXHAUSTED_SECONDS)  # the event loop would call again at once
+                raise BlockingIOError from error
+            raise
+        finally:
+            with contextlib.suppress(OSError):
+                self._spare = os.open(os.devnull, os.O_RDONLY)
 
     def accept(self) -> tuple[socket.socket, tuple]:
         """Accepts a connection. Those beyond the limit are closed at once.
@@ -56,7 +96,13 @@ class Listener(socket.socket):
         """
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         while True:
-            connection, address = super().accept()
+            try:
+                connection, address = super().accept()
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                self._refuse_one()
+                continue
             # The number of a new descriptor is the lowest free one, so it shows how many are in use.
             if limit != resource.RLIM_INFINITY and connection.fileno() >= limit - _num_reserved(limit) // 2:
                 connection.close()

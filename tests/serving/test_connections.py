@@ -1,4 +1,5 @@
 import contextlib
+import errno
 import http.client
 import json
 import resource
@@ -136,6 +137,31 @@ def test_the_soft_limit_of_descriptors_is_raised_as_far_as_possible(monkeypatch)
     assert raised == [(500, 500), (2256, 100_000), (2256, resource.RLIM_INFINITY)]
 
 
+def test_without_a_free_descriptor_waiting_connections_are_closed(monkeypatch):
+    accept, errors = socket.socket.accept, [OSError(errno.EMFILE, "too many"), None, OSError(errno.EMFILE, "too many")]
+
+    def accept_or_fail(self):
+        error = errors.pop(0) if errors else None
+        if error:
+            raise error
+        return accept(self)
+
+    with connections.listen("127.0.0.1", 0) as listener:
+        listener.setblocking(False)
+        clients = [socket.create_connection(listener.getsockname()) for _ in range(2)]
+        monkeypatch.setattr(socket.socket, "accept", accept_or_fail)
+        # The first client is accepted with the spare descriptor, and closed. Then the descriptors are exhausted again.
+        with pytest.raises(BlockingIOError):
+            errors.append(OSError(errno.EMFILE, "too many"))
+            listener.accept()
+        assert clients[0].recv(1) == b""
+        accepted, _ = listener.accept()
+        accepted.sendall(b"a")
+        assert clients[1].recv(1) == b"a"
+        for each in (accepted, *clients):
+            each.close()
+
+
 def is_answered(port: int) -> bool:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HANG_SECONDS)
     try:
@@ -147,7 +173,7 @@ def is_answered(port: int) -> bool:
         connection.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_idle_connections_than_descriptors_stop_nothing(models, tmp_path):
     code = """
 import resource, sys

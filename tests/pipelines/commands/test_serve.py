@@ -71,6 +71,7 @@ def test_it_answers_and_logs_json_until_sigterm(models):
         assert json.loads(process.stderr.readline())["status"] == "OK"
 
 
+@pytest.mark.long
 def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
     answer_now = tmp_path / "answer-now"
     small_models.save(tmp_path, "upper", 1, wait_for=answer_now)
@@ -92,6 +93,7 @@ def test_requests_in_progress_are_answered_after_sigterm(tmp_path):
     assert labels == ["WAIT"]
 
 
+@pytest.mark.long
 def test_a_second_signal_ends_the_process_while_requests_are_in_progress(tmp_path):
     small_models.save(tmp_path, "upper", 1, wait_for=tmp_path / "never")
     command = [sys.executable, str(ROOT / "main.py"), "serve", "--saved-models", str(tmp_path)]

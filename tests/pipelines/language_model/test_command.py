@@ -150,6 +150,7 @@ def test_the_card_has_the_defaults_of_all_options(trained, place):
     assert card["scores"]["validation"]["perplexity"] > 1 and card["task"] == "char-lm"
 
 
+@pytest.mark.long
 def test_predict_takes_the_sampling_options(trained, place, run_main):
     flags = ["--max-length", 30, "--temperature", 0, "--json", "--saved-models", place / "saved"]
     plain, penalized, min_p = (

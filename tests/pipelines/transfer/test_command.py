@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.command_line import assert_one_line, main, where
+from tests.command_line import assert_one_line, train_here, where
 from tests.layers import hub_modules
 from tests.serving.comparing import assert_served_as_in_process
 
@@ -52,7 +52,7 @@ def trained(place):
         "--data",
         "texts.csv",
     ]
-    process = main(place, *command, *SMALL.split(), "--json", *where(place))
+    process = train_here(place, *command, *SMALL.split(), "--json", *where(place))
     assert process.returncode == 0, process.stderr
     shutil.rmtree(place / "encoder")
     return process
