@@ -68,7 +68,7 @@ class HubEncoder(keras.layers.Layer):
         self.output_key = output_key
         self.group_patterns = [tuple(pair) for pair in groups] if groups else None
         self._outputs = None if spec is None else spec["outputs"]
-        self._folder = self._module = self._loaded = None
+        self._folder = self._module = self._loaded = self._initializer = None
         if spec is None:
             self._folder = resolve(self.handle)
             self._attach(Module(self._folder, signature, self.handle))
@@ -190,6 +190,14 @@ class HubEncoder(keras.layers.Layer):
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         shutil.copytree(Path(inner_path) / "module", folder, dirs_exist_ok=True)
         self._load_module(folder, keep_values=True)
+
+    @property
+    def resources(self) -> list:
+        """What an export must hold besides the weights: the loaded SavedModel with its vocabularies and tables, and the
+        initializer of a module in the format of TensorFlow 1.
+        """
+        self._ensure_module()
+        return [self._loaded, *([self._initializer] if self._initializer else [])]
 
     def _ensure_module(self):
         """Loads the module if this layer was made from its config alone.

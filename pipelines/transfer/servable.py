@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from layers.hub import HubEncoder
 from pipelines.labelled.outputs import label_outputs
 from pipelines.text.normalization import valid_utf8
 
@@ -20,8 +21,10 @@ class TextClassifier(tf.Module):
         super().__init__()
         self._classes = tf.constant(classes, tf.string)
         self._max_bytes = max_bytes
-        # The SavedModel holds the variables, vocabularies and tables of tf.Module's attributes.
-        self._tracked_model = model
+        # The SavedModel holds the variables, vocabularies and tables of tf.Module's attributes. The model must not be
+        # one of them: Keras's variables are then restored into copies, and TF Serving finds a network without weights.
+        self._variables = [weight.value for weight in model.weights]
+        self._modules = [layer.resources for layer in model.layers if isinstance(layer, HubEncoder)]
         self._model = lambda text: model(text, training=False)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])

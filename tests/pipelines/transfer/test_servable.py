@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.transfer.servable import TextClassifier
+from serving.servable import Servable
 
 CLASSES = ("short", "long")
 MAX_BYTES = 10
@@ -61,5 +62,9 @@ def test_the_export_has_the_weights_of_the_model(servable, tmp_path):
     texts = tf.constant(["", "gripping", "0123456789 and more"])
     outputs, expected = loaded.signatures["serving_default"](text=texts), servable.classify(texts)
     assert set(outputs) == {"label", "score", "probabilities"}
+    in_session = Servable(tmp_path)  # as TF Serving loads it
+    served = in_session.signature("")({"text": texts.numpy()})
+    in_session.close()
     for name, value in expected.items():
         np.testing.assert_array_equal(outputs[name], value)
+        np.testing.assert_array_equal(served[name], value)
