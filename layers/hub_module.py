@@ -67,7 +67,7 @@ def resolve(handle: str) -> Path:
 
 
 def _download(url: str) -> str:
-    """Returns tensorflow_hub's folder of the module behind `url`; an archive is extracted by hub_archive."""
+    """Returns tensorflow_hub's folder of the module at `url`; an archive is extracted by hub_archive."""
     import tensorflow_hub
     from tensorflow_hub import compressed_module_resolver
     from tensorflow_hub.resolver import atomic_download

@@ -18,17 +18,21 @@ def main(folder: Path) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the ops)
+    from tensorflow.python.saved_model.loader_impl import SavedModelLoader
     from tensorflow_serving.apis import prediction_log_pb2
 
     disable_xla(Path(tf.__file__).parent)
-    signatures = tf.saved_model.load(str(folder), tags=["serve"]).signatures
+    session = tf.compat.v1.Session(graph=tf.Graph())  # as TF Serving loads it
+    definitions = SavedModelLoader(str(folder)).load(session, ["serve"]).signature_def
     num_requests, path = 0, folder / "assets.extra" / "tf_serving_warmup_requests"
     for record in tf.data.TFRecordDataset(str(path)) if path.exists() else ():
         request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
         name = request.model_spec.signature_name or "serving_default"
-        if name not in signatures:
+        if name not in definitions:
             raise ValueError(f"a warm-up request names the signature {name}, which does not exist")
-        signatures[name](**{key: tf.constant(tf.make_ndarray(proto)) for key, proto in request.inputs.items()})
+        definition = definitions[name]
+        feeds = {definition.inputs[key].name: tf.make_ndarray(proto) for key, proto in request.inputs.items()}
+        session.run([info.name for info in definition.outputs.values()], feeds)
         num_requests += 1
     print(num_requests)
 

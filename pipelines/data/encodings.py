@@ -94,7 +94,7 @@ def _likely_encoding(data: bytes) -> str | None:
     best = found.best()
     if best is None:
         return None
-    # Windows-1252 is the most frequent of the encodings that cannot be told apart in a text with few special letters.
+    # A text with few special letters fits several encodings. The most frequent of them is Windows-1252.
     equal = (match for match in found if (match.chaos, -match.coherence) <= (best.chaos, -best.coherence))
     return "cp1252" if any("cp1252" in match.could_be_from_charset for match in equal) else best.encoding
 

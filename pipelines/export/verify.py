@@ -1,13 +1,17 @@
 """Verifies a SavedModel in a process without our code. saved_model.py runs this file as a script.
 
 Reads {"folder", "cases": signature -> {"inputs", "expected": name -> values}} as JSON from stdin, loads the folder with
-TensorFlow and tensorflow_text alone, with XLA disabled as in TF Serving, and compares the outputs. The exit status is 0
-if they are equal; else the difference is printed on stderr.
+TensorFlow and tensorflow_text alone, with XLA disabled as in TF Serving, and compares the outputs. The folder is loaded
+twice: into a session, as TF Serving does it, and with `tf.saved_model.load`. The two restore variables in different
+ways, and each can fail where the other works. The exit status is 0 if all outputs are equal; else the difference is
+printed on stderr.
 """
 
 import ctypes
+import functools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 TOLERANCE = 1e-5
@@ -53,21 +57,53 @@ def main() -> None:
         sys.exit(f"operations that TF Serving cannot run: {', '.join(xla_ops)}")
     disable_xla(Path(tf.__file__).parent)
 
-    loaded = tf.saved_model.load(str(folder))
-    for signature, case in request["cases"].items():
-        _compare(signature, loaded.signatures[signature], case["inputs"], case["expected"])
+    for load in (load_into_session, load_eagerly):
+        signatures = load(folder)
+        for name, case in request["cases"].items():
+            _compare(name, signatures[name], case["inputs"], case["expected"])
 
 
-def _compare(name: str, signature, inputs: dict[str, list], expected: dict[str, list]) -> None:
-    """Exits with a message if the outputs of a signature are not the expected ones."""
+def load_into_session(folder: Path) -> dict[str, Callable]:
+    """Returns signature -> function of inputs (name -> lists), which returns the outputs (name -> array)."""
+    import numpy as np
+    import tensorflow as tf
+    from tensorflow.python.saved_model.loader_impl import SavedModelLoader
+
+    session = tf.compat.v1.Session(graph=tf.Graph())
+    definitions = SavedModelLoader(str(folder)).load(session, ["serve"]).signature_def
+
+    def run(definition, inputs: dict[str, list]) -> dict:
+        feeds = {}
+        for key, values in inputs.items():
+            info = definition.inputs[key]
+            feeds[info.name] = np.array(values, tf.as_dtype(info.dtype).as_numpy_dtype)
+        return session.run({key: info.name for key, info in definition.outputs.items()}, feeds)
+
+    return {name: functools.partial(run, definition) for name, definition in definitions.items()}
+
+
+def load_eagerly(folder: Path) -> dict[str, Callable]:
+    """As `load_into_session`, with `tf.saved_model.load`."""
     import tensorflow as tf
 
-    specs = signature.structured_input_signature[1]
-    outputs = signature(**{key: tf.constant(values, specs[key].dtype) for key, values in inputs.items()})
+    loaded = tf.saved_model.load(str(folder))
+
+    def run(name: str, inputs: dict[str, list]) -> dict:
+        signature = loaded.signatures[name]  # `loaded` must live as long as its signatures
+        specs = signature.structured_input_signature[1]
+        outputs = signature(**{key: tf.constant(values, specs[key].dtype) for key, values in inputs.items()})
+        return {key: tensor.numpy() for key, tensor in outputs.items()}
+
+    return {name: functools.partial(run, name) for name in loaded.signatures}
+
+
+def _compare(name: str, signature: Callable, inputs: dict[str, list], expected: dict[str, list]) -> None:
+    """Exits with a message if the outputs of a signature are not the expected ones."""
+    outputs = signature(inputs)
     if set(outputs) != set(expected):
         sys.exit(f"{name}: outputs {sorted(outputs)}, expected {sorted(expected)}")
     for key, values in expected.items():
-        result = outputs[key].numpy()
+        result = outputs[key]
         if not _equal(result, values):
             sys.exit(f"{name}: {key} is {result.tolist()}, expected {values}")
 

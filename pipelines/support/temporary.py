@@ -1,7 +1,7 @@
 """Temporary files and folders, beside the place where they will appear under their own name.
 
-Their names are `.tmp-<8 digits of the host>-<8 random digits>`: containers on one volume, in all of which the process
-has the id 1, do not take the same one. The owner holds a lock (flock) as long as it works: on the file itself, or on
+Their names are `.tmp-<8 digits of the host>-<8 random digits>`. Process ids would not do: in every container on a
+shared volume, the process has the id 1. The owner holds a lock (flock) as long as it works: on the file itself, or on
 the file `<folder>.lock` beside a folder. What a killed process leaves is removed by the next one that writes into the
 same folder. A lock may be invisible on other hosts, where the volume is a network file system: what another host has
 left is removed after a day.

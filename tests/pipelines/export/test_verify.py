@@ -3,7 +3,9 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -47,8 +49,8 @@ def test_ops_of_functions_are_listed(tmp_path):
     assert {"StringUpper", "Placeholder"} <= verify.ops_of(proto)
 
 
-@pytest.fixture(scope="module")
-def loaded(tmp_path_factory):
+@pytest.fixture(scope="module", params=[verify.load_into_session, verify.load_eagerly])
+def signature(request, tmp_path_factory):
     class Module(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
         def call(self, text):
@@ -56,12 +58,29 @@ def loaded(tmp_path_factory):
 
     module, folder = Module(), str(tmp_path_factory.mktemp("saved"))
     tf.saved_model.save(module, folder, {"serving_default": module.call.get_concrete_function()})
-    return tf.saved_model.load(folder)
+    return request.param(Path(folder))["serving_default"]
 
 
-@pytest.fixture
-def signature(loaded):
-    return loaded.signatures["serving_default"]
+class CountWords(tf.Module):
+    """Tracks a Keras layer: its variables are then exported twice, and a session restores the other ones."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = keras.layers.Embedding(8, 1)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, name="ids")])
+    def call(self, ids):
+        return {"features": self.layer(ids)}
+
+
+def test_variables_that_only_python_restores_are_noticed(tmp_path):
+    module = CountWords()
+    expected = module.call(tf.constant([1, 2]))["features"].numpy()
+    tf.saved_model.save(module, str(tmp_path), {"serving_default": module.call.get_concrete_function()})
+    eager = verify.load_eagerly(tmp_path)["serving_default"]({"ids": [1, 2]})
+    np.testing.assert_array_equal(eager["features"], expected)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="Could not find variable"):
+        verify.load_into_session(tmp_path)["serving_default"]({"ids": [1, 2]})
 
 
 def compare(signature, **expected):
