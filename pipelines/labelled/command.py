@@ -7,10 +7,39 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import ModelFlags, ServedModelFlags, print_error, print_json
-from pipelines.config import NAME, PATH
+from pipelines.config import NAME, PATH, flag
 from pipelines.data import table_options
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TableFlags:
+    """How to read a table."""
+
+    text_column: Annotated[str | None, NAME] = None
+    """Column with the text. By default that of the training, or the first column with a usual name (text, review,
+    ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
+    header: bool = True
+    """--no-header: the first row of a table has a text, not the names of the columns. The columns are named 1, 2, 3,
+    ... then."""
+
+    def options(self, label_column: str | None = None) -> table_options.TableOptions:
+        """Returns the options that the flags state.
+
+        Raises:
+            UserError: one of them cannot be used.
+        """
+        return table_options.make(self.text_column, label_column, self.encoding, self.separator, self.header)
+
+    def given(self) -> dict[str, bool]:
+        """Returns flag -> whether the user gave it."""
+        fields = {flag(name): value is not None for name, value in vars(self).items() if name != "header"}
+        return fields | {"--no-header": not self.header}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -21,28 +50,20 @@ class Evaluate:
     data: Annotated[str | None, PATH] = None
     """Labelled texts, in the formats of `train`; if they have a test set, only the test set. A model that was trained
     on the embedded sample needs none: it is measured on a fresh sample."""
-    text_column: Annotated[str | None, NAME] = None
-    """Column with the text. By default the first column with a usual name (text, review, ...)."""
     label_column: Annotated[str | None, NAME] = None
     """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
-    encoding: Annotated[str | None, NAME] = None
-    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
-    separator: Annotated[str | None, NAME] = None
-    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
-    header: bool = True
-    """--no-header: the first row of a table has a text, not the names of the columns. The columns are named 1, 2, 3,
-    ... then."""
     mistakes: Annotated[Path | None, PATH] = None
     """Write the texts with a wrong label to this CSV file, the highest probability first."""
     json: bool = False
     """Print the scores as one JSON object."""
+    table: TableFlags = TableFlags()
     model: ModelFlags = ModelFlags()
 
     def __call__(self) -> None:
         """Measures, and prints the scores."""
         from pipelines.labelled.evaluate import evaluate, format_scores
 
-        options = table_options.make(self.text_column, self.label_column, self.encoding, self.separator, self.header)
+        options = self.table.options(self.label_column)
         exported = self.model.find(self.task)
         scores = evaluate(exported, self.data, options, self.mistakes)
         print_json(scores) if self.json else print(format_scores(scores))
@@ -60,18 +81,9 @@ class Predict:
     - for stdin."""
     output: Annotated[Path | None, PATH] = None
     """With --input: .csv, .tsv or .jsonl file to write. By default CSV is printed."""
-    text_column: Annotated[str | None, NAME] = None
-    """With --input: column with the text. By default that of the training, or the first column with a usual name (text,
-    review, ...)."""
-    encoding: Annotated[str | None, NAME] = None
-    """With --input: encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
-    separator: Annotated[str | None, NAME] = None
-    """With --input: character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
-    header: bool = True
-    """--no-header, with --input: the first row of a table has a text, not the names of the columns. The columns are
-    named 1, 2, 3, ... then."""
     json: bool = False
     """Print one JSON object. With --input it has the counts, and needs --output."""
+    table: TableFlags = TableFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
@@ -93,13 +105,9 @@ class Predict:
         """
         if bool(self.texts) == bool(self.input):
             raise UserError('give texts to label: either "in quotes" or in a file with --input')
-        flags = {"--output": self.output, "--no-header": not self.header}
-        flags |= {
-            f"--{field}": getattr(self, field.replace("-", "_")) for field in ("text-column", "encoding", "separator")
-        }
-        for flag, value in flags.items():
+        for name, value in {"--output": self.output, **self.table.given()}.items():
             if value and not self.input:
-                raise UserError(f'{flag} needs --input: it has no effect on texts "in quotes"')
+                raise UserError(f'{name} needs --input: it has no effect on texts "in quotes"')
         if self.json and self.input and not self.output:
             raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
         if self.model.server and self.input:
@@ -119,16 +127,13 @@ class Predict:
     def _label_file(self, exported: Exported) -> None:
         from pipelines.labelled.predict import predict_file
 
-        counts = predict_file(exported, self.input, self.output, self._table_options())
+        counts = predict_file(exported, self.input, self.output, self.table.options())
         if self.json:
             print_json({"model": exported.title, **counts})
             return
         notes = {name: rows for name, rows in counts.items() if name not in ("rows", "labels") and rows}
         listed = ", ".join(f"{name} {rows:,}" for name, rows in (counts["labels"] | notes).items())
         print_error(f"{counts['rows']:,} texts: {listed}")
-
-    def _table_options(self) -> table_options.TableOptions:
-        return table_options.make(self.text_column, None, self.encoding, self.separator, self.header)
 
     def _label_on_server(self) -> None:
         model = self.model.name or self.task

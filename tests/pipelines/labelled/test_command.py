@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.command_line import ServedModelFlags
-from pipelines.labelled.command import Evaluate, Predict
+from pipelines.labelled.command import Evaluate, Predict, TableFlags
 from pipelines.support.errors import UserError
 
 SERVER = ServedModelFlags(server="localhost:1")
@@ -13,7 +13,7 @@ SERVER = ServedModelFlags(server="localhost:1")
         ({}, "in quotes.*--input"),
         ({"texts": ("a",), "input": "b.csv"}, "either"),
         ({"texts": ("a",), "output": "b.csv"}, "--output needs --input"),
-        ({"texts": ("a",), "text_column": "b"}, "--text-column needs --input"),
+        ({"texts": ("a",), "table": TableFlags(text_column="b")}, "--text-column needs --input"),
         ({"input": "b.csv", "json": True}, "--output"),
         ({"input": "b.csv", "model": SERVER}, "leave out --input"),
     ],
