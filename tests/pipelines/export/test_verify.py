@@ -106,3 +106,10 @@ def test_other_results_end_the_process_with_a_message(signature, expected, messa
 
 def test_nan_is_not_equal():
     assert not verify._equal(np.array([float("nan")]), [0.0])
+
+
+def test_the_last_bits_of_a_large_sum_may_differ():
+    """A float32 of this size is accurate to 3e-5, so an absolute tolerance alone would refuse an equal export."""
+    result = np.array([-479.0484924316406], np.float32)
+    assert verify._equal(result, [-479.0485534667969])
+    assert not verify._equal(result, [-479.06])
