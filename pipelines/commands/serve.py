@@ -152,7 +152,9 @@ class Serve:
 
     def _start_embedded_server(self) -> None:
         from pipelines.support.quiet import import_tensorflow
+        from serving.memory import limit_arenas
 
+        limit_arenas()  # before TensorFlow starts its threads
         import_tensorflow()
         from serving import logs, server
 
