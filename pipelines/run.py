@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import shutil
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from pipelines import run_folder
 from pipelines.config import TrainingConfig
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported
 from pipelines.support import console
+from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, folder_written_beside, make_folders, shown, sync
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.run_result import RunRecord, RunResult
@@ -36,6 +38,9 @@ class Destination:
 def train(task_name: str, config: TrainingConfig, destination: Destination) -> RunResult:
     """Trains, measures and exports. Resumes an interrupted run of the same config; a finished one returns its result.
 
+    The data of a new run is read before TensorFlow is imported and before the run has a folder: what is refused is
+    refused at once, and leaves nothing.
+
     Args:
         task_name: name in the registry.
         config: resolved config of the task.
@@ -53,6 +58,13 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
         export_name += SAMPLE_SUFFIX
     folder = destination.runs / task_name / run
     check_folder(folder, "--runs")
+    is_new = not folder.exists()
+
+    def load():
+        check_folder(destination.saved_models / export_name, "--saved-models")
+        return entry.load(config)
+
+    splits = load() if is_new else None
     make_folders(folder)
     with run_folder.locked(folder):
         record = run_folder.save_or_check_record(folder, record, config)
@@ -60,20 +72,27 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
         if result:
             console.say(f"{shown(folder)} is finished. Other flags, or --run NAME, make another run.")
             return result
-        check_folder(destination.saved_models / export_name, "--saved-models")
+        if splits is None:
+            splits = load()
         console.say(f"run {shown(folder)}")
         import_tensorflow(config.parallel_ops())
-        return _train(entry.task(), config, record, folder, destination.saved_models, export_name)
+        try:
+            return _train(entry.task(), config, splits, record, folder, destination.saved_models, export_name)
+        except UserError:
+            if is_new and not (folder / "checkpoints").exists():  # the training has not started
+                shutil.rmtree(folder)
+            raise
 
 
-def _train(task: Task, config, record: RunRecord, folder: Path, saved_models: Path, export_name: str) -> RunResult:
-    """Prepares the data, trains, restores the best epoch, measures, exports and reports."""
+def _train(
+    task: Task, config, splits, record: RunRecord, folder: Path, saved_models: Path, export_name: str
+) -> RunResult:
+    """Trains on the data, restores the best epoch, measures, exports and reports."""
     import keras
 
     from pipelines.training import fit, precision
 
     started = time.monotonic()
-    splits = task.load(config)
     console.say(task.describe(splits))
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:

@@ -46,6 +46,9 @@ class Task(Protocol):
     def load(self, config) -> Any:
         """Reads the data and splits off validation. Called first.
 
+        It is defined in the package's data.py, which imports no TensorFlow: `run.py` calls it there
+        (`TaskEntry.load`), before TensorFlow is imported.
+
         Returns:
             The task's own splits (training, validation and, where the data has one, test).
 
@@ -169,7 +172,7 @@ class TaskEntry:
     Attributes:
         name: name on the command line, of the runs' folder and, by default, of the export.
         description: what is trained, for the list of commands in `--help`.
-        package: folder in pipelines/ with config.py, command.py, task.py and so on.
+        package: folder in pipelines/ with config.py, command.py, data.py, task.py and so on.
         data_kind: kind of corpora that it reads (`Corpus.kind` in data/corpora.py).
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
@@ -191,6 +194,10 @@ class TaskEntry:
     def task(self) -> Task:
         """The module that satisfies `Task`. Imports TensorFlow."""
         return importlib.import_module(f"pipelines.{self.package}.task")
+
+    def load(self, config) -> Any:
+        """Calls `Task.load` without importing TensorFlow."""
+        return importlib.import_module(f"pipelines.{self.package}.data").load(config)
 
     def sample_version(self) -> str:
         """A text that changes whenever the embedded sample changes."""

@@ -9,8 +9,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import cooccurrence, naive_bayes, negations, networks, report
+from pipelines.classification import cooccurrence, naive_bayes, networks, report
 from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.servable import Classifier
 from pipelines.data import batching
 from pipelines.labelled.examples import example_texts
@@ -22,8 +23,6 @@ from pipelines.labelled.splits import (
     class_weight,
     describe,  # noqa: F401 (a member of Task)
     describe_splits,
-    read_and_split,
-    with_generated,
 )
 from pipelines.support import console
 from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
@@ -37,20 +36,6 @@ from pipelines.training.fit import FitOptions
 from pipelines.training.schedules import warmup_cosine
 
 UNIT = "texts"
-
-
-def load(config: ClassificationConfig) -> LabelledSplits:
-    """Reads and splits the texts, and adds generated sentences where they are requested.
-
-    Raises:
-        UserError: the errors of `read_and_split`.
-    """
-    splits = read_and_split(config, config.polarity)
-    if config.num_negations and splits.classes == ("negative", "positive"):
-        generated = negations.sentences(splits.train, config.num_negations, config.seed)
-        splits.train = with_generated(splits.train, generated)
-        splits.notes['added to training, generated sentences with and without "not"'] = len(generated)
-    return splits
 
 
 def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:

@@ -7,7 +7,7 @@ target at each position is the next id. A stream starts with START; the remainde
 epoch.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,6 @@ from pipelines.data import batching
 from pipelines.support.files import written_beside
 from pipelines.text.tokenizers import START, Tokenizer
 
-_CHUNK = 4000  # characters; a long text is not tokenized as one string
 _CHUNKS_PER_CALL = 250
 
 
@@ -25,7 +24,7 @@ def write_ids(path: Path, tokenizer: Tokenizer, texts: Iterable[str], with_speci
     """Tokenizes texts and writes the concatenated ids, int32, to the file `path`, in constant memory.
 
     Args:
-        texts: `chunks` of a long text, or independent texts.
+        texts: `texts.chunks` of a long text, or independent texts.
         with_special_tokens: put each text between START and END.
     """
     ids = slice(None) if with_special_tokens else slice(1, -1)
@@ -46,22 +45,6 @@ def write_ids(path: Path, tokenizer: Tokenizer, texts: Iterable[str], with_speci
 def read_ids(path: Path) -> np.ndarray:
     """Returns the ids of a file, int32 [n]. They are mapped into memory: only what is used is read."""
     return np.memmap(path, np.int32, mode="r") if path.stat().st_size else np.zeros(0, np.int32)
-
-
-def chunks(pieces: Iterable[str]) -> Iterator[str]:
-    """Yields the same text in strings of at most `_CHUNK` characters, cut after white space where there is some."""
-    rest = ""
-    for piece in pieces:
-        rest += piece
-        start = 0
-        while len(rest) - start > _CHUNK:
-            window = rest[start : start + _CHUNK]
-            cut = max(window.rfind("\n"), window.rfind(" ")) + 1 or _CHUNK
-            yield window[:cut]
-            start += cut
-        rest = rest[start:]
-    if rest:
-        yield rest
 
 
 def steps_per_epoch(tokens: int, batch_size: int, window: int) -> int:

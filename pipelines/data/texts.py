@@ -6,13 +6,14 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pipelines.data import corpora
 from pipelines.data.sample_text import sample_text
 from pipelines.support.errors import UserError
 
 _PIECE = 2**20  # characters
+_CHUNK = 4000  # characters; a long text is not tokenized as one string
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
 _BYTES_TO_CHECK = 2**16  # at the start of a file: text has no zero bytes, binary data almost always has some early
 
@@ -101,6 +102,22 @@ def lines(data: str | None) -> Iterator[str]:
     for piece in pieces(data):
         *whole, rest = (rest + piece).split("\n")
         yield from whole
+    if rest:
+        yield rest
+
+
+def chunks(pieces: Iterable[str]) -> Iterator[str]:
+    """Yields the same text in strings of at most `_CHUNK` characters, cut after white space where there is some."""
+    rest = ""
+    for piece in pieces:
+        rest += piece
+        start = 0
+        while len(rest) - start > _CHUNK:
+            window = rest[start : start + _CHUNK]
+            cut = max(window.rfind("\n"), window.rfind(" ")) + 1 or _CHUNK
+            yield window[:cut]
+            start += cut
+        rest = rest[start:]
     if rest:
         yield rest
 

@@ -26,12 +26,11 @@ def evaluate(exported: Exported, data: str | None) -> dict:
     loaded = exported.load()
     import tensorflow as tf
 
-    from pipelines.data import streams
     from pipelines.language_model.metrics import language_model_measures
     from pipelines.text.tokenizers import UNKNOWN
 
     characters, ids = 0, []
-    for chunk in streams.chunks(texts.pieces(data)):
+    for chunk in texts.chunks(texts.pieces(data)):
         characters += len(chunk)
         ids.append(loaded.signatures["encode"](text=tf.constant([chunk]))["ids"].numpy()[0])
     if not characters:

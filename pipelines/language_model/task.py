@@ -14,6 +14,7 @@ from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import SAMPLING, SEARCH, example_values
 from pipelines.language_model import networks, report
 from pipelines.language_model.config import LanguageModelConfig
+from pipelines.language_model.data import load  # noqa: F401 (a member of Task)
 from pipelines.language_model.metrics import language_model_measures
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
@@ -47,11 +48,6 @@ class Encoded:
     valid: np.ndarray
 
 
-def load(config: LanguageModelConfig) -> TextSplits:
-    """Finds the text and splits off its end for validation."""
-    return texts.split_text(config.data, config.valid, config.valid_fraction)
-
-
 def describe(splits: TextSplits) -> str:
     """Returns how many characters there are."""
     return (
@@ -63,7 +59,7 @@ def make_tokenizer(config: LanguageModelConfig, splits: TextSplits) -> Tokenizer
     """Trains the tokenizer on the training text."""
     kind = _TOKENIZER_KINDS[config.tokenizer]
     size = _ALL_CHARACTERS if config.tokenizer == "character" else config.vocabulary_size
-    return train_tokenizer(kind, streams.chunks(splits.train.pieces()), size, _MAX_PROMPT_BYTES)
+    return train_tokenizer(kind, texts.chunks(splits.train.pieces()), size, _MAX_PROMPT_BYTES)
 
 
 def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
@@ -71,7 +67,7 @@ def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer
     paths = {name: folder / f"{name}.ids" for name in ("train", "valid")}
     for name, path in paths.items():
         if not path.exists():
-            streams.write_ids(path, tokenizer, streams.chunks(getattr(splits, name).pieces()))
+            streams.write_ids(path, tokenizer, texts.chunks(getattr(splits, name).pieces()))
     encoded = Encoded(**{name: streams.read_ids(path) for name, path in paths.items()})
     if not steps_per_epoch(config, encoded):
         raise UserError(

@@ -9,7 +9,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.config import require
 from pipelines.data import batching
 from pipelines.labelled.examples import example_texts
 from pipelines.labelled.metrics import measure  # noqa: F401 (a member of Task)
@@ -19,7 +18,6 @@ from pipelines.labelled.splits import (
     class_weight,
     describe,  # noqa: F401 (a member of Task)
     describe_splits,
-    read_and_split,
 )
 from pipelines.support import console
 from pipelines.task import needs_inference_model  # noqa: F401 (a member of Task)
@@ -30,48 +28,12 @@ from pipelines.training.optimizers import GroupedAdamW
 from pipelines.training.schedules import Stages
 from pipelines.transfer import module_seeds, networks
 from pipelines.transfer.config import TransferConfig
+from pipelines.transfer.data import load  # noqa: F401 (a member of Task)
 from pipelines.transfer.modules import Modules, find_modules, load_modules, module_errors
 from pipelines.transfer.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.transfer.servable import TextClassifier
 
 UNIT = "texts"
-
-
-def load(config: TransferConfig) -> LabelledSplits:
-    """Reads and splits the texts; with `max_labels`, at most that many are left to train on.
-
-    Raises:
-        UserError: the errors of `read_and_split`, or `max_labels` is below the number of classes.
-    """
-    splits = read_and_split(config, config.polarity)
-    if config.max_labels:
-        minimum = len(splits.classes)
-        require(
-            config.max_labels >= minimum,
-            "max_labels",
-            config.max_labels,
-            f"0, for all, or at least {minimum}, one of each class",
-        )
-        rows = balanced_rows(splits.train.labels, config.max_labels, config.seed)
-        splits.train = Labelled(splits.train.texts[rows], splits.train.labels[rows])
-    return splits
-
-
-def balanced_rows(labels: np.ndarray, count: int, seed: int) -> np.ndarray:
-    """Chooses `count` random rows with, where possible, the same number of each class.
-
-    Rows of each class are taken in turn as long as it has any, so that a larger `count` includes the rows of a smaller
-    one.
-
-    Returns:
-        Indices of the rows, int [count].
-    """
-    order = np.random.default_rng(seed).permutation(len(labels))
-    turn = np.zeros(len(labels), int)
-    for label in np.unique(labels):
-        rows = order[labels[order] == label]
-        turn[rows] = np.arange(len(rows))
-    return order[np.argsort(turn[order], kind="stable")][:count]
 
 
 def make_tokenizer(config: TransferConfig, splits: LabelledSplits) -> Modules:

@@ -10,9 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.config import flag
-from pipelines.data import batching, pairs
+from pipelines.data import batching
 from pipelines.data.pairs import Pairs
-from pipelines.data.splits import seen_in, validation_rows
 from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, TRANSLATION, example_values
 from pipelines.export.signatures import BatchedSignature
 from pipelines.support.errors import UserError
@@ -27,28 +26,12 @@ from pipelines.training.schedules import InverseSquareRoot, warmup_cosine
 from pipelines.translation import losses, metrics, networks, report
 from pipelines.translation.batches import teacher_forcing_batches
 from pipelines.translation.config import TranslationConfig
+from pipelines.translation.data import Splits, load  # noqa: F401 (`load` is a member of Task)
 from pipelines.translation.servable import Translator
 
 UNIT = "pairs"
 _MAX_BYTES = 20_000  # of a sentence
 _MONITORED_PAIRS = 1000  # validation pairs that are translated after each epoch
-
-
-@dataclasses.dataclass(frozen=True)
-class Splits:
-    """The pairs of a run.
-
-    Attributes:
-        train, valid, test: pairs; test is None if the data has none.
-        pair: languages such as "en-de"; None if unknown.
-        notes: what was left out, and why: reason -> pairs.
-    """
-
-    train: Pairs
-    valid: Pairs
-    test: Pairs | None
-    pair: str | None
-    notes: dict[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,36 +75,6 @@ class Encoded:
     too_long: int
     epoch_ids: Callable[[int], tuple[tf.RaggedTensor, tf.RaggedTensor]]
     valid_ids: tuple[tf.RaggedTensor, tf.RaggedTensor]
-
-
-def load(config: TranslationConfig) -> Splits:
-    """Reads the pairs; without validation pairs, splits some off by source sentence.
-
-    Training pairs whose source sentence is in validation are left out.
-
-    Raises:
-        UserError: the data cannot be read, or no pair is left to train or to validate on.
-    """
-    pair = pairs.language_pair(config.data, config.target, config.pair)
-    parts = pairs.read(config.data, config.target, config.pair)
-    if "train" not in parts:
-        raise UserError(f"{config.data} has no {' and '.join(f'train.{language}' for language in pair.split('-'))}")
-    train, valid = parts["train"], parts.get("valid")
-    notes = {f"left out, {reason}": rows for reason, rows in train.dropped.items()}
-    if config.valid:
-        own = pairs.read(config.valid, config.valid_target, pair)
-        valid = own.get("valid") or own.get("train") or own["test"]
-    if valid is None:
-        held_out = validation_rows(train.source, config.valid_fraction)
-        train, valid = train.take(~held_out), train.take(held_out)
-    repeated = seen_in(train.source, valid.source)
-    if repeated.any():
-        notes["left out of training, the same source sentence is in validation"] = int(repeated.sum())
-        train = train.take(~repeated)
-    if not len(train) or not len(valid):
-        purpose = "validate" if len(train) else "train"
-        raise UserError(f"{config.data}: no pairs are left to {purpose} on: give more pairs")
-    return Splits(train, valid, parts.get("test"), pair, notes)
 
 
 def describe(splits: Splits) -> str:

@@ -142,6 +142,9 @@ class Entry(TaskEntry):
     def task(self):
         return self.module
 
+    def load(self, config):
+        return self.module.load(config)
+
 
 @pytest.fixture
 def small(monkeypatch, without_verification):
@@ -349,6 +352,28 @@ def test_a_setting_that_cannot_be_used_is_refused_before_anything_is_written(sma
     with pytest.raises(UserError, match="--patience 0"):
         train(tmp_path, Config(patience=0))
     assert not (tmp_path / "runs").exists()
+
+
+def test_data_that_is_refused_leaves_no_folder(small, tmp_path):
+    def refuse(config):
+        raise UserError("the data has no text")
+
+    small.load = refuse
+    with pytest.raises(UserError, match="no text"):
+        train(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_run_that_is_refused_before_its_training_leaves_no_folder(small, tmp_path):
+    def refuse(*arguments):
+        raise UserError("too little text")
+
+    (tmp_path / "runs" / "small" / "mine").mkdir(parents=True)
+    small.encode = refuse
+    for name in (None, "mine"):
+        with pytest.raises(UserError, match="too little text"):
+            train(tmp_path, run=name)
+    assert [path.name for path in (tmp_path / "runs" / "small").iterdir()] == ["mine"]
 
 
 def test_in_mixed_precision_a_float32_model_is_scored_and_exported(small, tmp_path):

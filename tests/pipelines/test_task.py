@@ -3,6 +3,8 @@
 import ast
 import importlib
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,9 @@ from tests.command_line import ROOT
 PACKAGES = sorted({entry.package for entry in TASKS.values()})
 MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
 ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
-FILES = {"config.py", "command.py", "task.py", "networks.py", "servable.py", "predict.py", "report.py"}
+FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py", "predict.py", "report.py"}
 WITHOUT_PREDICT = {"encoder", "transfer"}  # encoder predicts nothing; transfer's predict is that of labelled/
+HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 SHARED_ROOMS = ("labelled", "networks", "training", "text", "data", "export", "support")
 
 
@@ -50,7 +53,7 @@ def test_the_contract_lists_what_a_run_calls():
     tree = ast.parse((ROOT / "pipelines" / "run.py").read_text())
     attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     called = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "task"}
-    assert called == set(MEMBERS) - {"summarize"} | {"UNIT"}
+    assert called == set(MEMBERS) - {"load", "summarize"} | {"UNIT"}
 
 
 def test_a_run_uses_no_getattr():
@@ -88,6 +91,19 @@ def test_the_commands_of_a_task(entry):
     assert isinstance(command.Train(task=entry.name).config, TrainingConfig)
     for name in ("Evaluate", "Predict"):
         assert hasattr(command, name) == entry.has_predictions
+
+
+@ENTRIES
+def test_the_data_of_a_task_is_read_by_its_load(entry):
+    assert importlib.import_module(f"pipelines.{entry.package}.data").load is entry.task().load
+
+
+@pytest.mark.slow
+def test_reading_the_data_of_a_task_imports_no_tensorflow():
+    imports = "; ".join(f"import pipelines.{package}.data" for package in PACKAGES)
+    code = f"import sys, pipelines.run; {imports}; print({set(HEAVY)} & set(sys.modules))"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert process.stdout.strip() == "set()", process.stderr
 
 
 @ENTRIES
@@ -144,7 +160,7 @@ def test_nothing_imports_the_entry_point():
     assert not [each for each in imports_of("pipelines", "layers", "serving") if each[1].split(".")[0] == "main"]
 
 
-HEAVY = ("tensorflow", "tensorflow_text", "keras", "pandas", "sklearn", "matplotlib", "numpy", "layers")
+HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 
 
 def light_modules():

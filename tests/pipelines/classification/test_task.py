@@ -7,6 +7,7 @@ from pipelines.classification import task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled.splits import Labelled
 from tests.pipelines.classification.conftest import make
+from tests.pipelines.classification.test_data import load_rows, phones
 
 
 @pytest.fixture(scope="module")
@@ -53,39 +54,6 @@ def test_there_is_an_example_request_for_every_signature(small):
     assert all(set(inputs) == {"text"} for inputs in requests.values())
 
 
-def load(tmp_path, rows, **values):
-    (tmp_path / "a.csv").write_text("text,label,url\n" + "".join(f"{t},{label},{url}\n" for t, label, url in rows))
-    return task.load(ClassificationConfig(data=str(tmp_path / "a.csv"), polarity=True, **values))
-
-
-def phones(classes=("neg", "pos")):
-    """Rows in which one class says "sturdy" and the other "noisy"."""
-    sentences = "It is a very noisy telephone.", "It is a very sturdy telephone."
-    return [(f"{sentences[i % 2]} Number {i}", classes[i % 2], f"url {i}") for i in range(60)]
-
-
-def test_generated_sentences_are_added_only_to_training(tmp_path):
-    without = load(tmp_path, phones())
-    splits = load(tmp_path, phones(), num_negations=100)
-    assert splits.train.num_generated == 100 and without.train.num_generated == 0
-    assert splits.train.texts[:-100].tolist() == without.train.texts.tolist()
-    assert splits.valid.texts.tolist() == without.valid.texts.tolist()
-    assert splits.notes == {'added to training, generated sentences with and without "not"': 100}
-
-
-def test_no_sentences_are_generated_for_classes_other_than_negative_and_positive(tmp_path):
-    splits = load(tmp_path, phones(classes=("hardware", "software")), num_negations=100)
-    assert splits.train.num_generated == 0 and not splits.notes
-
-
-def test_without_polarity_labels_stay_as_they_are_spelled(tmp_path):
-    (tmp_path / "a.csv").write_text(
-        "text,label\n" + "".join(f"text {i},{('Pos ', '1.0', 'neg')[i % 3]}\n" for i in range(60))
-    )
-    splits = task.load(ClassificationConfig(data=str(tmp_path / "a.csv")).resolve())
-    assert splits.classes == ("1.0", "Pos", "neg")
-
-
 def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_path):
     fitted = []
     for num_negations in (0, 100):
@@ -97,7 +65,7 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
             "polarity": True,
         }
         config = ClassificationConfig(**values).resolve()
-        splits = load(tmp_path, phones(), num_negations=num_negations)
+        splits = load_rows(tmp_path, phones(), num_negations=num_negations)
         model = task.build(config, splits, small.tokenizer, training=True)
         task.initialize(config, model, task.ids_of(config, small.tokenizer, splits.train)[0], splits.train)
         fitted.append(model.get_layer("ngram_logits").get_weights())

@@ -1,25 +1,16 @@
 import numpy as np
 import pytest
 
-from pipelines.data import streams
+from pipelines.data import streams, texts
 from pipelines.text import tokenizers
 from pipelines.text.tokenizers import START
-
-
-def test_chunks_are_the_text():
-    pieces = ["word " * 3000, "x" * 9000, "\n".join("line" for _ in range(4000)), "", "end"]
-    chunks = list(streams.chunks(pieces))
-    assert "".join(chunks) == "".join(pieces)
-    assert max(map(len, chunks)) <= 4000
-    assert all(chunk[-1] in " \n" for chunk in chunks[:3])
-    assert list(streams.chunks([])) == list(streams.chunks([""])) == []
 
 
 @pytest.mark.parametrize("kind", ["character", "spaced"])
 def test_ids_in_a_file_are_those_of_the_whole_text(tmp_path, kind):
     pieces = ["To be, or not\nto be: " * 900, "that is\nthe question. " * 700]
     tokenizer = tokenizers.train_tokenizer(kind, pieces, 1000, 10**6)
-    streams.write_ids(tmp_path / "a.ids", tokenizer, streams.chunks(pieces))
+    streams.write_ids(tmp_path / "a.ids", tokenizer, texts.chunks(pieces))
     whole = tokenizer.encode(["".join(pieces)])[0, 1:-1].numpy()
     np.testing.assert_array_equal(streams.read_ids(tmp_path / "a.ids"), whole)
 

@@ -100,3 +100,12 @@ def test_lines_have_no_line_ends(tmp_path, monkeypatch):
 
 def test_without_data_the_text_is_the_embedded_sample():
     assert "".join(texts.pieces(None)) == sample_text()
+
+
+def test_chunks_are_the_text():
+    pieces = ["word " * 3000, "x" * 9000, "\n".join("line" for _ in range(4000)), "", "end"]
+    chunks = list(texts.chunks(pieces))
+    assert "".join(chunks) == "".join(pieces)
+    assert max(map(len, chunks)) <= 4000
+    assert all(chunk[-1] in " \n" for chunk in chunks[:3])
+    assert list(texts.chunks([])) == list(texts.chunks([""])) == []

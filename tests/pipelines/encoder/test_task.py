@@ -12,24 +12,6 @@ def resolve(**flags):
     return EncoderConfig(**({"vocabulary_size": 60, "window": 8, "batch_size": 4} | flags)).resolve()
 
 
-def test_a_text_file_is_split_at_its_end(tmp_path):
-    (tmp_path / "a.txt").write_text("\n".join(LINES))
-    splits = task.load(resolve(data=str(tmp_path / "a.txt")))
-    text = "\n".join(LINES)
-    assert "".join(splits.train()) + "".join(splits.valid()) == text and splits.unit == "characters"
-    assert splits.rows["train"] == int(len(text) * 0.9)
-
-
-def test_a_table_is_split_by_its_groups(tmp_path):
-    rows = "\n".join(f"{line},film{i // 10}" for i, line in enumerate(LINES))
-    (tmp_path / "a.csv").write_text(f"text,url\n{rows}\n ,film3\n")
-    splits = task.load(resolve(data=str(tmp_path / "a.csv")))
-    valid = {LINES.index(text) // 10 for text in splits.valid()}
-    train = {LINES.index(text) // 10 for text in splits.train()}
-    assert valid and train and not valid & train
-    assert splits.notes == {"left out, empty text": 1} and splits.unit == "texts"
-
-
 def test_texts_that_are_too_few_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(LINES))
     config = resolve(data=str(tmp_path / "a.txt"), batch_size=4000)

@@ -34,13 +34,6 @@ def compiled(modules, splits, tmp_path):
     return config, encoded, model
 
 
-def test_balanced_rows_have_as_many_of_each_class_as_possible():
-    labels = np.array([0] * 50 + [1] * 10 + [2] * 2)
-    rows = task.balanced_rows(labels, 30, seed=1)
-    assert np.bincount(labels[rows]).tolist() == [18, 10, 2] and len(set(rows)) == 30
-    assert set(task.balanced_rows(labels, 12, seed=1)) <= set(rows)
-
-
 def test_the_learning_rate_falls_from_group_to_group(compiled):
     config, _, model = compiled
     model.optimizer.build(model.trainable_variables)

@@ -1,0 +1,44 @@
+"""The data of transfer: labelled texts. Imports no TensorFlow, so that what it refuses is refused at once."""
+
+import numpy as np
+
+from pipelines.config import require
+from pipelines.labelled.splits import Labelled, LabelledSplits, read_and_split
+from pipelines.transfer.config import TransferConfig
+
+
+def load(config: TransferConfig) -> LabelledSplits:
+    """Reads and splits the texts; with `max_labels`, at most that many are left to train on.
+
+    Raises:
+        UserError: the errors of `read_and_split`, or `max_labels` is below the number of classes.
+    """
+    splits = read_and_split(config, config.polarity)
+    if config.max_labels:
+        minimum = len(splits.classes)
+        require(
+            config.max_labels >= minimum,
+            "max_labels",
+            config.max_labels,
+            f"0, for all, or at least {minimum}, one of each class",
+        )
+        rows = balanced_rows(splits.train.labels, config.max_labels, config.seed)
+        splits.train = Labelled(splits.train.texts[rows], splits.train.labels[rows])
+    return splits
+
+
+def balanced_rows(labels: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Chooses `count` random rows with, where possible, the same number of each class.
+
+    Rows of each class are taken in turn as long as it has any, so that a larger `count` includes the rows of a smaller
+    one.
+
+    Returns:
+        Indices of the rows, int [count].
+    """
+    order = np.random.default_rng(seed).permutation(len(labels))
+    turn = np.zeros(len(labels), int)
+    for label in np.unique(labels):
+        rows = order[labels[order] == label]
+        turn[rows] = np.arange(len(rows))
+    return order[np.argsort(turn[order], kind="stable")][:count]
