@@ -56,11 +56,22 @@ def chunks(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.Da
     except pd.errors.EmptyDataError as error:
         raise _empty(path) from error
     except pd.errors.ParserError as error:
-        raise UserError(f"{path} cannot be read as a table: {str(error).strip().splitlines()[-1]}") from error
+        raise _not_a_table(path, str(error)) from error
 
 
 def _empty(path: Path) -> UserError:
     return UserError(f"{path} is empty: expected a header line and rows of text and label")
+
+
+def _not_a_table(path: Path, message: str) -> UserError:
+    """Returns the error for a file that pandas cannot read, from its message."""
+    opened = re.search(r"EOF inside string starting at row (\d+)", message)
+    if opened:
+        return UserError(
+            f"{path}: the quote that starts in row {opened[1]} is never closed: close it, or write two quotes for one "
+            "that is a part of the text"
+        )
+    return UserError(f"{path} cannot be read as a table: {message.strip().splitlines()[-1]}")
 
 
 def _separator(path: Path, start: bytes, encoding: str) -> str:

@@ -31,6 +31,7 @@ _MARKS = {
 _LIKELY = [f"cp125{digit}" for digit in range(9)]
 _LIKELY += ["koi8_r", "gb18030", "big5", "cp932", "euc_jp", "cp949", "euc_kr"]
 _GUESSED_BYTES = 100_000
+_PEEKED_BYTES = 2**16
 # First bytes of files that are no text -> what they are.
 _BINARY = {
     b"PK\x03\x04": "an Excel file (.xlsx) or a zip archive",
@@ -71,7 +72,8 @@ def open_text(path: Path, encoding: str | None = None) -> tuple[io.BufferedReade
     if kind:
         file.close()
         raise UserError(f"{path} is {kind}: give its name the right suffix")
-    return io.BufferedReader(_Lines(file, path, start, may_have_zeros=_has_zeros(encoding))), encoding
+    lines = _Lines(file, path, start, may_have_zeros=_has_zeros(encoding))
+    return io.BufferedReader(lines, _PEEKED_BYTES), encoding
 
 
 def _has_zeros(encoding: str) -> bool:
@@ -94,9 +96,20 @@ def _likely_encoding(data: bytes) -> str | None:
     best = found.best()
     if best is None:
         return None
-    # A text with few special letters fits several encodings. The most frequent of them is Windows-1252.
-    equal = (match for match in found if (match.chaos, -match.coherence) <= (best.chaos, -best.coherence))
+    # A text with few special letters fits several encodings about as well. The most frequent of them is Windows-1252.
+    equal = (match for match in found if match.chaos < best.chaos + 0.1 and match.coherence >= best.coherence)
     return "cp1252" if any("cp1252" in match.could_be_from_charset for match in equal) else best.encoding
+
+
+def _has_zero_bytes(path: Path, data: bytes) -> UserError:
+    """Returns the error for a file with bytes of zero. In UTF-16, every Latin letter has one."""
+    zeros = data[::2].count(0), data[1::2].count(0)
+    if sum(zeros) * 4 > len(data):
+        likely = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+        return UserError(f"{path} is not UTF-8; it is probably UTF-16: give --encoding {likely}")
+    return UserError(
+        f"{path} has bytes of zero, so it is not text: remove them, for example with `tr -d '\\000' < {path} > NEW`"
+    )
 
 
 class _Lines(io.RawIOBase):
@@ -116,17 +129,16 @@ class _Lines(io.RawIOBase):
         return True
 
     def readinto(self, buffer) -> int:
-        data = self._start[: len(buffer)] or self._file.read(len(buffer))
-        self._start = self._start[len(buffer) :]
+        start, self._start = self._start[: len(buffer)], self._start[len(buffer) :]
+        data = start + self._file.read(len(buffer) - len(start))
         if b"\0" in data and not self._may_have_zeros:
-            raise UserError(
-                f"{self._path} is not text in UTF-8 (it has zero bytes): if it is UTF-16, give --encoding utf-16-le "
-                "or utf-16-be"
-            )
+            raise _has_zero_bytes(self._path, data)
         last_end = data.rfind(b"\n")
         self._line_bytes = len(data) - last_end - 1 if last_end >= 0 else self._line_bytes + len(data)
         if self._line_bytes > MAX_LINE_BYTES:
-            raise UserError(f"{self._path} has a line of more than {MAX_LINE_BYTES // 2**20} MiB: is it a table?")
+            raise UserError(
+                f"{self._path} has a line of more than {MAX_LINE_BYTES // 2**20} MiB: give a file with one row per line"
+            )
         buffer[: len(data)] = data
         return len(data)
 

@@ -30,6 +30,10 @@ class LabelledTexts:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def groups_or_texts(self) -> np.ndarray:
+        """Returns what must stay together in a split: the groups, or the texts if there are none."""
+        return self.texts if self.groups is None else self.groups
+
     def take(self, rows: np.ndarray) -> "LabelledTexts":
         """Returns the rows that the index or mask `rows` selects."""
         groups = None if self.groups is None else self.groups[rows]

@@ -35,8 +35,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         polarity: whether to use SPELLINGS.
 
     Raises:
-        UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers: the
-            column cannot be the label.
+        UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers, or
+            numbers and words: the column cannot be the label.
     """
     found = set(normalize_labels(labels, polarity))
     if len(found) == 1:
@@ -45,16 +45,19 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         )
     if not found:
         raise UserError(f"{source}: no row has both a text and a label")
-    fractions = sorted(label for label in found if _is_number(label) and not float(label).is_integer())
-    if len(found) > MAX_NUMBERS and fractions and all(_is_number(label) for label in found):
+    numbers = sorted(label for label in found if _is_number(label))
+    fractions = [label for label in numbers if not float(label).is_integer()]
+    too_many = len(found) > MAX_CLASSES or len(found) > MAX_NUMBERS and fractions
+    if too_many and len(numbers) == len(found):
         raise UserError(
-            f"{source}: the labels are {len(found)} different numbers, such as {fractions[0]}: a classifier chooses "
-            "among few labels. Round them to classes, or name another column with --label-column"
+            f"{source}: the labels are {len(found)} different numbers, such as {(fractions or numbers)[0]}: a "
+            "classifier chooses among few labels. Round them to classes, or name another column with --label-column"
         )
     if len(found) > MAX_CLASSES:
         raise UserError(
             f"{source}: {len(found)} different labels, at most {MAX_CLASSES}: name the right column with --label-column"
         )
+    _reject_mixed(found, numbers, source)
     if polarity:
         for spelling in SPELLINGS:
             if found == set(spelling):
@@ -62,6 +65,25 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
     if all(_is_number(label) for label in found):
         return tuple(sorted(found, key=lambda label: (float(label), label)))
     return tuple(sorted(found))
+
+
+def _reject_mixed(found: set[str], numbers: list[str], source: str) -> None:
+    """Raises a UserError if some labels are numbers and others words, or if one number has two spellings."""
+    words = sorted(found - set(numbers))
+    if words and numbers:
+        raise UserError(
+            f"{source}: some labels are numbers ({_few(numbers)}) and some are words ({_few(words)}): if they mean the "
+            "same, spell them alike; if not, write a word for each number"
+        )
+    spellings: dict[float, str] = {}
+    for label in numbers:
+        other = spellings.setdefault(float(label), label)
+        if other != label:
+            raise UserError(f"{source}: the labels {other!r} and {label!r} are the same number: spell them alike")
+
+
+def _few(labels: list[str]) -> str:
+    return ", ".join(labels[:3]) + (", ..." if len(labels) > 3 else "")
 
 
 def class_ids(labels: np.ndarray, classes: tuple[str, ...], polarity: bool) -> np.ndarray:

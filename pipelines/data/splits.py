@@ -6,6 +6,8 @@ import numpy as np
 
 from pipelines.support.errors import UserError
 
+MIN_VALIDATION_ROWS = 10  # a class is rare if fewer of its rows are expected in validation
+
 
 def validation_rows(groups: np.ndarray, fraction: float) -> np.ndarray:
     """Chooses whole groups, in the order of their hashes, until they have `fraction` of the rows.
@@ -23,17 +25,118 @@ def validation_rows(groups: np.ndarray, fraction: float) -> np.ndarray:
     Raises:
         UserError: there is only one group.
     """
-    ids: dict[str, int] = {}  # not np.unique: an array of str has room for the longest one in every row
-    index = np.array([ids.setdefault(group, len(ids)) for group in groups])
+    index, order = _numbered(groups)
     sizes = np.bincount(index)
-    if len(ids) < 2:
+    if len(order) < 2:
         raise UserError("all rows are in one group, so none can be split off for validation: give some with --valid")
-    order = np.argsort([hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in ids])
     rows_so_far = np.cumsum(sizes[order]) - sizes[order]  # rows of the groups that come earlier in the order
     chosen = order[rows_so_far < fraction * len(groups)]
-    if len(chosen) == len(ids):
+    if len(chosen) == len(order):
         chosen = chosen[:-1]
     return np.isin(index, chosen)
+
+
+def stratified_validation_rows(groups: np.ndarray, labels: np.ndarray, fraction: float) -> np.ndarray:
+    """Chooses whole groups as `validation_rows` does, and separately for each rare class.
+
+    A class is rare if fewer than MIN_VALIDATION_ROWS of its rows are expected in validation. Without rare classes the
+    rows are those of `validation_rows`. Every class of at least two groups is on both sides, unless its groups also
+    hold other classes that then would not be; a class of one group is in training.
+
+    Args:
+        groups: name of each row's group, object [n] of str.
+        labels: int [n], ids of the classes.
+        fraction: between 0 and 1.
+
+    Returns:
+        Bool [n], True for validation.
+
+    Raises:
+        UserError: there is only one group.
+    """
+    index, order = _numbered(groups)
+    if len(order) < 2:
+        return validation_rows(groups, fraction)
+    stratum = _strata(index, labels, fraction)[index]
+    held_out = np.zeros(len(groups), bool)
+    for rows in (stratum == each for each in np.unique(stratum)):
+        if (index[rows] != index[rows][0]).any():
+            held_out[rows] = validation_rows(groups[rows], fraction)
+    contains = np.zeros((len(order), labels.max() + 1), bool)  # [groups, classes]
+    contains[index, labels] = True
+    is_held_out = np.zeros(len(order), bool)
+    is_held_out[index[held_out]] = True
+    return _with_every_class(contains, is_held_out, order)[index]
+
+
+def folds(groups: np.ndarray, labels: np.ndarray, num_folds: int) -> np.ndarray:
+    """Divides the rows into folds for cross-validation: whole groups, in the order of their hashes.
+
+    The groups of each rare class (see `stratified_validation_rows`) are divided separately, so that no fold has all of
+    them.
+
+    Args:
+        groups: name of each row's group, object [n] of str.
+        labels: int [n], ids of the classes.
+
+    Returns:
+        Number of each row's fold from 0, int [n]; -1 for a class of one group, which stays in training.
+
+    Raises:
+        UserError: there are fewer groups than folds.
+    """
+    index, order = _numbered(groups)
+    strata = _strata(index, labels, 1 / num_folds)  # [groups]
+    fold_of = np.full(len(order), -1)
+    for stratum in np.unique(strata):
+        members = order[strata[order] == stratum]
+        if len(members) > 1:
+            fold_of[members] = np.arange(len(members)) * num_folds // len(members)
+    if len(set(fold_of.tolist()) - {-1}) < num_folds:
+        raise UserError(f"--folds {num_folds}: {len(order)} different texts are too few: give a smaller number")
+    return fold_of[index]
+
+
+def _numbered(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns (number of each row's group, int [n], and the groups in the order of their hashes, int [groups])."""
+    ids: dict[str, int] = {}  # not np.unique: an array of str has room for the longest one in every row
+    index = np.array([ids.setdefault(group, len(ids)) for group in groups])
+    return index, np.argsort([hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in ids])
+
+
+def _strata(index: np.ndarray, labels: np.ndarray, fraction: float) -> np.ndarray:
+    """Returns the rarest class of each group if it is rare, else -1: int [groups].
+
+    Args:
+        index: number of each row's group, int [n].
+        labels: int [n], ids of the classes.
+    """
+    sizes = np.bincount(labels)
+    strata = np.full(index.max() + 1, -1)
+    for label in np.argsort(-sizes, kind="stable"):  # a rarer class replaces the one before it
+        if sizes[label] and sizes[label] * fraction < MIN_VALIDATION_ROWS:
+            strata[index[labels == label]] = label
+    return strata
+
+
+def _with_every_class(contains: np.ndarray, held_out: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Moves groups until every class is in training and, where it has another group, in validation.
+
+    Args:
+        contains: which classes a group has, bool [groups, classes].
+        held_out: which groups are in validation, bool [groups].
+        order: the groups in the order of their hashes.
+    """
+    held_out = held_out.copy()
+    for label in np.flatnonzero(contains.any(axis=0) & ~contains[~held_out].any(axis=0)):
+        held_out[[group for group in order if contains[group, label]][-1]] = False
+    for label in np.flatnonzero(~contains[held_out].any(axis=0)):
+        for group in (group for group in order if contains[group, label]):
+            num_left = contains[~held_out].sum(axis=0) - contains[group]
+            if num_left[contains[group]].all():
+                held_out[group] = True
+                break
+    return held_out
 
 
 def comparable(text: str) -> str:

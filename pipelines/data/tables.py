@@ -1,5 +1,6 @@
 """Tables of texts and labels in files: read completely for training, in chunks for prediction."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,20 +114,16 @@ def label_column(path: Path, first_rows: pd.DataFrame, options: TableOptions, te
         text: the column with the text.
 
     Raises:
-        UserError: there is none; the message lists the columns and the flag.
+        UserError: there is none, or it is the column with the text; the message lists the columns and the flag.
     """
     others = [name for name in first_rows.columns if name != text]
     if options.label_column is None and not options.header and len(others) == 1:
         return others[0]
-    return _find(
-        path,
-        first_rows,
-        options.label_column,
-        options.trained_label_column,
-        LABEL_NAMES,
-        "--label-column",
-        options.header,
-    )
+    trained = options.trained_label_column
+    name = _find(path, first_rows, options.label_column, trained, LABEL_NAMES, "--label-column", options.header)
+    if name == text:
+        raise UserError(f"{path}: the column {name!r} is the one with the text: name another one with --label-column")
+    return name
 
 
 def _find(
@@ -149,11 +146,26 @@ def _find(
     for candidate in candidates:
         if candidate in by_lower:
             return by_lower[candidate]
+    separator = _possible_separator(first_rows)
+    if separator:
+        raise UserError(
+            f"{path} has only one column, {_listed(names)}: if {separator!r} is between its cells, give --separator "
+            f"'{separator}'"
+        )
     if header and _looks_like_a_row(first_rows):
         raise UserError(f"{path}: its first line looks like a row and not like a header: add a header, or --no-header")
     raise UserError(
         f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {_listed(names)} with {flag}"
     )
+
+
+def _possible_separator(first_rows: pd.DataFrame) -> str | None:
+    """Returns the first sign in the name of the only column that is also in all its cells; None if there is none."""
+    if len(first_rows.columns) > 1:
+        return None
+    name = first_rows.columns[0]
+    signs = (sign for sign in re.findall(r"\w([^\w\s])(?=\w)", name))
+    return next((sign for sign in signs if first_rows[name].str.contains(sign, regex=False).all()), None)
 
 
 def _looks_like_a_row(first_rows: pd.DataFrame) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from pipelines.labelled import duplicates
 from pipelines.labelled.metrics import reliability
 from pipelines.support import reports
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent
@@ -182,7 +183,7 @@ def _data_lines(result: RunResult) -> list[str]:
             else "`--class-weights` gives each the same weight in training."
         )
         lines.append(f"- The classes have very different sizes. {hint}")
-    return lines + reports.note_lines(result)
+    return lines + reports.note_lines(result) + duplicates.report_lines(result.duplicates)
 
 
 def _use_commands(result: RunResult) -> list[str]:

@@ -1,16 +1,21 @@
 """Labelled texts, split into training, validation and test, with ids of their classes."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import numpy as np
 
 from pipelines.data import labelled_texts, labels
 from pipelines.data.labelled_texts import LabelledTexts
-from pipelines.data.splits import seen_in, validation_rows
+from pipelines.data.splits import seen_in, stratified_validation_rows
+from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
 from pipelines.support.errors import UserError
+
+MIN_ROWS = 20
+FEW_ROWS_OF_A_CLASS = 10
 
 
 @dataclasses.dataclass
@@ -40,6 +45,8 @@ class LabelledSplits:
         test: test set, if the source has one.
         classes: names of the classes in the order of their ids.
         notes: what was left out or added and why: reason -> number of rows.
+        duplicates: see `duplicates.find`.
+        remarks: lines for the terminal on what the user should look at in the data.
     """
 
     train: Labelled
@@ -47,6 +54,33 @@ class LabelledSplits:
     test: Labelled | None
     classes: tuple[str, ...]
     notes: dict[str, int]
+    duplicates: dict | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledData:
+    """What a run reads, before it is split.
+
+    Attributes:
+        name: of the data, for messages.
+        rows: texts to train on, or to split.
+        valid: the user's own validation texts.
+        test: test set, if the source has one.
+        classes: names of the classes in the order of their ids.
+        polarity: whether different spellings of negative and positive are the same labels.
+        notes: what was left out and why: reason -> number of rows.
+        duplicates: see `duplicates.find`.
+    """
+
+    name: str
+    rows: LabelledTexts
+    valid: LabelledTexts | None
+    test: LabelledTexts | None
+    classes: tuple[str, ...]
+    polarity: bool
+    notes: dict[str, int]
+    duplicates: dict
 
 
 def read_and_split(config: LabelledConfig, polarity: bool) -> LabelledSplits:
@@ -59,31 +93,80 @@ def read_and_split(config: LabelledConfig, polarity: bool) -> LabelledSplits:
     Raises:
         UserError: the data cannot be read, has fewer than two classes, or is too small to split.
     """
-    source = config.data or "the sample"
+    data = read(config, polarity)
+    if data.valid:
+        return make_splits(data, data.rows, data.valid)
+    groups, ids = data.rows.groups_or_texts(), class_ids(data)
+    held_out = stratified_validation_rows(groups, ids, config.valid_fraction)
+    return make_splits(data, data.rows.take(~held_out), data.rows.take(held_out))
+
+
+def read(config: LabelledConfig, polarity: bool) -> LabelledData:
+    """Reads the labelled texts.
+
+    Raises:
+        UserError: the data cannot be read, or has fewer than MIN_ROWS rows or two classes.
+    """
     parts = labelled_texts.read(config.data, config.table_options())
-    train = parts["train"]
-    classes = labels.classes_of(train.labels, source, polarity)
-    notes = {f"left out, {reason}": rows for reason, rows in train.dropped.items()}
+    rows, name = parts["train"], config.data or "the sample"
+    classes = labels.classes_of(rows.labels, name, polarity)
+    if len(rows) < MIN_ROWS:
+        raise UserError(
+            f"{name}: only {len(rows)} rows have a text and a label; at least {MIN_ROWS} are needed to train and to "
+            "validate: add rows"
+        )
+    notes = {f"left out, {reason}": count for reason, count in rows.dropped.items()}
+    valid = None
     if config.valid:
         valid = labelled_texts.read(config.valid, config.table_options())["train"]
-        notes |= {f"left out of --valid, {reason}": rows for reason, rows in valid.dropped.items()}
-    else:
-        groups = train.texts if train.groups is None else train.groups
-        held_out = validation_rows(groups, config.valid_fraction)
-        train, valid = train.take(~held_out), train.take(held_out)
+        notes |= {f"left out of --valid, {reason}": count for reason, count in valid.dropped.items()}
+    found = duplicates.find(rows.texts, labels.normalize_labels(rows.labels, polarity))
+    return LabelledData(name, rows, valid, parts.get("test"), classes, polarity, notes, found)
+
+
+def class_ids(data: LabelledData) -> np.ndarray:
+    """Returns the id of the class of each row, int [n]."""
+    return labels.class_ids(data.rows.labels, data.classes, data.polarity)
+
+
+def make_splits(data: LabelledData, train: LabelledTexts, valid: LabelledTexts) -> LabelledSplits:
+    """Returns the parts with class ids. Training texts that are also in validation are left out.
+
+    Raises:
+        UserError: a class has no training text, or validation is empty.
+    """
+    notes = dict(data.notes)
     repeated = seen_in(train.texts, valid.texts)
     if repeated.any():
         notes["left out of training, the same text is in validation"] = int(repeated.sum())
         train = train.take(~repeated)
+    with_ids = functools.partial(with_class_ids, classes=data.classes, polarity=data.polarity, notes=notes)
     splits = LabelledSplits(
-        train=with_class_ids(train, classes, polarity, notes, "training"),
-        valid=with_class_ids(valid, classes, polarity, notes, "validation"),
-        test=with_class_ids(parts["test"], classes, polarity, notes, "test") if "test" in parts else None,
-        classes=classes,
+        train=with_ids(train, split="training"),
+        valid=with_ids(valid, split="validation"),
+        test=with_ids(data.test, split="test") if data.test else None,
+        classes=data.classes,
         notes=notes,
+        duplicates=data.duplicates,
+        remarks=_remarks(data, int(repeated.sum())),
     )
-    _require_all_classes(splits, source)
+    _require_all_classes(splits, data)
     return splits
+
+
+def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
+    """Returns lines for the terminal: what the user should look at in the data."""
+    rows = dict(zip(data.classes, np.bincount(class_ids(data), minlength=len(data.classes)).tolist(), strict=True))
+    few = [f"{label!r} {count}" for label, count in rows.items() if count < FEW_ROWS_OF_A_CLASS]
+    lines = [duplicates.remark(data.duplicates)]
+    if data.valid and num_repeated:
+        lines.append(f"{num_repeated:,} texts of {data.name} are also in --valid: they are left out of training")
+    if few:
+        lines.append(
+            f"few texts have the label {', '.join(few)}: too few to learn and to measure; add some, or leave these "
+            "labels out"
+        )
+    return tuple(line for line in lines if line)
 
 
 def with_class_ids(
@@ -104,8 +187,9 @@ def with_generated(train: Labelled, generated: Labelled) -> Labelled:
 
 
 def describe(splits: LabelledSplits) -> str:
-    """Returns one line for the terminal: how much data there is."""
-    return f"{len(splits.train):,} texts to train on, {len(splits.valid):,} to validate on"
+    """Returns the lines for the terminal: how much data there is, and what to look at in it."""
+    rows = f"{len(splits.train):,} texts to train on, {len(splits.valid):,} to validate on"
+    return "\n".join([rows, *(f"note: {remark}" for remark in splits.remarks)])
 
 
 def class_rows(splits: LabelledSplits) -> dict[str, int]:
@@ -134,12 +218,18 @@ def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
         "rows": {name: len(part) for name, part in parts.items() if part},
         "class_rows": class_rows(splits),
         "notes": splits.notes,
+        "duplicates": splits.duplicates,
     }
 
 
-def _require_all_classes(splits: LabelledSplits, source: str) -> None:
+def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:
     """Raises a UserError if a class has no training text, or validation is empty."""
     missing = [name for name, rows in class_rows(splits).items() if not rows]
+    if missing and data.valid:
+        raise UserError(
+            f"{data.name}: all texts with the label {missing[0]!r} are also in --valid, so none is left to train on: "
+            "give other texts with --valid"
+        )
     if missing or not len(splits.valid):
         lost = f"class {missing[0]!r} in training" if missing else "text in validation"
-        raise UserError(f"{source}: the split left no {lost}: add rows, or give a validation set with --valid")
+        raise UserError(f"{data.name}: the split left no {lost}: add rows, or give a validation set with --valid")

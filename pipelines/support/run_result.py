@@ -57,6 +57,7 @@ class RunResult(RunRecord):
             -> rows.
         unit: what `rows` counts, where that depends on the data.
         example: a validation text as an argument of a shell command, for the user to try.
+        duplicates: texts that occur more than once (`labelled.duplicates.find`).
         classes, class_rows: labels in the order of their ids; label -> training rows.
         pair: languages such as "en-de"; None if unknown.
         characters: split -> characters.
@@ -83,6 +84,7 @@ class RunResult(RunRecord):
     notes: dict[str, int] = dataclasses.field(default_factory=dict)
     unit: str | None = None
     example: str | None = None
+    duplicates: dict[str, Any] | None = None
     classes: list[str] | None = None
     class_rows: dict[str, int] | None = None
     pair: str | None = None

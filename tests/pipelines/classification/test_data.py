@@ -29,7 +29,7 @@ def test_no_sentences_are_generated_for_classes_other_than_negative_and_positive
 
 def test_without_polarity_labels_stay_as_they_are_spelled(tmp_path):
     (tmp_path / "a.csv").write_text(
-        "text,label\n" + "".join(f"text {i},{('Pos ', '1.0', 'neg')[i % 3]}\n" for i in range(60))
+        "text,label\n" + "".join(f"text {i},{('Pos ', 'POS', 'neg')[i % 3]}\n" for i in range(60))
     )
     splits = data.load(ClassificationConfig(data=str(tmp_path / "a.csv")).resolve())
-    assert splits.classes == ("1.0", "Pos", "neg")
+    assert splits.classes == ("POS", "Pos", "neg")

@@ -20,6 +20,11 @@ def test_the_separator_is_found(tmp_path, separator):
     assert frame["label"].tolist() == ["pos", "neg"] and frame["text"][1] == "two\nlines"
 
 
+def test_the_separator_of_long_rows_is_found(tmp_path):
+    ((frame, _),) = read(tmp_path, "text;label\n" + f"{'a long text, ' * 500};pos\n" * 3)
+    assert list(frame.columns) == ["text", "label"]
+
+
 def test_the_usual_separator_has_precedence(tmp_path):
     ((frame, _),) = read(tmp_path, "text,label;source\na;b;c,1\n")
     assert list(frame.columns) == ["text", "label;source"]
@@ -45,5 +50,8 @@ def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path, encoding):
 
 def test_another_encoding_is_named_with_the_remedy(tmp_path):
     text = "text,label\n" + "Das Café ist schön, naïve Müllers träumen,gut\n".replace(", n", " n") * 40
+    with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
+        read(tmp_path, text, encoding="cp1252")
+    text = "text,label\n" + "a film with café déjà vu,pos\n" * 40
     with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
         read(tmp_path, text, encoding="cp1252")

@@ -55,13 +55,20 @@ def test_the_first_bytes_tell_what_a_renamed_file_is(tmp_path, content, what):
         encodings.open_text(write(tmp_path, "a.csv", content))
 
 
-def test_zero_bytes_without_a_byte_order_mark_are_refused(tmp_path):
-    for content in ("text,label\n".encode("utf-16-le"), b"a" * 100_000 + b"\0"):
-        with (
-            pytest.raises(UserError, match="it has zero bytes"),
-            encodings.open_text(write(tmp_path, "a.csv", content))[0] as file,
-        ):
-            file.read()
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("text,label\n".encode("utf-16-le"), "is probably UTF-16: give --encoding utf-16-le"),
+        ("text,label\n".encode("utf-16-be"), "is probably UTF-16: give --encoding utf-16-be"),
+        (b"a" * 100_000 + b"\0", r"a.csv has bytes of zero, so it is not text: remove them, .*`tr -d '\\000' < "),
+    ],
+)
+def test_zero_bytes_without_a_byte_order_mark_are_refused(tmp_path, content, message):
+    with (
+        pytest.raises(UserError, match=message),
+        encodings.open_text(write(tmp_path, "a.csv", content))[0] as file,
+    ):
+        file.read()
 
 
 def test_a_line_may_be_long_but_not_endless(tmp_path, monkeypatch):

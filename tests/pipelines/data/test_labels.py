@@ -61,18 +61,34 @@ def test_too_many_classes_are_another_column():
 
 
 def test_without_polarity_only_space_is_removed():
-    assert classes_of(column("Pos", " neg", "1.0"), "x.csv", polarity=False) == ("1.0", "Pos", "neg")
+    assert classes_of(column("Pos", " neg", "NEG"), "x.csv", polarity=False) == ("NEG", "Pos", "neg")
     assert class_ids(column("neg ", "NEG", "negative"), ("neg", "pos"), polarity=False).tolist() == [0, -1, -1]
 
 
 def test_without_polarity_numbers_are_in_the_order_of_their_values():
-    assert classes_of(column("10", "9", "-1", "9.0"), "x.csv", polarity=False) == ("-1", "9", "9.0", "10")
-    assert classes_of(column("nan", "2", "10"), "x.csv", polarity=False) == ("10", "2", "nan")
+    assert classes_of(column("10", "9", "-1", "9.5"), "x.csv", polarity=False) == ("-1", "9", "9.5", "10")
+
+
+@pytest.mark.parametrize("polarity", [True, False])
+def test_numbers_and_words_are_no_labels_of_one_column(polarity):
+    with pytest.raises(UserError, match=r"some labels are numbers \(0, 1\) and some are words \(no, yes\): if"):
+        classes_of(column("1", "yes", "0", "no", "yes"), "x.csv", polarity)
+    with pytest.raises(UserError, match=r"numbers \(1, 2, 3, ...\) and some are words \(nan\)"):
+        classes_of(column("nan", "1", "2", "3", "4"), "x.csv", polarity)
+
+
+def test_one_number_with_two_spellings_is_no_label():
+    with pytest.raises(UserError, match="the labels '9' and '9.0' are the same number: spell them alike"):
+        classes_of(column("10", "9", "9.0"), "x.csv", polarity=False)
+    assert classes_of(column("1", "0", "1.0"), "x.csv", polarity=True) == ("negative", "positive")
 
 
 def test_measured_numbers_are_no_classes():
     numbers = np.array([str(i / 8) for i in range(50)], dtype=object)
     with pytest.raises(UserError, match="the labels are 50 different numbers, such as 0.125: .*--label-column"):
         classes_of(numbers, "a.csv", polarity=False)
+    years = np.array([str(i) for i in range(1900, 2020)], dtype=object)
+    with pytest.raises(UserError, match="the labels are 120 different numbers, such as 1900: "):
+        classes_of(years, "a.csv", polarity=False)
     stars = np.array(["1", "1.5", "2", "2.5", "3"] * 4, dtype=object)
     assert classes_of(stars, "a.csv", polarity=False) == ("1", "1.5", "2", "2.5", "3")

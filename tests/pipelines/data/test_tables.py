@@ -77,7 +77,7 @@ def test_a_cell_of_10_megabytes(tmp_path):
         ("a.csv", b"foo,label\nx,1\n", "name one of foo, label with --text-column"),
         ("a.csv", b"text,foo\nx,1\n", "name one of text, foo with --label-column"),
         ("a.csv", "text,label\ncaf\xe9,1\n".encode("latin-1"), "is not UTF-8.*0xe9.*--encoding"),
-        ("a.csv", b'text,label\n"never closed,1\nx,2\n', "cannot be read as a table"),
+        ("a.csv", b'text,label\n"never closed,1\nx,2\n', "the quote that starts in row 1 is never closed"),
         ("a.csv.gz", b"this is not gzip", "is damaged"),
         ("a.csv.gz", gzip.compress(CSV.encode() * 100, mtime=0)[:-20], "is damaged"),
         ("a.csv.xz", lzma.compress(CSV.encode())[:-5], "is damaged"),
@@ -120,6 +120,18 @@ def test_encoding_and_separator_are_as_given(tmp_path):
     (tmp_path / "a.csv").write_bytes("text*label\nschön*gut\n".encode("cp1252"))
     found = labelled_texts.read(str(tmp_path / "a.csv"), TableOptions(encoding="cp1252", separator="*"))["train"]
     assert (found.texts.tolist(), found.labels.tolist()) == (["schön"], ["gut"])
+
+
+def test_a_separator_that_is_not_found_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"a.csv has only one column, text\^label: if '\^' is .* give --separator '\^'"):
+        labelled_texts.read(write(tmp_path / "a.csv", "text^label\na^b\nc^d\n"))
+    with pytest.raises(UserError, match="name one of my-words with --text-column"):
+        labelled_texts.read(write(tmp_path / "b.csv", "my-words\na b\n"))
+
+
+def test_the_column_with_the_text_is_no_label(tmp_path):
+    with pytest.raises(UserError, match="the column 'text' is the one with the text: name another one with --label-co"):
+        labelled_texts.read(write(tmp_path / "a.csv", "text,label\na,b\n"), TableOptions(label_column="text"))
 
 
 def test_an_option_that_does_not_fit_the_format_is_refused(tmp_path):

@@ -22,7 +22,9 @@ def test_films_stay_together_and_no_validation_text_is_in_training(tmp_path):
     assert not {t.lower() for t in splits.train.texts} & {t.lower() for t in splits.valid.texts}
     assert splits.notes["left out of training, the same text is in validation"] == 18
     assert len(splits.train) + len(splits.valid) == 220 - 18
-    assert describe(splits) == f"{len(splits.train)} texts to train on, {len(splits.valid)} to validate on"
+    rows, note = describe(splits).splitlines()
+    assert rows == f"{len(splits.train)} texts to train on, {len(splits.valid)} to validate on"
+    assert note == "note: 19 texts repeat an earlier one"
 
 
 def test_a_validation_set_of_ones_own(tmp_path):
@@ -44,8 +46,39 @@ def test_without_polarity_another_spelling_is_another_label(tmp_path):
 
 
 def test_a_class_without_training_text_is_an_error(tmp_path):
-    with pytest.raises(UserError, match="left no class .* --valid"):
-        split(tmp_path, [("one", "pos", "a"), ("two", "neg", "b")])
+    rows = [(f"review {i}", "pos" if i else "neg", "one film" if i % 2 else "another film") for i in range(20)]
+    rows += [("Review 0", "pos", "another film")]
+    with pytest.raises(UserError, match="all texts with the label 'neg' are also in --valid.*give other texts"):
+        split(tmp_path, rows, polarity=False, valid=[("REVIEW 0", "neg"), ("other", "pos")])
+
+
+def test_too_few_rows_are_refused(tmp_path):
+    rows = [(f"review {i}", "pos" if i % 2 else "neg", "x") for i in range(19)]
+    with pytest.raises(UserError, match="only 19 rows have a text and a label; at least 20 are needed .*: add rows"):
+        split(tmp_path, rows)
+
+
+def test_a_rare_class_is_named_and_is_in_validation_if_it_has_two_texts(tmp_path):
+    rows = [(f"review {i}", "pos" if i % 2 else "neg", f"film {i}") for i in range(200)]
+    rows += [("odd", "twice", "film a"), ("even", "twice", "film b"), ("strange", "once", "film c")]
+    splits = split(tmp_path, rows, polarity=False)
+    num_valid = np.bincount(splits.valid.labels, minlength=4)
+    assert dict(zip(splits.classes, num_valid > 0, strict=True)) == {
+        "neg": True,
+        "once": False,
+        "pos": True,
+        "twice": True,
+    }
+    assert splits.remarks == (
+        "few texts have the label 'once' 1, 'twice' 2: too few to learn and to measure; add some, or leave these "
+        "labels out",
+    )
+
+
+def test_texts_of_training_in_the_users_own_validation_are_named(tmp_path):
+    rows = [(f"review {i}", i % 2, "x") for i in range(20)]
+    splits = split(tmp_path, rows, valid=[("Review 3", "1"), ("other", "0")], polarity=False)
+    assert splits.remarks == (f"1 texts of {tmp_path}/a.csv are also in --valid: they are left out of training",)
 
 
 def test_class_weights_give_all_classes_the_same_weight():
@@ -62,4 +95,5 @@ def test_class_weights_give_all_classes_the_same_weight():
         "rows": {"train": 40, "valid": 40},
         "class_rows": {"no": 30, "yes": 10},
         "notes": {},
+        "duplicates": None,
     }

@@ -1,0 +1,67 @@
+"""Texts that occur more than once in labelled data, and texts that have contradicting labels."""
+
+import collections
+
+import numpy as np
+
+from pipelines.data.splits import comparable
+
+MAX_LISTED = 20
+_EXCERPT = 160  # characters of a text in the report
+
+
+def find(texts: np.ndarray, labels: np.ndarray) -> dict:
+    """Counts equal texts (in the sense of `comparable`), and lists those that have different labels.
+
+    Args:
+        texts, labels: object [n] of str.
+
+    Returns:
+        "repeated": number of rows whose text occurs in an earlier row; "contradicting": number of different texts that
+        have more than one label; "contradictions": at most MAX_LISTED of them, the most frequent first, each with
+        "text" and "labels" (label -> rows).
+    """
+    labels_of = collections.defaultdict(collections.Counter)
+    first_of: dict[str, str] = {}
+    for text, label in zip(texts, labels, strict=True):
+        key = comparable(text)
+        first_of.setdefault(key, text)
+        labels_of[key][label] += 1
+    contradicting = [key for key, counts in labels_of.items() if len(counts) > 1]
+    listed = sorted(contradicting, key=lambda key: -labels_of[key].total())[:MAX_LISTED]
+    return {
+        "repeated": len(texts) - len(labels_of),
+        "contradicting": len(contradicting),
+        "contradictions": [{"text": first_of[key], "labels": dict(labels_of[key])} for key in listed],
+    }
+
+
+def remark(found: dict) -> str | None:
+    """Returns one line for the terminal; None if no text occurs twice."""
+    if not found["repeated"]:
+        return None
+    line = f"{found['repeated']:,} texts repeat an earlier one"
+    if found["contradicting"]:
+        texts = "text has" if found["contradicting"] == 1 else "texts have"
+        line += f"; {found['contradicting']:,} {texts} different labels: see report.md, and correct or remove them"
+    return line
+
+
+def report_lines(found: dict | None) -> list[str]:
+    """Returns the lines of report.md on repeated texts and contradicting labels."""
+    if not found or not found["repeated"]:
+        return []
+    lines = [f"- Texts that repeat an earlier one, except for case and white space: {found['repeated']:,}."]
+    if found["contradicting"]:
+        lines.append(f"- Texts that occur with different labels: {found['contradicting']:,}.")
+        for each in found["contradictions"]:
+            labels = ", ".join(f"*{label}* {rows:,}" for label, rows in each["labels"].items())
+            lines.append(f"  - {labels}: “{_excerpt(each['text'])}”")
+        if found["contradicting"] > len(found["contradictions"]):
+            lines.append("  - ...")
+    return lines
+
+
+def _excerpt(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _EXCERPT else text[:_EXCERPT].rsplit(" ", 1)[0] + " ..."
