@@ -6,10 +6,13 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
+from pipelines.data import paths
+from pipelines.data.paths import Data
 from pipelines.support.errors import UserError
 
 # The help of a field with these annotations says itself what happens without it.
 PATH = tyro.conf.arg(metavar="PATH", help_behavior_hint="")
+PATHS = tyro.conf.arg(metavar="PATH [PATH ...]", help_behavior_hint="")
 NAME = tyro.conf.arg(metavar="NAME", help_behavior_hint="")
 
 Precision = Literal["auto", "float32", "mixed_bfloat16"]
@@ -26,7 +29,7 @@ class TrainingConfig:
     PRESETS: ClassVar[Presets] = {}
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {}  # preset -> model
 
-    data: Annotated[str | None, PATH] = None
+    data: Annotated[Data | None, PATHS] = None
     """Training data. Without it: the embedded sample."""
     valid_fraction: float = 0.1
     """Fraction of the data to split off for validation."""
@@ -76,7 +79,7 @@ class TrainingConfig:
         require_at_least(self, 1, "patience", "checkpoint_every")
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
 
-    def data_files(self) -> dict[str, str]:
+    def data_files(self) -> dict[str, Data]:
         """Paths of data besides --data: field -> path. Their fingerprints are part of the run's record."""
         return {}
 
@@ -87,6 +90,15 @@ class TrainingConfig:
     def parallel_ops(self) -> int | None:
         """Number of TensorFlow operations to run in parallel; None leaves the choice to TensorFlow."""
         return None
+
+
+def with_expanded_paths(config, *fields: str):
+    """Returns the config with the matching files in place of the patterns in `fields`.
+
+    Raises:
+        UserError: no file matches a pattern.
+    """
+    return dataclasses.replace(config, **{field: paths.expanded(getattr(config, field)) for field in fields})
 
 
 def by_preset(presets: Presets, field: str, metavar: str | None = "N"):
@@ -121,7 +133,7 @@ def from_dict(config_class, values: dict):
         raise UserError(
             f"unknown setting {unknown[0]!r} for {config_class.__name__}; known: {', '.join(sorted(known))}"
         )
-    return config_class(**values)
+    return config_class(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 def flag(field: str) -> str:

@@ -27,14 +27,15 @@ PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
 
 def make_record(entry: TaskEntry, config: TrainingConfig) -> RunRecord:
     """Returns the record of a new run."""
-    data = {"name": sources.name(config.data), "fingerprint": sources.fingerprint(config.data, entry)}
-    data |= {f"{field}_fingerprint": sources.fingerprint(path, entry) for field, path in config.data_files().items()}
+    data = {"name": sources.name(config.data)}
+    for field, path in {"data": config.data, **config.data_files()}.items():
+        data |= sources.describe(field, path, entry)
     versions = {name: importlib.metadata.version(name) for name in PACKAGES}
     return RunRecord(
         schema=SCHEMA,
         run=secrets.token_hex(8),
         task=entry.name,
-        config=dataclasses.asdict(config),
+        config=json.loads(json.dumps(dataclasses.asdict(config))),  # as config.json will have it: lists, not tuples
         data=data,
         modules=sources.module_fingerprints(config.module_handles()),
         versions={"unroll": VERSION, "python": platform.python_version(), **versions},

@@ -19,18 +19,19 @@ class Train(TrainCommand):
 
     def __call__(self) -> None:
         """Trains, and prints the summary."""
-        self.train(self.config.resolve(), name=self._export_name())
+        config = self.config.resolve()
+        self.train(config, name=self._export_name(config))
 
-    def _export_name(self) -> str | None:
+    def _export_name(self, config: ClassificationConfig) -> str | None:
         """Returns the default name of the export; None is the task's name.
 
         It is the data's name, unless all data of the task has the same labels.
         """
-        if self.config.polarity or self.config.data is None:
+        if config.polarity or config.data is None:
             return None
         from pipelines.data import sources
 
-        return sources.name(self.config.data)
+        return sources.name(config.data)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

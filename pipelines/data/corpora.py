@@ -122,6 +122,19 @@ def existing(data: str, kind: str) -> Path:
     return path
 
 
+def existing_files(data: tuple[str, ...], kind: str) -> list[Path]:
+    """Returns the paths of several files.
+
+    Raises:
+        UserError: one does not exist, or is a folder, a pipe or a device.
+    """
+    files = [existing(each, kind) for each in data]
+    for path in files:
+        if path.is_dir():
+            raise UserError(f"{path} is a folder: give one folder, or several files")
+    return files
+
+
 def _expanded(path: str) -> Path:
     """Returns `path` with the home folder in place of `~` or `~user`."""
     try:

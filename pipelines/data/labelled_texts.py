@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from pipelines.data import corpora, folders, sample_reviews, tables
+from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 
 KIND = "labelled texts"  # of corpora
@@ -40,11 +41,11 @@ class LabelledTexts:
         return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped)
 
 
-def read(data: str | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:
+def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:
     """Reads all of `data`.
 
     Args:
-        data: path or name of a corpus; None is the embedded sample.
+        data: path or name of a corpus, or paths of tables with the same columns; None is the embedded sample.
         options: how to read a table.
 
     Returns:
@@ -57,10 +58,12 @@ def read(data: str | None, options: TableOptions = DEFAULTS) -> dict[str, Labell
         splits = {"train": sample_reviews.generate()}
     elif corpora.named(data, KIND):
         splits = folders.read(corpora.fetch(data))
+    elif isinstance(data, tuple):
+        splits = {"train": tables.read(corpora.existing_files(data, KIND), options)}
     elif (path := corpora.existing(data, KIND)).is_dir():
         splits = folders.read(path)
     else:
-        splits = {"train": tables.read(path, options)}
+        splits = {"train": tables.read([path], options)}
     return {name: _without_empty_rows(LabelledTexts(*columns)) for name, columns in splits.items()}
 
 

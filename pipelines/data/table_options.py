@@ -41,7 +41,7 @@ class TableOptions:
 DEFAULTS = TableOptions()
 
 
-def make(text_column=None, label_column=None, encoding=None, separator=None, header=True) -> TableOptions:
+def make(text_column=None, label_column=None, encoding=None, separator=None, no_header=False) -> TableOptions:
     r"""Returns the options that the flags of the same names state. The separator may be given as \t or tab.
 
     Raises:
@@ -56,4 +56,4 @@ def make(text_column=None, label_column=None, encoding=None, separator=None, hea
     separator = _ESCAPED.get(separator, separator)
     if separator is not None and len(separator) != 1:
         raise UserError(f"--separator {separator!r}: it must be one character, or tab")
-    return TableOptions(text_column, label_column, encoding, separator, header)
+    return TableOptions(text_column, label_column, encoding, separator, header=not no_header)

@@ -1,7 +1,7 @@
 """Tables of texts and labels in files: read completely for training, in chunks for prediction."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -178,44 +178,80 @@ def _listed(names: list[str]) -> str:
     return ", ".join(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "..." for name in names)
 
 
-def read(path: Path, options: TableOptions) -> tuple:
+def read(files: Sequence[Path], options: TableOptions) -> tuple:
     """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped.
 
+    Args:
+        files: tables with the same columns.
+
     Raises:
-        UserError: the table cannot be read, or has no such column.
+        UserError: a table cannot be read, or has no such column, or other columns than the first one.
     """
-    first_rows = columns(path, options)
-    text = text_column(path, first_rows, options)
-    label = label_column(path, first_rows, options, text)
-    group = GROUP_NAME if GROUP_NAME in first_rows else None
-    table, dropped = _all_rows(path, [name for name in (text, label, group) if name], options)
-    groups = table[group].to_numpy(object) if group else None
+    first_rows = columns(files[0], options)
+    text = text_column(files[0], first_rows, options)
+    label = label_column(files[0], first_rows, options, text)
+    table, dropped = _all_rows(files, first_rows, [text, label], options)
+    groups = table[GROUP_NAME].to_numpy(object) if GROUP_NAME in table else None
     return table[text].to_numpy(object), table[label].to_numpy(object), groups, dropped
 
 
-def _all_rows(path: Path, names: list[str], options: TableOptions) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Returns the columns `names` of all rows, and reason -> number of dropped rows."""
-    frames, num_skipped = [], 0
-    for frame, skipped in chunks(path, 10_000, options):
-        frames.append(frame.reindex(columns=names, fill_value=""))
-        num_skipped += skipped
-    dropped = {_UNREADABLE[encodings.suffix(path)]: num_skipped} if num_skipped else {}
+def check_columns(path: Path, first_rows: pd.DataFrame, first: Path, names: Collection[str]) -> None:
+    """Checks that a table has the same columns as the first one, in any order.
+
+    Args:
+        first_rows: of the table `path`.
+        first: path of the first table.
+        names: its columns.
+
+    Raises:
+        UserError: it does not; the message names the columns that differ.
+    """
+    missing = [name for name in names if name not in first_rows]
+    added = [name for name in first_rows if name not in set(names)]
+    if missing or added:
+        differences = [f"no column {_listed(missing)}"] * bool(missing) + [f"also {_listed(added)}"] * bool(added)
+        raise UserError(
+            f"{path} has {', and '.join(differences)}, unlike {first}: several files must have the same columns"
+        )
+
+
+def _all_rows(
+    files: Sequence[Path], first_rows: pd.DataFrame, names: list[str], options: TableOptions
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Returns the columns `names`, and that of groups if there is one, of all rows, and reason -> dropped rows.
+
+    Args:
+        first_rows: of the first file.
+    """
+    names = [*names, GROUP_NAME] if GROUP_NAME in first_rows else names
+    frames, dropped = [], {}
+    for path in files:
+        if path != files[0]:
+            check_columns(path, columns(path, options), files[0], list(first_rows))
+        for frame, skipped in chunks(path, 10_000, options):
+            frames.append(frame.reindex(columns=names, fill_value=""))
+            if skipped:
+                reason = _UNREADABLE[encodings.suffix(path)]
+                dropped[reason] = dropped.get(reason, 0) + skipped
     return pd.concat(frames, ignore_index=True), dropped
 
 
-def read_texts(path: Path, options: TableOptions) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
-    """Returns (texts, groups, dropped) of a table whose labels are not needed; rows with an empty text are dropped.
+def read_texts(files: Sequence[Path], options: TableOptions) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
+    """Returns (texts, groups, dropped) of tables whose labels are not needed; rows with an empty text are dropped.
+
+    Args:
+        files: tables with the same columns.
 
     Returns:
         (object array [n] of str, object array [n] of str or None without a `url` column, reason -> number of dropped
         rows).
     """
-    first_rows = columns(path, options)
-    text = text_column(path, first_rows, options)
-    has_groups = GROUP_NAME in first_rows
-    table, dropped = _all_rows(path, [text, GROUP_NAME] if has_groups else [text], options)
+    first_rows = columns(files[0], options)
+    text = text_column(files[0], first_rows, options)
+    table, dropped = _all_rows(files, first_rows, [text], options)
     empty = table[text].str.strip() == ""
     if empty.any():
         dropped["empty text"] = int(empty.sum())
     table = table[~empty]
-    return table[text].to_numpy(object), table[GROUP_NAME].to_numpy(object) if has_groups else None, dropped
+    groups = table[GROUP_NAME].to_numpy(object) if GROUP_NAME in table else None
+    return table[text].to_numpy(object), groups, dropped

@@ -8,7 +8,8 @@ import lzma
 import zlib
 from collections.abc import Iterable, Iterator
 
-from pipelines.data import corpora
+from pipelines.data import corpora, paths
+from pipelines.data.paths import Data
 from pipelines.data.sample_text import sample_text
 from pipelines.support.errors import UserError
 
@@ -23,12 +24,12 @@ class Text:
     """The characters `first` to `last` (excluded) of a source.
 
     Attributes:
-        source: a path, the name of a corpus, or None for the embedded sample.
+        source: a path, the name of a corpus, several paths, or None for the embedded sample.
         last: None is the end of the source.
         characters: number of characters.
     """
 
-    source: str | None
+    source: Data | None
     first: int
     last: int | None
     characters: int
@@ -46,7 +47,7 @@ class TextSplits:
     valid: Text
 
 
-def split_text(data: str | None, valid: str | None, valid_fraction: float) -> TextSplits:
+def split_text(data: Data | None, valid: Data | None, valid_fraction: float) -> TextSplits:
     """Finds the text and splits off its end for validation.
 
     Args:
@@ -56,13 +57,13 @@ def split_text(data: str | None, valid: str | None, valid_fraction: float) -> Te
     Raises:
         UserError: a text cannot be read, or is too short to split.
     """
-    source, count = data or "the embedded sample", characters(data)
+    source, count = paths.shown(data), characters(data)
     if valid:
         splits = TextSplits(Text(data, 0, None, count), Text(valid, 0, None, characters(valid)))
     else:
         cut = int(count * (1 - valid_fraction))
         splits = TextSplits(Text(data, 0, cut, cut), Text(data, cut, None, count - cut))
-    for part, name in ((splits.train, source), (splits.valid, valid or source)):
+    for part, name in ((splits.train, source), (splits.valid, paths.shown(valid) if valid else source)):
         if not part.characters:
             raise UserError(
                 f"{name} is empty"
@@ -72,12 +73,12 @@ def split_text(data: str | None, valid: str | None, valid_fraction: float) -> Te
     return splits
 
 
-def characters(data: str | None) -> int:
+def characters(data: Data | None) -> int:
     """Returns the number of characters of a text. Reads all of it, and so finds out whether it can be read."""
     return sum(len(piece) for piece in pieces(data))
 
 
-def pieces(data: str | None, first: int = 0, last: int | None = None) -> Iterator[str]:
+def pieces(data: Data | None, first: int = 0, last: int | None = None) -> Iterator[str]:
     """Yields the characters `first` to `last` (excluded) of a text, in pieces.
 
     Args:
@@ -96,7 +97,7 @@ def pieces(data: str | None, first: int = 0, last: int | None = None) -> Iterato
             return
 
 
-def lines(data: str | None) -> Iterator[str]:
+def lines(data: Data | None) -> Iterator[str]:
     """Yields the lines of a text, without their ends. For errors see `pieces`."""
     rest = ""
     for piece in pieces(data):
@@ -122,9 +123,17 @@ def chunks(pieces: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
-def _all_pieces(data: str | None) -> Iterator[str]:
+def _all_pieces(data: Data | None) -> Iterator[str]:
     if data is None:
         yield sample_text()
+        return
+    if isinstance(data, tuple):
+        for each in data:
+            piece = ""
+            for piece in _all_pieces(each):  # noqa: B007 (the last one is needed below)
+                yield piece
+            if not piece.endswith("\n"):  # the next file starts on a new line
+                yield "\n"
         return
     path = corpora.fetch(data) if corpora.named(data, "text") else corpora.existing(data, "text")
     if path.is_dir():

@@ -8,6 +8,7 @@ import tyro
 from pipelines.config import (
     NAME,
     PATH,
+    PATHS,
     Presets,
     TrainingConfig,
     reject_without_effect,
@@ -16,7 +17,9 @@ from pipelines.config import (
     require_num_heads,
     require_positive,
     require_rate,
+    with_expanded_paths,
 )
+from pipelines.data.paths import Data
 
 SIZES = {
     "tiny": {
@@ -75,9 +78,9 @@ class EncoderConfig(TrainingConfig):
     }
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
 
-    data: Annotated[str | None, PATH] = None
-    """Texts to train on, without labels: a text file, the texts of a CSV or TSV file, a folder of .txt files, or
-    `imdb`, which is downloaded. Without it: the embedded sample."""
+    data: Annotated[Data | None, PATHS] = None
+    """Texts to train on, without labels: text files, the texts of tables with the same columns, a pattern such as
+    'books/*.txt', a folder of .txt files, or `imdb`, which is downloaded. Without it: the embedded sample."""
     vectors: Annotated[str | None, PATH] = None
     """Make an encoder from these word vectors instead of training: a text file of GloVe or word2vec, one word and its
     numbers per line."""
@@ -142,7 +145,7 @@ class EncoderConfig(TrainingConfig):
 
     def resolve(self) -> "EncoderConfig":
         """Returns the config with preset, model, size and all fields chosen."""
-        config = super().resolve()
+        config = with_expanded_paths(super().resolve(), "data")
         size = config.size or _SIZE_OF_PRESET[config.preset]
         missing = {name: value for name, value in SIZES[size].items() if getattr(config, name) is None}
         return dataclasses.replace(config, size=size, **missing)

@@ -4,7 +4,8 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pipelines.data import corpora, folders, labelled_texts, tables, texts
+from pipelines.data import corpora, folders, labelled_texts, paths, tables, texts
+from pipelines.data.paths import Data
 from pipelines.data.splits import validation_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder.config import EncoderConfig
@@ -35,16 +36,18 @@ def load(config: EncoderConfig) -> Splits:
     Raises:
         UserError: the data cannot be read, or is too small to split.
     """
-    path = _path(config.data)
-    if config.text_column and not (path and tables.is_table(path)):
-        raise UserError(f"--text-column has no effect: {config.data or 'the embedded sample'} is not a table")
+    files = _files(config.data)
+    is_table = bool(files) and tables.is_table(files[0])
+    if config.text_column and not is_table:
+        raise UserError(f"--text-column has no effect: {paths.shown(config.data)} is not a table")
+    path = files[0] if files else None
     if path is None or (path / "train").is_dir():
         labelled = labelled_texts.read(config.data)["train"]
         all_texts, groups, dropped = labelled.texts, labelled.groups, labelled.dropped
     elif path.is_dir():
         (all_texts, dropped), groups = folders.texts(path), None
-    elif tables.is_table(path):
-        all_texts, groups, dropped = tables.read_texts(path, TableOptions(config.text_column))
+    elif is_table:
+        all_texts, groups, dropped = tables.read_texts(files, TableOptions(config.text_column))
     else:
         return _load_text_file(config)
     in_validation = validation_rows(all_texts if groups is None else groups, config.valid_fraction)
@@ -53,9 +56,21 @@ def load(config: EncoderConfig) -> Splits:
     return Splits(lambda: iter(train), lambda: iter(valid), {"train": len(train), "valid": len(valid)}, notes)
 
 
-def _path(data: str | None) -> Path | None:
-    """Returns the path of the user's own data; None for the embedded sample and the corpora."""
-    return None if data is None or corpora.named(data, "labelled texts") else corpora.existing(data, "text")
+def _files(data: Data | None) -> list[Path]:
+    """Returns the paths of the user's own data; none for the embedded sample and the corpora.
+
+    Raises:
+        UserError: a path does not exist, or some files are tables and some are not.
+    """
+    if data is None or corpora.named(data, "labelled texts"):
+        return []
+    if isinstance(data, str):
+        return [corpora.existing(data, "text")]
+    files = corpora.existing_files(data, "text")
+    other = next((path for path in files if tables.is_table(path) != tables.is_table(files[0])), None)
+    if other:
+        raise UserError(f"{other} and {files[0]}: one is a table and the other is not: give files of one kind")
+    return files
 
 
 def _load_text_file(config: EncoderConfig) -> Splits:

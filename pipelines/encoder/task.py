@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import streams
+from pipelines.data import paths, streams
 from pipelines.encoder import networks, report
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
@@ -71,7 +71,7 @@ def encode(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, folder: 
     for name, purpose in (("train", "train"), ("valid", "validate")):
         if not streams.steps_per_epoch(len(ids[name]), config.batch_size, config.window):
             raise UserError(
-                f"{config.data or 'the embedded sample'}: {len(ids[name]):,} tokens are too few to {purpose} on with "
+                f"{paths.shown(config.data)}: {len(ids[name]):,} tokens are too few to {purpose} on with "
                 f"{config.batch_size} streams of {config.window} tokens: lower --batch-size or --window, or give "
                 "more text"
             )

@@ -7,8 +7,9 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import ModelFlags, ServedModelFlags, print_error, print_json
-from pipelines.config import NAME, PATH, flag
-from pipelines.data import table_options
+from pipelines.config import NAME, PATH, PATHS, flag
+from pipelines.data import paths, table_options
+from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 
@@ -24,9 +25,8 @@ class TableFlags:
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     separator: Annotated[str | None, NAME] = None
     """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
-    header: bool = True
-    """--no-header: the first row of a table has a text, not the names of the columns. The columns are named 1, 2, 3,
-    ... then."""
+    no_header: bool = False
+    """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
 
     def options(self, label_column: str | None = None) -> table_options.TableOptions:
         """Returns the options that the flags state.
@@ -34,12 +34,11 @@ class TableFlags:
         Raises:
             UserError: one of them cannot be used.
         """
-        return table_options.make(self.text_column, label_column, self.encoding, self.separator, self.header)
+        return table_options.make(self.text_column, label_column, self.encoding, self.separator, self.no_header)
 
     def given(self) -> dict[str, bool]:
         """Returns flag -> whether the user gave it."""
-        fields = {flag(name): value is not None for name, value in vars(self).items() if name != "header"}
-        return fields | {"--no-header": not self.header}
+        return {flag(name): value not in (None, False) for name, value in vars(self).items()}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class Evaluate:
     """Measure an exported classifier on labelled texts."""
 
     task: tyro.conf.Suppress[str] = ""
-    data: Annotated[str | None, PATH] = None
+    data: Annotated[Data | None, PATHS] = None
     """Labelled texts, in the formats of `train`; if they have a test set, only the test set. A model that was trained
     on the embedded sample needs none: it is measured on a fresh sample."""
     label_column: Annotated[str | None, NAME] = None
@@ -65,7 +64,7 @@ class Evaluate:
 
         options = self.table.options(self.label_column)
         exported = self.model.find(self.task)
-        scores = evaluate(exported, self.data, options, self.mistakes)
+        scores = evaluate(exported, paths.expanded(self.data), options, self.mistakes)
         print_json(scores) if self.json else print(format_scores(scores))
 
 
@@ -76,9 +75,9 @@ class Predict:
     task: tyro.conf.Suppress[str] = ""
     texts: tyro.conf.Positional[tuple[str, ...]] = ()
     """Texts, each in quotes."""
-    input: Annotated[str | None, PATH] = None
-    """Label the texts of a file instead: a table in the formats of `train`, any other file with one text per line, or
-    - for stdin."""
+    input: Annotated[Data | None, PATHS] = None
+    """Label the texts of files instead: tables in the formats of `train` and with the same columns, other files with
+    one text per line, or - for stdin."""
     output: Annotated[Path | None, PATH] = None
     """With --input: .csv, .tsv or .jsonl file to write. By default CSV is printed."""
     json: bool = False
@@ -127,7 +126,7 @@ class Predict:
     def _label_file(self, exported: Exported) -> None:
         from pipelines.labelled.predict import predict_file
 
-        counts = predict_file(exported, self.input, self.output, self.table.options())
+        counts = predict_file(exported, paths.expanded(self.input), self.output, self.table.options())
         if self.json:
             print_json({"model": exported.title, **counts})
             return

@@ -5,21 +5,22 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.config import NAME, PATH, TrainingConfig, reject_without_effect, require
+from pipelines.config import NAME, PATHS, TrainingConfig, reject_without_effect, require, with_expanded_paths
 from pipelines.data import table_options
+from pipelines.data.paths import Data
 
-TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "header")
+TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "no_header")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LabelledConfig(TrainingConfig):
     """Fields on the data of a task that learns labels of texts."""
 
-    data: Annotated[str | None, PATH] = None
-    """Labelled texts to train on: a CSV, TSV or JSONL file (also .gz, .xz, .bz2, .zip), a Parquet or Excel file, a
-    folder with one sub-folder of .txt files per class (such as aclImdb), or `imdb`, which is downloaded. Without it:
-    the embedded sample."""
-    valid: Annotated[str | None, PATH] = None
+    data: Annotated[Data | None, PATHS] = None
+    """Labelled texts to train on: a CSV, TSV or JSONL file (also .gz, .xz, .bz2, .zip), a Parquet or Excel file,
+    several such files with the same columns, or a pattern such as 'reviews/*.csv'; a folder with one sub-folder of .txt
+    files per class (such as aclImdb); or `imdb`, which is downloaded. Without it: the embedded sample."""
+    valid: Annotated[Data | None, PATHS] = None
     """Your own validation texts, in the same formats. Without it, a part of --data is split off."""
     valid_fraction: float = 0.1
     """Fraction of --data to split off for validation. Rows with the same `url`, or with the same text, stay
@@ -32,9 +33,8 @@ class LabelledConfig(TrainingConfig):
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     separator: Annotated[str | None, NAME] = None
     """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
-    header: bool = True
-    """--no-header: the first row of a table has a text, not the names of the columns. The columns are named 1, 2, 3,
-    ... then."""
+    no_header: bool = False
+    """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
     class_weights: bool = False
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
@@ -44,7 +44,11 @@ class LabelledConfig(TrainingConfig):
 
     def table_options(self) -> table_options.TableOptions:
         """Returns how to read tables."""
-        return table_options.make(self.text_column, self.label_column, self.encoding, self.separator, self.header)
+        return table_options.make(self.text_column, self.label_column, self.encoding, self.separator, self.no_header)
+
+    def resolve(self):
+        """As `TrainingConfig.resolve`; also replaces the patterns of --data and --valid by the files that match."""
+        return with_expanded_paths(super().resolve(), "data", "valid")
 
     def defaults(self):  # noqa: D102
         return type(self)(preset=self.preset, model=self.model, polarity=self.polarity).resolve()
@@ -58,5 +62,5 @@ class LabelledConfig(TrainingConfig):
         if not self.data and not self.valid:
             reject_without_effect(self, "the embedded sample is no table; give --data", *TABLE_FIELDS)
 
-    def data_files(self) -> dict[str, str]:  # noqa: D102
+    def data_files(self) -> dict[str, Data]:  # noqa: D102
         return {"valid": self.valid} if self.valid else {}

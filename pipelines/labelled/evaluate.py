@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import labelled_texts, labels, sources
+from pipelines.data import labelled_texts, labels, paths, sources
+from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.labelled import metrics
@@ -15,7 +16,7 @@ from pipelines.support.files import check_output, written_beside
 
 def evaluate(
     exported: Exported,
-    data: str | None,
+    data: Data | None,
     options: TableOptions = DEFAULTS,
     mistakes: Path | None = None,
 ) -> dict:
@@ -49,7 +50,9 @@ def evaluate(
         left_out["unknown label"] = int((ids < 0).sum())
     if not (ids >= 0).any():
         unknown = ", ".join(sorted(set(rows.labels))[:5]) or "none"
-        raise UserError(f"{data}: its labels ({unknown}) are none of {exported.title}'s ({', '.join(classes)})")
+        raise UserError(
+            f"{paths.shown(data)}: its labels ({unknown}) are none of {exported.title}'s ({', '.join(classes)})"
+        )
     texts, ids = rows.texts[ids >= 0], ids[ids >= 0]
     outputs = _classify(exported, texts)
     if mistakes is not None:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pipelines.data import encodings, tables
+from pipelines.data import encodings, paths, tables
+from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.support import console
@@ -65,12 +66,12 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
     return results
 
 
-def predict_file(exported: Exported, source: str, target: Path | None, options: TableOptions = DEFAULTS) -> dict:
+def predict_file(exported: Exported, source: Data, target: Path | None, options: TableOptions = DEFAULTS) -> dict:
     """Labels each text of a file, chunk by chunk.
 
     Args:
-        source: a table (see data/tables.py); a file of any other name has one text per line; "-" is stdin, one text
-            per line.
+        source: a table (see data/tables.py), or several with the same columns; a file of any other name has one text
+            per line; "-" is stdin, one text per line.
         target: .csv, .tsv or .jsonl, which must not exist; it appears when all texts are labelled. None writes CSV to
             stdout.
         options: how to read a table.
@@ -86,7 +87,7 @@ def predict_file(exported: Exported, source: str, target: Path | None, options: 
     chunks = _read_chunks(source, options.after_training(card["config"]))
     first = next(chunks, None)
     if first is None:
-        raise UserError(f"{source} has no rows")
+        raise UserError(f"{paths.shown(source)} has no rows")
     loaded = exported.load()
     classify = _batched(loaded)
     counts = {"rows": 0, "labels": dict.fromkeys(card["classes"], 0), "skipped": 0}
@@ -123,7 +124,21 @@ def _count(counts: dict, texts: list[str], labels: np.ndarray, num_skipped: int,
         counts[note] = counts.get(note, 0) + 1
 
 
-def _read_chunks(source: str, options: TableOptions) -> Iterator[Chunk]:
+def _read_chunks(source: Data, options: TableOptions) -> Iterator[Chunk]:
+    """Yields the rows of all files. Those of further files have the columns of the first one, in its order."""
+    first_path, *others = paths.each(source)
+    first = None
+    for chunk in _read_file(first_path, options):
+        first = first or chunk
+        yield chunk
+    for path in others:
+        for chunk in _read_file(path, options):
+            first = first or chunk
+            tables.check_columns(Path(path), chunk.rows, Path(first_path), list(first.rows))
+            yield Chunk(chunk.rows[list(first.rows)], first.column, chunk.num_skipped)
+
+
+def _read_file(source: str, options: TableOptions) -> Iterator[Chunk]:
     path = Path(source)
     if source != "-":
         if not path.is_file():

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.data import labelled_texts, labels
+from pipelines.data import labelled_texts, labels, paths
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.labelled import duplicates
@@ -108,7 +108,7 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
         UserError: the data cannot be read, or has fewer than MIN_ROWS rows or two classes.
     """
     parts = labelled_texts.read(config.data, config.table_options())
-    rows, name = parts["train"], config.data or "the sample"
+    rows, name = parts["train"], paths.shown(config.data)
     classes = labels.classes_of(rows.labels, name, polarity)
     if len(rows) < MIN_ROWS:
         raise UserError(

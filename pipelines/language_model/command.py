@@ -6,7 +6,9 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
-from pipelines.config import PATH
+from pipelines.config import PATHS
+from pipelines.data import paths
+from pipelines.data.paths import Data
 from pipelines.decoding.options import SAMPLING, flags_class
 from pipelines.language_model.config import LanguageModelConfig
 
@@ -30,8 +32,8 @@ class Evaluate:
 
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
-    data: Annotated[str | None, PATH] = None
-    """Text to measure on: a file, or tiny-shakespeare. By default the embedded sample, for a model that was trained on
+    data: Annotated[Data | None, PATHS] = None
+    """Text to measure on: files, or tiny-shakespeare. By default the embedded sample, for a model that was trained on
     it."""
     json: bool = False
     """Print the measures as one JSON object."""
@@ -41,7 +43,7 @@ class Evaluate:
         """Measures the model and prints the measures."""
         from pipelines.language_model.evaluate import evaluate, format_measures
 
-        measures = evaluate(self.model.find(self.task), self.data)
+        measures = evaluate(self.model.find(self.task), paths.expanded(self.data))
         print_json(measures) if self.json else print(format_measures(measures))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.config import (
-    PATH,
+    PATHS,
     Presets,
     TrainingConfig,
     by_preset,
@@ -16,7 +16,9 @@ from pipelines.config import (
     require_num_heads,
     require_positive,
     require_rate,
+    with_expanded_paths,
 )
+from pipelines.data.paths import Data
 
 _RECURRENT = {
     "num_layers": 1,
@@ -71,10 +73,10 @@ class LanguageModelConfig(TrainingConfig):
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
-    data: Annotated[str | None, PATH] = None
-    """Text to train on: a file in UTF-8 (also .gz, .xz, .bz2), or `tiny-shakespeare`, which is downloaded. Without it:
-    the embedded sample, Python's own help texts."""
-    valid: Annotated[str | None, PATH] = None
+    data: Annotated[Data | None, PATHS] = None
+    """Text to train on: files in UTF-8 (also .gz, .xz, .bz2), one after the other, a pattern such as 'books/*.txt', or
+    `tiny-shakespeare`, which is downloaded. Without it: the embedded sample, Python's own help texts."""
+    valid: Annotated[Data | None, PATHS] = None
     """Validation text. Without it, the end of --data is split off."""
     valid_fraction: float = 0.1
     """Fraction of the text to split off for validation, from its end."""
@@ -137,14 +139,14 @@ class LanguageModelConfig(TrainingConfig):
         Raises:
             UserError: the model does not have this preset.
         """
-        config = super().resolve()
+        config = with_expanded_paths(super().resolve(), "data", "valid")
         return dataclasses.replace(config, tokenizer=config.tokenizer or config.default_tokenizer)
 
     def defaults(self) -> "LanguageModelConfig":
         """Returns the resolved config with the same preset, model and default tokenizer and otherwise only defaults."""
         return type(self)(preset=self.preset, model=self.model, default_tokenizer=self.default_tokenizer).resolve()
 
-    def data_files(self) -> dict[str, str]:
+    def data_files(self) -> dict[str, Data]:
         """Path of the validation text, if there is one."""
         return {"valid": self.valid} if self.valid else {}
 

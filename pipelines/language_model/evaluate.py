@@ -2,16 +2,18 @@
 
 import numpy as np
 
-from pipelines.data import sources, texts
+from pipelines.data import paths, sources, texts
+from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 
 
-def evaluate(exported: Exported, data: str | None) -> dict:
+def evaluate(exported: Exported, data: Data | None) -> dict:
     """Measures an exported model on a text, which it reads in one stream from start to end.
 
     Args:
-        data: a text file, or the name of a corpus; None is the embedded sample, for a model that was trained on it.
+        data: one or several text files, or the name of a corpus; None is the embedded sample, for a model that
+            was trained on it.
 
     Returns:
         "model", "data" and the entries of `language_model_measures`.
@@ -34,7 +36,7 @@ def evaluate(exported: Exported, data: str | None) -> dict:
         characters += len(chunk)
         ids.append(loaded.signatures["encode"](text=tf.constant([chunk]))["ids"].numpy()[0])
     if not characters:
-        raise UserError(f"{data} is empty")
+        raise UserError(f"{paths.shown(data)} is empty")
     ids = np.concatenate(ids)
     losses = loaded.signatures["token_losses"](ids=tf.constant(ids[None]))["losses"].numpy()
     measures = language_model_measures(losses, characters, int((ids == UNKNOWN).sum()))

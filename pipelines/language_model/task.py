@@ -71,7 +71,7 @@ def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer
     encoded = Encoded(**{name: streams.read_ids(path) for name, path in paths.items()})
     if not steps_per_epoch(config, encoded):
         raise UserError(
-            f"{config.data or 'the embedded sample'}: {len(encoded.train):,} tokens are too few to train on with "
+            f"{paths.shown(config.data)}: {len(encoded.train):,} tokens are too few to train on with "
             f"{config.batch_size} streams of {config.window} tokens: lower --batch-size or --window, or give more text"
         )
     return encoded

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from pipelines.data import paths
 from pipelines.support.files import shown, write_text, written_beside
 from pipelines.support.run_result import RunResult
 
@@ -123,7 +124,10 @@ def curves(result: RunResult, measures: dict[str, str]) -> Figure:
 
 def data_name(result: RunResult) -> str:
     """Returns the name of the data for people."""
-    return "the embedded sample" if result.sample else Path(result.config["data"]).name
+    if result.sample:
+        return "the embedded sample"
+    first, *others = paths.each(result.config["data"])
+    return Path(first).name + (f" and {len(others)} more" if others else "")
 
 
 def model_flags(result: RunResult) -> str:

@@ -15,7 +15,8 @@ class RunRecord:
         run: random number of the run, which its export carries.
         task: name in the registry.
         config: the resolved config as a dict.
-        data: name and fingerprint of --data, and fingerprints of further data files.
+        data: name and fingerprint of --data, and fingerprints of further data files; of several files each name and
+            fingerprint.
         modules: field -> fingerprint of pretrained modules that lie on this machine.
         versions: of Python and the packages that affect the weights.
         machine: operating system and processor.
@@ -26,7 +27,7 @@ class RunRecord:
     run: str
     task: str
     config: dict[str, Any]
-    data: dict[str, str]
+    data: dict[str, Any]
     modules: dict[str, str]
     versions: dict[str, str]
     machine: str

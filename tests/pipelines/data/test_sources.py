@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from pipelines.data import corpora, sample_reviews, sources
@@ -13,6 +15,7 @@ from pipelines.task import TASKS
         ("/somewhere/my reviews.csv.gz", "my-reviews"),
         ("folder/", "folder"),
         ("/", "data"),
+        (("a.csv", "folder/b.csv", "c.csv"), "a-and-2-more"),
     ],
 )
 def test_the_name_of_the_data_can_be_part_of_a_folders_name(data, name):
@@ -26,6 +29,19 @@ def test_the_fingerprint_of_a_file_changes_with_its_content(tmp_path):
         path.write_text(content)
         fingerprints.add(sources.fingerprint(str(path), TASKS["classification"]))
     assert len(fingerprints) == 2
+
+
+def test_the_record_has_the_name_and_the_fingerprint_of_each_of_several_files(tmp_path):
+    entry = TASKS["classification"]
+    files = tuple(str(tmp_path / name) for name in ("a.csv", "b.csv"))
+    for path in files:
+        Path(path).write_text(path)
+    described = sources.describe("data", files, entry)
+    assert described["files"] == [
+        {"name": Path(path).name, "fingerprint": sources.fingerprint(path, entry)} for path in files
+    ]
+    assert sources.describe("valid", files[::-1], entry)["valid_fingerprint"] != described["fingerprint"]
+    assert sources.describe("valid", files[0], entry) == {"valid_fingerprint": sources.fingerprint(files[0], entry)}
 
 
 def test_the_fingerprint_of_the_sample_is_its_version(monkeypatch):

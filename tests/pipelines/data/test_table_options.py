@@ -7,6 +7,7 @@ from pipelines.support.errors import UserError
 
 def test_without_flags_they_are_the_defaults():
     assert table_options.make() == DEFAULTS == TableOptions()
+    assert table_options.make(no_header=True) == TableOptions(header=False)
 
 
 @pytest.mark.parametrize("separator", ["\\t", "tab", "\t"])

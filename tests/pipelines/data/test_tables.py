@@ -2,11 +2,12 @@ import bz2
 import gzip
 import lzma
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pipelines.data import labelled_texts
+from pipelines.data import labelled_texts, tables
 from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
@@ -132,6 +133,29 @@ def test_a_separator_that_is_not_found_is_named(tmp_path):
 def test_the_column_with_the_text_is_no_label(tmp_path):
     with pytest.raises(UserError, match="the column 'text' is the one with the text: name another one with --label-co"):
         labelled_texts.read(write(tmp_path / "a.csv", "text,label\na,b\n"), TableOptions(label_column="text"))
+
+
+def test_several_tables_of_any_format_are_read_one_after_the_other(tmp_path):
+    files = (
+        write(tmp_path / "a.csv", "text,label,url\none,x,u\ntoo,many,cells,y\n"),
+        write(tmp_path / "b.jsonl", '{"label": "y", "url": "v", "text": "two"}\nno object\n'),
+        write(tmp_path / "c.tsv", "url\ttext\tlabel\nw\tthree\tx\n"),
+    )
+    found = labelled_texts.read(files)["train"]
+    assert found.texts.tolist() == ["one", "two", "three"]
+    assert (found.labels.tolist(), found.groups.tolist()) == (["x", "y", "x"], ["u", "v", "w"])
+    assert found.dropped == {"too many cells in the row": 1, "the line is no JSON object": 1}
+    texts, groups, _ = tables.read_texts([Path(path) for path in files], TableOptions())
+    assert (texts.tolist(), groups.tolist()) == (["one", "two", "three"], ["u", "v", "w"])
+
+
+def test_a_table_with_other_columns_is_named(tmp_path):
+    first = write(tmp_path / "a.csv", "text,label\none,x\n")
+    other = write(tmp_path / "b.csv", "text,Label,note\ntwo,y,z\n")
+    with pytest.raises(UserError, match="b.csv has no column label, and also Label, note, unlike .*a.csv: .* same"):
+        labelled_texts.read((first, other))
+    with pytest.raises(UserError, match=f"{tmp_path.name} is a folder: give one folder, or several files"):
+        labelled_texts.read((first, str(tmp_path)))
 
 
 def test_an_option_that_does_not_fit_the_format_is_refused(tmp_path):

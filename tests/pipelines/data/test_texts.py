@@ -109,3 +109,12 @@ def test_chunks_are_the_text():
     assert max(map(len, chunks)) <= 4000
     assert all(chunk[-1] in " \n" for chunk in chunks[:3])
     assert list(texts.chunks([])) == list(texts.chunks([""])) == []
+
+
+def test_several_texts_are_read_one_after_the_other_each_from_a_new_line(tmp_path):
+    for name, text in (("a.txt", "one"), ("b.txt", "two\n"), ("c.txt", "three")):
+        (tmp_path / name).write_text(text)
+    files = tuple(str(tmp_path / name) for name in ("a.txt", "b.txt", "c.txt"))
+    assert "".join(texts.pieces(files)) == "one\ntwo\nthree\n"
+    splits = texts.split_text(files, None, 0.5)
+    assert ["".join(part.pieces()) for part in (splits.train, splits.valid)] == ["one\ntwo", "\nthree\n"]

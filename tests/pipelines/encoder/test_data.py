@@ -33,3 +33,15 @@ def test_a_column_of_a_text_file_is_refused(tmp_path):
     (tmp_path / "a.txt").write_text("\n".join(LINES))
     with pytest.raises(UserError, match="--text-column has no effect: .*a.txt is not a table"):
         data.load(resolve(data=str(tmp_path / "a.txt"), text_column="text"))
+
+
+def test_several_tables_or_several_text_files(tmp_path):
+    (tmp_path / "a.csv").write_text("text\n" + "\n".join(LINES[:50]))
+    (tmp_path / "b.csv").write_text("text\n" + "\n".join(LINES[50:]))
+    (tmp_path / "c.txt").write_text("other text")
+    files = tuple(str(tmp_path / name) for name in ("a.csv", "b.csv", "c.txt"))
+    splits = data.load(resolve(data=files[:2]))
+    assert sorted([*splits.train(), *splits.valid()]) == sorted(LINES)
+    assert data.load(resolve(data=(files[2], files[2]))).unit == "characters"
+    with pytest.raises(UserError, match="c.txt and .*a.csv: one is a table and the other is not"):
+        data.load(resolve(data=files))

@@ -14,6 +14,7 @@ SERVER = ServedModelFlags(server="localhost:1")
         ({"texts": ("a",), "input": "b.csv"}, "either"),
         ({"texts": ("a",), "output": "b.csv"}, "--output needs --input"),
         ({"texts": ("a",), "table": TableFlags(text_column="b")}, "--text-column needs --input"),
+        ({"texts": ("a",), "table": TableFlags(no_header=True)}, "--no-header needs --input"),
         ({"input": "b.csv", "json": True}, "--output"),
         ({"input": "b.csv", "model": SERVER}, "leave out --input"),
     ],

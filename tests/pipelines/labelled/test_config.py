@@ -23,6 +23,7 @@ class Config(LabelledConfig):
         ({"data": "x.csv", "valid": "y.csv", "valid_fraction": 0.2}, "--valid-fraction has no effect.*--valid"),
         ({"text_column": "x"}, "--text-column has no effect.*give --data"),
         ({"label_column": "x"}, "--label-column has no effect.*give --data"),
+        ({"no_header": True}, "--no-header has no effect.*give --data"),
     ],
 )
 def test_a_flag_with_a_wrong_value_or_without_effect_is_refused(values, message):
@@ -49,6 +50,14 @@ def test_a_flag_with_an_effect_passes(values):
 def test_the_defaults_have_the_same_polarity(polarity):
     config = Config(data="x.csv", polarity=polarity, class_weights=True, max_bytes=500).resolve()
     assert config.defaults() == Config(preset="full", polarity=polarity).resolve()
+
+
+def test_patterns_become_the_files_that_match(tmp_path):
+    for name in ("b.csv", "a.csv"):
+        (tmp_path / name).write_text("text,label\n")
+    files = (str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+    config = Config(data=str(tmp_path / "*.csv"), valid=str(tmp_path / "b*")).resolve()
+    assert (config.data, config.valid) == (files, files[1])
 
 
 def test_the_validation_file_is_part_of_the_record():

@@ -42,6 +42,22 @@ def test_the_columns_of_a_table_are_followed_by_the_prediction(exported, tmp_pat
     assert float(rows[0]["p(negative)"]) == pytest.approx(0.1) and float(rows[0]["score"]) == pytest.approx(0.9)
 
 
+def test_several_tables_are_labelled_as_one(exported, tmp_path):
+    (tmp_path / "a.csv").write_text("id,review\n1,good\n")
+    (tmp_path / "b.jsonl").write_text('{"review": "bad", "id": 2}\n')
+    (tmp_path / "c.csv").write_text("review,identity\nbad,3\n")
+    files = tuple(str(tmp_path / name) for name in ("a.csv", "b.jsonl"))
+    assert predict_file(exported, files, tmp_path / "out.csv")["rows"] == 2
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert [(row["id"], row["review"], row["predicted"]) for row in rows] == [
+        ("1", "good", "positive"),
+        ("2", "bad", "negative"),
+    ]
+    with pytest.raises(UserError, match=r"c.csv has no column id, and also identity, unlike .*a.csv"):
+        predict_file(exported, (files[0], str(tmp_path / "c.csv")), tmp_path / "other.csv")
+    assert not (tmp_path / "other.csv").exists()
+
+
 def test_lines_of_a_file_are_texts(exported, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(predict, "CHUNK_BYTES", 4)
     (tmp_path / "in.txt").write_bytes("\ufeffgood\r\n\nbad".encode())

@@ -1,0 +1,48 @@
+"""The paths that a user gives: one, several, or patterns such as 'reviews/*.csv'. Configs use it: no heavy imports."""
+
+import glob
+import os
+from pathlib import Path
+
+from pipelines.support.errors import UserError
+
+Data = str | tuple[str, ...]  # one path or name of a corpus, or several paths
+
+
+def expanded(data: Data | None) -> Data | None:
+    """Returns `data` with the files that match in place of its patterns, in alphabetical order and each file once.
+
+    Returns:
+        A str if it is one path, a tuple if there are several.
+
+    Raises:
+        UserError: no file matches a pattern.
+    """
+    if data is None:
+        return None
+    given = (data,) if isinstance(data, str) else data
+    found = tuple(dict.fromkeys(path for each in given for path in _matches(each)))
+    return found[0] if len(found) == 1 else found
+
+
+def each(data: Data) -> tuple[str, ...]:
+    """Returns the paths of `data`."""
+    return (data,) if isinstance(data, str) else data
+
+
+def shown(data: Data | None) -> str:
+    """Returns a name of `data` for messages."""
+    if data is None:
+        return "the embedded sample"
+    first, *others = each(data)
+    return f"{first} and {len(others)} more" if others else first
+
+
+def _matches(path: str) -> list[str]:
+    """Returns the files that match a pattern; a path without wildcards, or that exists, is itself."""
+    if not glob.has_magic(path) or Path(path).exists():
+        return [path]
+    found = [match for match in glob.glob(os.path.expanduser(path), recursive=True) if Path(match).is_file()]
+    if not found:
+        raise UserError(f"no file matches {path}: give a file, or a pattern such as 'reviews/*.csv'")
+    return sorted(found)

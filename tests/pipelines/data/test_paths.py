@@ -1,0 +1,47 @@
+import pytest
+
+from pipelines.data import paths
+from pipelines.support.errors import UserError
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name in ("b.csv", "a.csv", "c[1].csv", "in/d.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("text,label\n")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (None, None),
+        ("imdb", "imdb"),
+        ("missing.csv", "missing.csv"),
+        (("a.csv",), "a.csv"),
+        (("b.csv", "a.csv"), ("b.csv", "a.csv")),
+        ("?.csv", ("a.csv", "b.csv")),
+        ("[a]*.csv", "a.csv"),
+        ("c[1].csv", "c[1].csv"),
+        (("b.csv", "?.csv", "b.csv"), ("b.csv", "a.csv")),
+        ("**/*.csv", ("a.csv", "b.csv", "c[1].csv", "in/d.csv")),
+        ("*", ("a.csv", "b.csv", "c[1].csv")),
+    ],
+)
+def test_patterns_are_replaced_by_the_files_that_match(folder, data, expected):
+    assert paths.expanded(data) == expected
+    assert paths.expanded(paths.expanded(data)) == expected
+
+
+def test_a_pattern_without_a_match_is_refused(folder):
+    with pytest.raises(UserError, match=r"no file matches z\*.csv: give a file, or a pattern such as 'reviews/\*.csv'"):
+        paths.expanded(("a.csv", "z*.csv"))
+
+
+def test_a_name_for_messages():
+    assert [paths.shown(data) for data in (None, "a.csv", ("a.csv", "b.csv", "c.csv"))] == [
+        "the embedded sample",
+        "a.csv",
+        "a.csv and 2 more",
+    ]
+    assert paths.each("a.csv") == ("a.csv",) and paths.each(("a", "b")) == ("a", "b")
