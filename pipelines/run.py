@@ -5,6 +5,7 @@ import functools
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig
@@ -84,16 +85,78 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
             raise
 
 
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A trained model, its scores, and what it was made from.
+
+    Attributes:
+        config: the config with the fields filled in that depend on the data.
+        precision: dtype policy of the training.
+        position: the last position of the training, with its history.
+        vocabulary_size: number of tokens; None if unknown.
+        parameters: number of weights of the network that is scored.
+        encoded: see `Task.encode`.
+        servable: what is scored and can be exported.
+        scores, details: see `Task.measure`.
+    """
+
+    config: TrainingConfig
+    precision: str
+    position: Any
+    vocabulary_size: int | None
+    parameters: int
+    encoded: Any
+    servable: Any
+    scores: dict[str, dict]
+    details: dict
+
+
 def _train(
     task: Task, config, splits, record: RunRecord, folder: Path, saved_models: Path, export_name: str
 ) -> RunResult:
-    """Trains on the data, restores the best epoch, measures, exports and reports."""
+    """Trains on the data, measures, exports and reports."""
+    started = time.monotonic()
+    console.say(task.describe(splits))
+    trained = fit_and_measure(task, config, splits, folder)
+    position = trained.position
+    result = RunResult(
+        **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
+        sample=config.data is None,
+        vocabulary_size=trained.vocabulary_size,
+        parameters=trained.parameters,
+        precision=trained.precision,
+        epochs=position.rows,
+        epoch_seconds=position.epoch_seconds,
+        best_epoch=position.best_epoch + 1,
+        training_seconds=round(position.seconds, 1),
+        scores=trained.scores,
+        **task.describe_data(trained.config, splits, trained.encoded),
+    )
+    exported = _export(task, trained.servable, result, trained.config, folder, saved_models / export_name)
+    result = dataclasses.replace(
+        result,
+        export=str(exported.path),
+        export_files=run_folder.planned_files(folder),
+        model=exported.title,
+        report=str(folder / "report.md"),
+        seconds=round(time.monotonic() - started, 1),
+    )
+    task.write_report(result, trained.details, folder)
+    run_folder.write_result(folder, result)
+    return result
+
+
+def fit_and_measure(task: Task, config, splits, folder: Path) -> Trained:
+    """Trains on the data, restores the best epoch, and measures.
+
+    Args:
+        splits: see `Task.load`.
+        folder: for the tokenizer, the checkpoints and metrics.csv. A training that was interrupted there is resumed.
+    """
     import keras
 
     from pipelines.training import fit, precision
 
-    started = time.monotonic()
-    console.say(task.describe(splits))
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:
             task.make_tokenizer(config, splits).save(part)
@@ -130,31 +193,17 @@ def _train(
     console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")
     servable = task.make_servable(config, splits, tokenizer, inference_model)
     scores, details = task.measure(config, splits, encoded, servable, position.rows[position.best_epoch])
-    result = RunResult(
-        **dataclasses.asdict(record) | {"config": dataclasses.asdict(config)},
-        sample=config.data is None,
-        vocabulary_size=tokenizer.vocabulary_size,
-        parameters=inference_model.count_params(),
-        precision=policy,
-        epochs=position.rows,
-        epoch_seconds=position.epoch_seconds,
-        best_epoch=position.best_epoch + 1,
-        training_seconds=round(position.seconds, 1),
-        scores=scores,
-        **task.describe_data(config, splits, encoded),
+    return Trained(
+        config,
+        policy,
+        position,
+        tokenizer.vocabulary_size,
+        inference_model.count_params(),
+        encoded,
+        servable,
+        scores,
+        details,
     )
-    exported = _export(task, servable, result, config, folder, saved_models / export_name)
-    result = dataclasses.replace(
-        result,
-        export=str(exported.path),
-        export_files=run_folder.planned_files(folder),
-        model=exported.title,
-        report=str(folder / "report.md"),
-        seconds=round(time.monotonic() - started, 1),
-    )
-    task.write_report(result, details, folder)
-    run_folder.write_result(folder, result)
-    return result
 
 
 def _export(task: Task, servable, result: RunResult, config, folder: Path, exports: Path) -> Exported:

@@ -195,9 +195,13 @@ class TaskEntry:
         """The module that satisfies `Task`. Imports TensorFlow."""
         return importlib.import_module(f"pipelines.{self.package}.task")
 
+    def data(self) -> ModuleType:
+        """The module with `Task.load`. Imports no TensorFlow."""
+        return importlib.import_module(f"pipelines.{self.package}.data")
+
     def load(self, config) -> Any:
         """Calls `Task.load` without importing TensorFlow."""
-        return importlib.import_module(f"pipelines.{self.package}.data").load(config)
+        return self.data().load(config)
 
     def sample_version(self) -> str:
         """A text that changes whenever the embedded sample changes."""

@@ -4,7 +4,6 @@ import dataclasses
 import sys
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.command_line import TrainCommand
 from pipelines.export.exported import Exported
 from pipelines.labelled import command
 from pipelines.labelled.command import Evaluate
@@ -12,7 +11,7 @@ from pipelines.support.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Train(TrainCommand):
+class Train(command.LabelledTrainCommand):
     """Train a classifier of texts, measure it, and export it as a SavedModel."""
 
     config: ClassificationConfig = ClassificationConfig()

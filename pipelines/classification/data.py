@@ -6,12 +6,16 @@ from pipelines.labelled.splits import LabelledSplits, read_and_split, with_gener
 
 
 def load(config: ClassificationConfig) -> LabelledSplits:
-    """Reads and splits the texts, and adds generated sentences where they are requested.
+    """Reads, splits and completes the texts.
 
     Raises:
         UserError: the errors of `read_and_split`.
     """
-    splits = read_and_split(config, config.polarity)
+    return complete(config, read_and_split(config, config.polarity))
+
+
+def complete(config: ClassificationConfig, splits: LabelledSplits) -> LabelledSplits:
+    """Adds generated sentences to the training texts where they are requested."""
     if config.num_negations and splits.classes == ("negative", "positive"):
         generated = negations.sentences(splits.train, config.num_negations, config.seed)
         splits.train = with_generated(splits.train, generated)

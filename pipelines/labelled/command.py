@@ -6,12 +6,31 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, ServedModelFlags, print_error, print_json
+from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
+from pipelines.labelled.config import LabelledConfig
 from pipelines.support.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LabelledTrainCommand(TrainCommand):
+    """`train` of a task on labelled texts, which can also be a cross-validation."""
+
+    def train(self, config: LabelledConfig, name: str | None = None) -> None:
+        """Trains or, with --folds, cross-validates, and prints the summary; see `TrainCommand.train`."""
+        if not config.folds:
+            super().train(config, name)
+            return
+        if self.name:
+            raise UserError(f"--name {self.name} has no effect: --folds exports no model")
+        from pipelines import cross_validation
+        from pipelines.labelled import folds_report
+
+        result = cross_validation.cross_validate(self.task, config, self.runs, self.run)
+        print_json(dataclasses.asdict(result)) if self.json else print(folds_report.summarize(result))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

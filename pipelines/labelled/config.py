@@ -25,6 +25,9 @@ class LabelledConfig(TrainingConfig):
     valid_fraction: float = 0.1
     """Fraction of --data to split off for validation. Rows with the same `url`, or with the same text, stay
     together."""
+    folds: Annotated[int, tyro.conf.arg(metavar="K", help_behavior_hint="")] = 0
+    """Cross-validation: train K times, each time with another K-th of --data held out, and report the mean and the
+    standard deviation of the scores, and likely label errors. No model is exported."""
     text_column: Annotated[str | None, NAME] = None
     """Column with the text. By default the first column with a usual name (text, review, ...)."""
     label_column: Annotated[str | None, NAME] = None
@@ -57,6 +60,9 @@ class LabelledConfig(TrainingConfig):
         """As `TrainingConfig.check`."""
         super().check()
         require(self.max_bytes >= 100, "max_bytes", self.max_bytes, "at least 100")
+        require(self.folds == 0 or 2 <= self.folds <= 100, "folds", self.folds, "from 2 to 100")
+        if self.folds:
+            reject_without_effect(self, "--folds holds out parts of --data in turn", "valid", "valid_fraction")
         if self.valid:
             reject_without_effect(self, "the validation texts are those of --valid", "valid_fraction")
         if not self.data and not self.valid:

@@ -5,6 +5,7 @@ import collections
 import numpy as np
 
 from pipelines.data.splits import comparable
+from pipelines.labelled.examples import excerpt
 
 MAX_LISTED = 20
 _EXCERPT = 160  # characters of a text in the report
@@ -56,12 +57,7 @@ def report_lines(found: dict | None) -> list[str]:
         lines.append(f"- Texts that occur with different labels: {found['contradicting']:,}.")
         for each in found["contradictions"]:
             labels = ", ".join(f"*{label}* {rows:,}" for label, rows in each["labels"].items())
-            lines.append(f"  - {labels}: “{_excerpt(each['text'])}”")
+            lines.append(f"  - {labels}: “{excerpt(each['text'], _EXCERPT)}”")
         if found["contradicting"] > len(found["contradictions"]):
             lines.append("  - ...")
     return lines
-
-
-def _excerpt(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _EXCERPT else text[:_EXCERPT].rsplit(" ", 1)[0] + " ..."

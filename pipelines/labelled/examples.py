@@ -28,3 +28,9 @@ def text_to_try(texts: Iterable[str]) -> str:
     chosen = next(short, None) or " ".join(texts[0].split()[:12])
     usual = all(character.isalnum() or character in " .,;:?()'-" for character in chosen)
     return f'"{chosen}"' if usual else shlex.quote(chosen)
+
+
+def excerpt(text: str, max_characters: int) -> str:
+    """Returns the start of a text on one line, for reports."""
+    text = " ".join(text.replace("<br />", " ").split())
+    return text if len(text) <= max_characters else text[:max_characters].rsplit(" ", 1)[0] + " ..."

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.labelled import duplicates
+from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import reliability
 from pipelines.support import reports
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent
@@ -166,7 +167,7 @@ def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
     for mistake in mistakes:
         lines.append(
             f"- predicted *{mistake['predicted']}* with {percent(mistake['score'])}, true label *{mistake['label']}*: "
-            f"“{_excerpt(mistake['text'])}”"
+            f"“{excerpt(mistake['text'], _EXCERPT)}”"
         )
     return [*lines, ""]
 
@@ -224,8 +225,3 @@ def _lengths_plot(scores: dict) -> Figure:
     axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1))
     axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def _excerpt(text: str) -> str:
-    text = " ".join(text.replace("<br />", " ").split())
-    return text if len(text) <= _EXCERPT else text[:_EXCERPT].rsplit(" ", 1)[0] + " ..."

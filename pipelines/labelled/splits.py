@@ -124,6 +124,19 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     return LabelledData(name, rows, valid, parts.get("test"), classes, polarity, notes, found)
 
 
+def fold_splits(data: LabelledData, fold_of: np.ndarray, fold: int) -> LabelledSplits:
+    """Returns the rows of one fold as validation, and all others as training.
+
+    Args:
+        fold_of: number of each row's fold, int [n].
+
+    Raises:
+        UserError: a class has no training text.
+    """
+    held_out = fold_of == fold
+    return make_splits(dataclasses.replace(data, test=None), data.rows.take(~held_out), data.rows.take(held_out))
+
+
 def class_ids(data: LabelledData) -> np.ndarray:
     """Returns the id of the class of each row, int [n]."""
     return labels.class_ids(data.rows.labels, data.classes, data.polarity)

@@ -63,6 +63,8 @@ class RunResult(RunRecord):
         pair: languages such as "en-de"; None if unknown.
         characters: split -> characters.
         window: limits of a text (max_tokens, max_bytes) and, for training texts, what they cut off.
+        folds: of a cross-validation (pipelines/cross_validation.py): "scores" of each fold, their "mean" and
+            "standard_deviation". Then `scores` are those of all held-out texts, and there is no export.
         generation_defaults: option -> default of the exported model.
     """
 
@@ -91,4 +93,5 @@ class RunResult(RunRecord):
     pair: str | None = None
     characters: dict[str, int] | None = None
     window: dict[str, float] | None = None
+    folds: dict[str, Any] | None = None
     generation_defaults: dict[str, Any] | None = None

@@ -2,13 +2,12 @@
 
 import dataclasses
 
-from pipelines.command_line import TrainCommand
-from pipelines.labelled.command import Evaluate, Predict
+from pipelines.labelled.command import Evaluate, LabelledTrainCommand, Predict
 from pipelines.transfer.config import TransferConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Train(TrainCommand):
+class Train(LabelledTrainCommand):
     """Fine-tune a pretrained text encoder in stages, measure it, and export it as a SavedModel. The same command
     resumes an interrupted run.
     """

@@ -8,12 +8,20 @@ from pipelines.transfer.config import TransferConfig
 
 
 def load(config: TransferConfig) -> LabelledSplits:
-    """Reads and splits the texts; with `max_labels`, at most that many are left to train on.
+    """Reads, splits and completes the texts.
 
     Raises:
-        UserError: the errors of `read_and_split`, or `max_labels` is below the number of classes.
+        UserError: the errors of `read_and_split` and `complete`.
     """
-    splits = read_and_split(config, config.polarity)
+    return complete(config, read_and_split(config, config.polarity))
+
+
+def complete(config: TransferConfig, splits: LabelledSplits) -> LabelledSplits:
+    """Leaves at most `max_labels` texts to train on, if it is given.
+
+    Raises:
+        UserError: `max_labels` is below the number of classes.
+    """
     if config.max_labels:
         minimum = len(splits.classes)
         require(

@@ -2,7 +2,7 @@ import shlex
 
 import pytest
 
-from pipelines.labelled.examples import example_texts, text_to_try
+from pipelines.labelled.examples import example_texts, excerpt, text_to_try
 
 
 def test_examples_have_unusual_texts():
@@ -24,3 +24,8 @@ def test_the_text_to_try_is_one_argument_of_the_shell(texts, expected):
     got = text_to_try(texts)
     assert got == expected
     assert len(shlex.split(got)) == 1
+
+
+def test_a_long_text_is_cut_at_a_word():
+    assert excerpt("the fog<br />was  thick", 30) == "the fog was thick"
+    assert excerpt("the fog<br />was  thick", 14) == "the fog was ..."

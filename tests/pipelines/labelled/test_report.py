@@ -76,16 +76,6 @@ def test_the_worst_mistake_is_first():
     ]
 
 
-def test_a_long_text_is_cut_at_a_word():
-    excerpt = report._excerpt(TEXTS[2])
-    assert (
-        len(excerpt) < 250
-        and excerpt.endswith(" ...")
-        and "<br" not in excerpt
-        and excerpt[:-4] in " ".join(TEXTS[2].replace("<br />", " ").split())
-    )
-
-
 def test_the_summary_names_scores_report_and_model(result):
     lines = report.summarize(result).splitlines()
     assert lines[0] == "sentiment, bag, a.csv"

@@ -1,0 +1,141 @@
+"""report.md of a cross-validation, and its summary on the terminal."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from pipelines.labelled import duplicates, report
+from pipelines.labelled.examples import excerpt
+from pipelines.support import reports
+from pipelines.support.files import shown
+from pipelines.support.reports import percent
+from pipelines.support.run_result import RunResult
+
+MAX_LISTED = 50
+_EXCERPT = 160  # characters of a text
+
+
+def write(result: RunResult, epochs: list[tuple[int, int, float]], suspects: pd.DataFrame, folder: Path) -> None:
+    """Writes `folder`/report.md.
+
+    Args:
+        epochs: for each fold, (the epoch whose weights were kept, number of epochs, seconds of training).
+        suspects: the rows with likely label errors, the likeliest first: "text", "label", "predicted", "score",
+            "p(label)".
+    """
+    lines = [
+        *_header_lines(result),
+        *_fold_lines(result, epochs),
+        *_score_lines(result),
+        *_suspect_lines(suspects),
+        *_data_lines(result),
+        *reports.record_lines(result),
+    ]
+    reports.write(folder, lines)
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines that the terminal shows at the end."""
+    scores, mean, folds = result.scores["validation"], result.folds["mean"], len(result.folds["scores"])
+    lines = [f"{result.task}, {result.config['model']}, {reports.data_name(result)}: {folds} folds"]
+    lines.append(
+        f"  {'mean':<12}accuracy {_with_deviation(result, 'accuracy')}   F1 {_with_deviation(result, 'f1')}   "
+        f"ROC AUC {reports.number(mean['roc_auc'])}   log loss {mean['log_loss']:.3f}"
+    )
+    lines.append(f"  {'all folds':<12}{scores['rows']:,} texts   accuracy {report.accuracy(scores)}")
+    if result.sample:
+        lines.append(f"  {reports.SAMPLE_WARNING}")
+    path = Path(result.report)
+    lines.append(
+        f"  {'check':<12}{result.folds['label_errors']:,} likely label errors: {shown(path.parent)}/label_errors.csv"
+    )
+    lines.append(f"  {'report':<12}{shown(path)}")
+    lines.append("  No model was exported: for one, repeat the command without --folds.")
+    return "\n".join(lines)
+
+
+def _with_deviation(result: RunResult, name: str) -> str:
+    """Formats the mean of a measure over the folds and its standard deviation, such as "0.912 ± 0.008"."""
+    mean, deviation = result.folds["mean"][name], result.folds["standard_deviation"][name]
+    return reports.number(mean) if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
+
+
+def _f1_name(result: RunResult) -> str:
+    return "macro-F1" if len(result.classes) > 2 else f"F1 of {result.classes[-1]}"
+
+
+def _header_lines(result: RunResult) -> list[str]:
+    title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}, cross-validation"
+    num_folds = len(result.folds["scores"])
+    sentence = (
+        f"Over {num_folds} folds, the accuracy is **{_with_deviation(result, 'accuracy')}** (mean and standard "
+        f"deviation). Each of {result.scores['validation']['rows']:,} texts was labelled by a model that had not seen "
+        "it in training. No model was exported."
+    )
+    return reports.header_lines(result, title, sentence)
+
+
+def _fold_lines(result: RunResult, epochs: list[tuple[int, int, float]]) -> list[str]:
+    lines = [
+        "## Folds",
+        "",
+        f"| fold | texts | accuracy | {_f1_name(result)} | ROC AUC | log loss | epoch | training |",
+    ]
+    lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
+    names = ("accuracy", "f1", "roc_auc", "log_loss")
+    for fold, (scores, (best, number, seconds)) in enumerate(zip(result.folds["scores"], epochs, strict=True), 1):
+        values = " | ".join(reports.number(scores[name]) for name in names)
+        lines.append(f"| {fold} | {scores['rows']:,} | {values} | {best} of {number} | {reports.duration(seconds)} |")
+    for title, key in (("mean", "mean"), ("standard deviation", "standard_deviation")):
+        values = " | ".join(reports.number(result.folds[key][name]) for name in names)
+        lines.append(f"| {title} | | {values} | | |")
+    return [
+        *lines,
+        "",
+        "A fold holds whole groups (films where they are known, else texts), chosen by a hash. Its texts also choose "
+        "the epoch whose weights are kept, so the scores are slightly too good, as those of a single run are.",
+        "",
+    ]
+
+
+def _score_lines(result: RunResult) -> list[str]:
+    scores = result.scores["validation"]
+    lines = [
+        "## All folds together",
+        "",
+        f"- Accuracy {report.accuracy(scores)}; in parentheses, the 95 % interval.",
+        f"- {_f1_name(result)} {report.with_interval(scores['f1'], scores['f1_interval'])}.",
+        f"- ROC AUC {reports.number(scores['roc_auc'])}, log loss {scores['log_loss']:.3f} nats, calibration error "
+        f"{scores['calibration_error']:.3f}.",
+        "",
+        f"| true label | {' | '.join(f'predicted {name}' for name in result.classes)} |",
+        f"|---|{'---:|' * len(result.classes)}",
+    ]
+    for name, row in zip(result.classes, scores["confusion_matrix"], strict=True):
+        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in row)} |")
+    return [*lines, "", *report.class_table(scores), ""]
+
+
+def _suspect_lines(suspects: pd.DataFrame) -> list[str]:
+    lines = ["## Likely label errors", ""]
+    if suspects.empty:
+        return [*lines, "None: no model contradicts a label with confidence.", ""]
+    lines += [
+        f"{len(suspects):,} labels are contradicted with confidence by a model that has not seen the text: another "
+        "label has at least the probability that it usually has for its own texts (Northcutt et al. 2021). In some "
+        "cases the label is wrong, in others the model. `label_errors.csv` has all of them, `out_of_fold.csv` the "
+        "probabilities of all texts.",
+        "",
+    ]
+    for row in suspects.head(MAX_LISTED).to_dict("records"):
+        lines.append(
+            f"- labelled *{row['label']}* ({percent(row['p(label)'])}), predicted *{row['predicted']}* "
+            f"({percent(row['score'])}): “{excerpt(row['text'], _EXCERPT)}”"
+        )
+    return [*lines, ""]
+
+
+def _data_lines(result: RunResult) -> list[str]:
+    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.class_rows.items())
+    lines = ["## Data", "", f"- {result.rows['all']:,} texts ({classes})."]
+    return [*lines, *reports.note_lines(result), *duplicates.report_lines(result.duplicates), ""]
