@@ -345,7 +345,7 @@ def main() -> None:
         return
     if not arguments.data:
         parser.error(f"{arguments.benchmark} needs --data")
-    texts = tables.read_texts(Path(arguments.data), TableOptions())[0]
+    texts = tables.read_texts([Path(arguments.data)], TableOptions())[0]
     texts = list(texts[::5])  # every fifth: all films and both labels
     benchmarks[arguments.benchmark](arguments, texts)
 
