@@ -18,7 +18,7 @@ from pipelines.data import splits
 from pipelines.labelled import folds_report, label_errors, metrics
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.splits import LabelledData, class_ids, fold_splits, read
-from pipelines.run import fit_and_measure
+from pipelines.run import fit_and_measure, removed_if_refused
 from pipelines.support import console
 from pipelines.support.files import check_folder, make_folders, shown, written_beside
 from pipelines.support.quiet import import_tensorflow
@@ -50,6 +50,7 @@ def cross_validate(task_name: str, config: LabelledConfig, runs: Path, run: str 
     data = read(config, config.polarity)
     fold_of = splits.folds(data.rows.groups_or_texts(), class_ids(data), config.folds)
     parts = [entry.data().complete(config, fold_splits(data, fold_of, fold)) for fold in range(config.folds)]
+    is_new = not folder.exists()
     make_folders(folder)
     with run_folder.locked(folder):
         record = run_folder.save_or_check_record(folder, record, config)
@@ -64,10 +65,11 @@ def cross_validate(task_name: str, config: LabelledConfig, runs: Path, run: str 
         # Every fold traces its functions again. TensorFlow takes that for a mistake, and warns.
         logging.getLogger("tensorflow").setLevel(logging.ERROR)
         started = time.monotonic()
-        for fold, part in enumerate(parts):
-            if not (folder / f"fold-{fold + 1}" / "fold.json").exists():
-                console.say(f"fold {fold + 1} of {config.folds}: {len(part.train):,} texts to train on")
-                _train_fold(entry, config, part, folder / f"fold-{fold + 1}")
+        with removed_if_refused(folder, is_new):
+            for fold, part in enumerate(parts):
+                if not (folder / f"fold-{fold + 1}" / "fold.json").exists():
+                    console.say(f"fold {fold + 1} of {config.folds}: {len(part.train):,} texts to train on")
+                    _train_fold(entry, config, part, folder / f"fold-{fold + 1}")
         result = _result(config, record, data, fold_of, folder)
         result = dataclasses.replace(result, seconds=round(time.monotonic() - started, 1))
         run_folder.write_result(folder, result)

@@ -1,5 +1,6 @@
 """The steps of a run, the same for every task: prepare, train, measure, export, report."""
 
+import contextlib
 import dataclasses
 import functools
 import shutil
@@ -77,12 +78,19 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
             splits = load()
         console.say(f"run {shown(folder)}")
         import_tensorflow(config.parallel_ops())
-        try:
+        with removed_if_refused(folder, is_new):
             return _train(entry.task(), config, splits, record, folder, destination.saved_models, export_name)
-        except UserError:
-            if is_new and not (folder / "checkpoints").exists():  # the training has not started
-                shutil.rmtree(folder)
-            raise
+
+
+@contextlib.contextmanager
+def removed_if_refused(folder: Path, is_new: bool):
+    """Removes the folder of a new run if the block raises a UserError before any training has started."""
+    try:
+        yield
+    except UserError:
+        if is_new and not any(folder.rglob("checkpoints")) and not any(folder.rglob("metrics.csv")):
+            shutil.rmtree(folder)
+        raise
 
 
 @dataclasses.dataclass(frozen=True)

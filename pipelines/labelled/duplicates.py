@@ -1,6 +1,7 @@
 """Texts that occur more than once in labelled data, and texts that have contradicting labels."""
 
 import collections
+import hashlib
 
 import numpy as np
 
@@ -22,18 +23,18 @@ def find(texts: np.ndarray, labels: np.ndarray) -> dict:
         have more than one label; "contradictions": at most MAX_LISTED of them, the most frequent first, each with
         "text" and "labels" (label -> rows).
     """
-    labels_of = collections.defaultdict(collections.Counter)
-    first_of: dict[str, str] = {}
-    for text, label in zip(texts, labels, strict=True):
-        key = comparable(text)
-        first_of.setdefault(key, text)
-        labels_of[key][label] += 1
+    first_row: dict[bytes, int] = {}  # checksums, because the texts themselves would take much memory
+    labels_of: dict[bytes, collections.Counter] = {}  # of the texts that occur more than once
+    for row, text in enumerate(texts):
+        key = hashlib.blake2b(comparable(text).encode("utf-8", "replace"), digest_size=16).digest()
+        if first_row.setdefault(key, row) != row:
+            labels_of.setdefault(key, collections.Counter([labels[first_row[key]]]))[labels[row]] += 1
     contradicting = [key for key, counts in labels_of.items() if len(counts) > 1]
     listed = sorted(contradicting, key=lambda key: -labels_of[key].total())[:MAX_LISTED]
     return {
-        "repeated": len(texts) - len(labels_of),
+        "repeated": len(texts) - len(first_row),
         "contradicting": len(contradicting),
-        "contradictions": [{"text": first_of[key], "labels": dict(labels_of[key])} for key in listed],
+        "contradictions": [{"text": texts[first_row[key]], "labels": dict(labels_of[key])} for key in listed],
     }
 
 
