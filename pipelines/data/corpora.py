@@ -114,9 +114,11 @@ def existing(data: str, kind: str) -> Path:
         UserError: it does not exist, and the message names the corpora of this kind; or it is a pipe or a device.
     """
     path = _expanded(data)
-    if not path.exists():
+    if not data or not path.exists():
         names = ", ".join(name for name in CORPORA if named(name, kind))
-        raise UserError(f"no such file or folder: {data} (a path, or a corpus that can be downloaded: {names})")
+        raise UserError(
+            f"no such file or folder: {data or repr(data)} (a path, or a corpus that can be downloaded: {names})"
+        )
     if not path.is_file() and not path.is_dir():  # data is read several times
         raise UserError(f"{data} is a pipe or a device: write its content to a file, and give that")
     return path

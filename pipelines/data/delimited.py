@@ -53,6 +53,10 @@ def chunks(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.Da
                 yield frame.fillna(""), skipped
     except UnicodeDecodeError as error:
         raise encodings.not_decodable(path, error) from error
+    except UnicodeError as error:  # UTF-16 without a byte order mark
+        raise UserError(
+            f"{path} is not {options.encoding} ({error}): give its encoding with --encoding, or leave it out"
+        ) from error
     except pd.errors.EmptyDataError as error:
         raise _empty(path) from error
     except pd.errors.ParserError as error:

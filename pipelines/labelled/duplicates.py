@@ -42,10 +42,11 @@ def remark(found: dict) -> str | None:
     """Returns one line for the terminal; None if no text occurs twice."""
     if not found["repeated"]:
         return None
-    line = f"{found['repeated']:,} texts repeat an earlier one"
+    line = f"texts that repeat an earlier one: {found['repeated']:,}"
     if found["contradicting"]:
-        texts = "text has" if found["contradicting"] == 1 else "texts have"
-        line += f"; {found['contradicting']:,} {texts} different labels: see report.md, and correct or remove them"
+        line += (
+            f"; texts with different labels: {found['contradicting']:,} (report.md lists them: correct or remove them)"
+        )
     return line
 
 

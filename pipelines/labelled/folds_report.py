@@ -46,9 +46,8 @@ def summarize(result: RunResult) -> str:
     if result.sample:
         lines.append(f"  {reports.SAMPLE_WARNING}")
     path = Path(result.report)
-    lines.append(
-        f"  {'check':<12}{result.folds['label_errors']:,} likely label errors: {shown(path.parent)}/label_errors.csv"
-    )
+    errors = f"likely label errors: {result.folds['label_errors']:,}, in {shown(path.parent)}/label_errors.csv"
+    lines.append(f"  {'check':<12}{errors}")
     lines.append(f"  {'report':<12}{shown(path)}")
     lines.append("  No model was exported: for one, repeat the command without --folds.")
     return "\n".join(lines)
@@ -121,7 +120,7 @@ def _suspect_lines(suspects: pd.DataFrame) -> list[str]:
     if suspects.empty:
         return [*lines, "None: no model contradicts a label with confidence.", ""]
     lines += [
-        f"{len(suspects):,} labels are contradicted with confidence by a model that has not seen the text: another "
+        f"Labels that a model contradicts with confidence, without having seen the text: {len(suspects):,}. Another "
         "label has at least the probability that it usually has for its own texts (Northcutt et al. 2021). In some "
         "cases the label is wrong, in others the model. `label_errors.csv` has all of them, `out_of_fold.csv` the "
         "probabilities of all texts.",

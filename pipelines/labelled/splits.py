@@ -173,7 +173,7 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     few = [f"{label!r} {count}" for label, count in rows.items() if count < FEW_ROWS_OF_A_CLASS]
     lines = [duplicates.remark(data.duplicates)]
     if data.valid and num_repeated:
-        lines.append(f"{num_repeated:,} texts of {data.name} are also in --valid: they are left out of training")
+        lines.append(f"texts of {data.name} that are also in --valid, and left out of training: {num_repeated:,}")
     if few:
         lines.append(
             f"few texts have the label {', '.join(few)}: too few to learn and to measure; add some, or leave these "
@@ -242,6 +242,10 @@ def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:
         raise UserError(
             f"{data.name}: all texts with the label {missing[0]!r} are also in --valid, so none is left to train on: "
             "give other texts with --valid"
+        )
+    if data.valid and not len(splits.valid):
+        raise UserError(
+            f"--valid: none of its labels is one of the training's ({', '.join(data.classes)}): spell them alike"
         )
     if missing or not len(splits.valid):
         lost = f"class {missing[0]!r} in training" if missing else "text in validation"

@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.data import delimited
-from pipelines.data.table_options import DEFAULTS
+from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
 
@@ -52,6 +52,8 @@ def test_another_encoding_is_named_with_the_remedy(tmp_path):
     text = "text,label\n" + "Das Café ist schön, naïve Müllers träumen,gut\n".replace(", n", " n") * 40
     with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
         read(tmp_path, text, encoding="cp1252")
+    with pytest.raises(UserError, match="a.csv is not utf-16 .*: give its encoding with --encoding, or leave it out"):
+        list(delimited.chunks(tmp_path / "a.csv", 100, TableOptions(encoding="utf-16")))
     text = "text,label\n" + "a film with café déjà vu,pos\n" * 40
     with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
         read(tmp_path, text, encoding="cp1252")

@@ -18,9 +18,10 @@ def test_equal_texts_are_counted_and_contradictions_are_listed():
 def test_the_remark_names_contradictions_only_where_there_are_some():
     found = duplicates.find(TEXTS, LABELS)
     assert duplicates.remark(found) == (
-        "3 texts repeat an earlier one; 1 text has different labels: see report.md, and correct or remove them"
+        "texts that repeat an earlier one: 3; texts with different labels: 1 (report.md lists them: correct or remove "
+        "them)"
     )
-    assert duplicates.remark(duplicates.find(TEXTS[:2], LABELS[:2])) == "1 texts repeat an earlier one"
+    assert duplicates.remark(duplicates.find(TEXTS[:2], LABELS[:2])) == "texts that repeat an earlier one: 1"
     assert duplicates.remark(duplicates.find(TEXTS[:1], LABELS[:1])) is None
 
 

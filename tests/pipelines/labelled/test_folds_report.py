@@ -43,7 +43,7 @@ def test_the_report_has_folds_their_mean_all_texts_and_likely_label_errors(tmp_p
         "| standard deviation | | 0.125",
         "- Accuracy 66.7 % (",
         "| ham | 2 | 1 |",
-        "1 labels are contradicted",
+        "without having seen the text: 1. Another label",
         "- labelled *ham* (20.0 %), predicted *spam* (80.0 %): “odd odd",
         "- 7 texts (ham 3, spam 4).",
         "- Never held out, the only text of its class: 1.",
@@ -61,6 +61,6 @@ def test_the_summary_has_mean_and_standard_deviation_and_names_the_files(tmp_pat
     assert lines[0] == "classification, bag, reviews.csv: 2 folds"
     assert "accuracy 0.500 ± 0.125   F1 0.250 ± 0.125   ROC AUC -" in lines[1]
     assert "6 texts   accuracy 66.7 % (" in lines[2]
-    assert "1 likely label errors" in lines[3] and lines[3].endswith("/label_errors.csv")
+    assert "likely label errors: 1, in" in lines[3] and lines[3].endswith("/label_errors.csv")
     assert lines[-1] == "  No model was exported: for one, repeat the command without --folds."
     assert "accuracy 0.500   F1" in folds_report.summarize(result(tmp_path, deviation=None))

@@ -24,7 +24,7 @@ def test_films_stay_together_and_no_validation_text_is_in_training(tmp_path):
     assert len(splits.train) + len(splits.valid) == 220 - 18
     rows, note = describe(splits).splitlines()
     assert rows == f"{len(splits.train)} texts to train on, {len(splits.valid)} to validate on"
-    assert note == "note: 19 texts repeat an earlier one"
+    assert note == "note: texts that repeat an earlier one: 19"
 
 
 def test_a_validation_set_of_ones_own(tmp_path):
@@ -75,10 +75,16 @@ def test_a_rare_class_is_named_and_is_in_validation_if_it_has_two_texts(tmp_path
     )
 
 
+def test_validation_texts_with_other_labels_are_refused(tmp_path):
+    rows = [(f"review {i}", i % 2, "x") for i in range(20)]
+    with pytest.raises(UserError, match=r"--valid: none of its labels is one of the training's \(0, 1\): spell them"):
+        split(tmp_path, rows, valid=[("other", "yes"), ("another", "no")], polarity=False)
+
+
 def test_texts_of_training_in_the_users_own_validation_are_named(tmp_path):
     rows = [(f"review {i}", i % 2, "x") for i in range(20)]
     splits = split(tmp_path, rows, valid=[("Review 3", "1"), ("other", "0")], polarity=False)
-    assert splits.remarks == (f"1 texts of {tmp_path}/a.csv are also in --valid: they are left out of training",)
+    assert splits.remarks == (f"texts of {tmp_path}/a.csv that are also in --valid, and left out of training: 1",)
 
 
 def test_class_weights_give_all_classes_the_same_weight():
