@@ -6,6 +6,8 @@ from keras import ops
 
 _MULTIPLIER = 1009  # a prime; its product with the largest number of buckets is below 2**31
 _NO_HASH = 2**31 - 1  # larger than every hash
+_SPACE = ord(" ")
+_MIN_NORM = 1e-6
 
 
 @keras.saving.register_keras_serializable(package="unroll")
@@ -66,19 +68,22 @@ class HashedNGrams(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="unroll")
 class NGramLogits(keras.layers.Layer):
-    """A linear classifier over the n-grams of a text, each weighted by its naive Bayes log-count ratio.
+    """A linear classifier over the n-grams of a text: of its tokens and, if wanted, of the characters of each word.
 
-    F is the set of known n-grams (n = 1 ... max_n) in a text, r_fc the ratio of n-gram f for class c, and w_fc its
-    learned weight:
+    F is the set of known n-grams in a text, r_fc the weight of n-gram f for class c that is known before training (such
+    as its inverse document frequency, or its naive Bayes log-count ratio), and w_fc its learned weight:
 
         logit_c = sum_(f in F) w_fc r_fc s_c + b_c
-        s_c = min(1 / |r_c|, |r_c| / full_norm^2),  |r_c| = sqrt(sum_(f in F) r_fc^2)
+        s_c = min(1 / |r_c|, |r_c| / m_c^2),  |r_c| = sqrt(sum_(f in F) r_fc^2)
 
-    N-grams are stored as hashes of 31 bits. An unknown n-gram has the hash of a known one with probability num_ngrams /
-    2^31, about one in a thousand for two million known n-grams. Gradients train nothing in this layer: `set_ngrams`
-    sets ratios, weights and bias that were computed elsewhere. Until then no n-gram is known and all logits are zero.
+    Texts whose |r_c| is below m_c get smaller logits: for example a sentence, if the training texts are whole reviews.
 
-    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + num_classes.
+    N-grams are stored as hashes of 31 bits, even ones for tokens and odd ones for characters. An unknown n-gram has the
+    hash of a known one with probability num_ngrams / 2^30, about one in a thousand for a million known n-grams.
+    Gradients train nothing in this layer: `set_ngrams` sets what was computed elsewhere. Until then no n-gram is known
+    and all logits are zero.
+
+    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + 2 num_classes.
 
     Source: Wang and Manning 2012, "Baselines and Bigrams".
 
@@ -86,42 +91,44 @@ class NGramLogits(keras.layers.Layer):
         num_classes: number of logits.
         num_ngrams: maximum number of known n-grams.
         max_n: maximum tokens per n-gram.
-        full_norm: texts with |r_c| below it get smaller logits, for example a sentence if the training texts are whole
-            reviews; at least 0, and 0 turns this off.
+        max_characters: maximum characters per n-gram of characters; the minimum is 2. 0 uses none. A space may only be
+            the first or the last character of an n-gram.
 
     Shapes:
-        ids: int [batch, time], 0 for padding -> float32 [batch, num_classes].
+        ids: int [batch, time], 0 for padding; characters, only with `max_characters`: int [batch, length], Unicode code
+            points, 0 for padding -> float32 [batch, num_classes].
 
     Example:
         >>> NGramLogits(num_classes=2, num_ngrams=1000)(np.array([[5, 6, 0]])).shape
         (1, 2)
 
     Raises:
-        ValueError: if num_classes, num_ngrams or max_n is below 1, or full_norm is below 0.
+        ValueError: if num_classes, num_ngrams or max_n is below 1, or max_characters is neither 0 nor at least 2.
     """
 
-    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, full_norm: float = 0.0, **kwargs):
+    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
         if min(num_classes, num_ngrams, max_n) < 1:
             raise ValueError(
                 f"num_classes is {num_classes}, num_ngrams is {num_ngrams}, max_n is {max_n}: each must be at least 1"
             )
-        if full_norm < 0:
-            raise ValueError(f"full_norm is {full_norm}: it must be at least 0")
+        if max_characters < 0 or max_characters == 1:
+            raise ValueError(f"max_characters is {max_characters}: it must be 0 or at least 2")
         super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
         self.num_classes = num_classes
         self.num_ngrams = num_ngrams
         self.max_n = max_n
-        self.full_norm = full_norm
+        self.max_characters = max_characters
 
-    def build(self, ids_shape):
+    def build(self, ids_shape, characters_shape=None):
         # In ascending order. Unused entries are at the end and hold a hash that no n-gram has.
         self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
         shape = (self.num_ngrams, self.num_classes)
-        self.weighted = self.add_weight(shape, "zeros", trainable=False, name="weighted_ratios")  # w r
-        self.squared = self.add_weight(shape, "zeros", trainable=False, name="squared_ratios")  # r^2
+        self.weighted = self.add_weight(shape, "zeros", trainable=False, name="weighted")  # w r
+        self.squared = self.add_weight(shape, "zeros", trainable=False, name="squared")  # r^2
         self.bias = self.add_weight((self.num_classes,), "zeros", trainable=False, name="bias")
+        self.min_norm = self.add_weight((self.num_classes,), "zeros", trainable=False, name="min_norm")  # m
 
-    def set_ngrams(self, hashes, ratios, weights, bias):
+    def set_ngrams(self, hashes, ratios, weights, bias, min_norm):
         """Sets the known n-grams. The layer must be built.
 
         Args:
@@ -129,6 +136,7 @@ class NGramLogits(keras.layers.Layer):
             ratios: r, float [k, classes].
             weights: w, float [k, classes].
             bias: b, float [classes].
+            min_norm: m, float [classes]; 0 scales no text down.
 
         Raises:
             ValueError: if there are more than num_ngrams hashes.
@@ -145,41 +153,60 @@ class NGramLogits(keras.layers.Layer):
         self.weighted.assign(sorted_and_padded(weights * ratios))
         self.squared.assign(sorted_and_padded(ratios**2))
         self.bias.assign(bias)
+        self.min_norm.assign(min_norm)
 
-    def hash_ngrams(self, ids):
-        """Int [batch, time] -> int32 [batch, max_n * time]: the hash of each n-gram, -1 where there is none."""
-        ids = ops.cast(ids, "int32")
-        following = [ops.pad(ids, ((0, 0), (0, k)))[:, k:] for k in range(self.max_n)]  # with padding after the end
-        hashes = []
-        for n in range(1, self.max_n + 1):
-            # Two polynomial hashes, one below 65521 and one below 32749, form one number below 2**31. No product
-            # exceeds 2**31.
-            low, high = ops.full_like(ids, n), ops.full_like(ids, n)
-            for token in following[:n]:
-                low = ops.mod(low * 31337 + ops.mod(token, 65521), 65521)
-                high = ops.mod(high * 51787 + ops.mod(token, 32749), 32749)
-            hashes.append(ops.where(following[n - 1] != 0, high * 65521 + low, -1))
+    def hash_ngrams(self, ids, characters=None):
+        """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
+        hashes = _polynomial_hashes(ids, range(1, self.max_n + 1), is_odd=0)
+        if self.max_characters:
+            hashes += _polynomial_hashes(characters, range(2, self.max_characters + 1), is_odd=1, separator=_SPACE)
         return ops.concatenate(hashes, axis=1)
 
-    def call(self, ids):
-        hashes = ops.sort(self.hash_ngrams(ids), axis=-1)  # [batch, max_n * time]
+    def call(self, ids, characters=None):
+        hashes = ops.sort(self.hash_ngrams(ids, characters), axis=-1)  # [batch, n-grams]
         # Each n-gram counts once: only the first of equal hashes counts.
         is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
         index = ops.minimum(ops.searchsorted(self.hashes, ops.reshape(hashes, (-1,))), self.num_ngrams - 1)
         index = ops.reshape(index, ops.shape(hashes))  # where the hash is in self.hashes, if it is there
         known = ops.logical_and(is_first, ops.take(self.hashes, index) == hashes)
-        known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)  # [batch, max_n * time, 1]
+        known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)  # [batch, n-grams, 1]
         total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)  # [batch, classes]
-        norm = ops.maximum(ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1)), 1e-6)
-        scale = ops.minimum(1.0, ops.square(norm / self.full_norm)) if self.full_norm else 1.0
+        norm = ops.maximum(ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1)), _MIN_NORM)
+        scale = ops.minimum(1.0, ops.square(norm / ops.maximum(self.min_norm, _MIN_NORM)))
         return total * scale / norm + self.bias
 
-    def compute_output_spec(self, ids):
+    def compute_output_spec(self, ids, characters=None):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
 
     def get_config(self):
         sizes = {"num_classes": self.num_classes, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
-        return {**super().get_config(), **sizes, "full_norm": self.full_norm}
+        return {**super().get_config(), **sizes, "max_characters": self.max_characters}
+
+
+def _polynomial_hashes(ids, lengths, is_odd: int, separator: int | None = None) -> list:
+    """Returns, for each length n, int32 [batch, time]: the hash of the n-gram that starts there, -1 if there is none.
+
+    Args:
+        ids: int [batch, time], 0 for padding.
+        lengths: lengths of the n-grams.
+        is_odd: 1 for odd hashes, 0 for even ones.
+        separator: id that may only be the first or the last one of an n-gram.
+    """
+    ids = ops.cast(ids, "int32")
+    following = [ops.pad(ids, ((0, 0), (0, k)))[:, k:] for k in range(max(lengths))]  # with padding after the end
+    hashes = []
+    for n in lengths:
+        # Two polynomial hashes, one below 65521 and one below 16381, and the last bit form one number below 2**31. No
+        # product exceeds 2**31.
+        low, high = ops.full_like(ids, n), ops.full_like(ids, n)
+        present = following[n - 1] != 0
+        for k, token in enumerate(following[:n]):
+            low = ops.mod(low * 31337 + ops.mod(token, 65521), 65521)
+            high = ops.mod(high * 51787 + ops.mod(token, 16381), 16381)
+            if separator is not None and 0 < k < n - 1:
+                present = ops.logical_and(present, token != separator)
+        hashes.append(ops.where(present, (high * 65521 + low) * 2 + is_odd, -1))
+    return hashes
 
 
 def _no_hash(shape, dtype):

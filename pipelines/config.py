@@ -28,6 +28,7 @@ class TrainingConfig:
 
     PRESETS: ClassVar[Presets] = {}
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {}  # preset -> model
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ()  # change what is reported, not what is trained, nor the run's name
 
     data: Annotated[Data | None, PATHS] = None
     """Training data. Without it: the embedded sample."""

@@ -51,7 +51,11 @@ def run_name(record: RunRecord, config: TrainingConfig) -> str:
     more fields finds the same name.
     """
     defaults = dataclasses.asdict(config.defaults())
-    changed = {name: value for name, value in record.config.items() if value != defaults[name]}
+    changed = {
+        name: value
+        for name, value in record.config.items()
+        if value != defaults[name] and name not in config.REPORT_FIELDS
+    }
     digits = short_hash({"config": changed, "preset": config.preset, "data": record.data})
     return f"{record.data['name']}-{config.model}-{digits}"
 
@@ -106,7 +110,7 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
     defaults = dataclasses.asdict(config.defaults())
     for name, value in record.config.items():
         kept_value = kept["config"].get(name, defaults[name])  # a field that did not exist then had its default
-        if kept_value != value:
+        if kept_value != value and name not in config.REPORT_FIELDS:
             raise UserError(f"{folder} was started with {flag(name)} {kept_value}, not {value}: give another --run")
     if kept["data"] != record.data:
         raise UserError(f"{folder} was started with other data: the file has changed since. Give another --run")

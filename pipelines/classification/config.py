@@ -21,6 +21,7 @@ _ALL = {
     "max_encoder_tokens": 1000,
     "vocabulary_size": 30_000,
     "max_ngrams": 0,
+    "max_characters": 0,
     "ngram_buckets": 0,
     "word_vectors": "random",
     "num_negations": 0,
@@ -49,9 +50,12 @@ _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooc
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
 _RECURRENT = ("simple", "gru", "lstm", "peephole")
+_NETWORKS = ("bag", "cnn", *_RECURRENT, "transformer", "best")
 
 # Chosen on IMDB's training reviews with a tenth of the films held out (benchmarks/classification.py measures them).
 PRESETS: Presets = {
+    ("linear", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000, "epochs": 1},
+    ("linear", "full"): _ALL | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000, "epochs": 1},
     ("bag", "quick"): _ALL | _BAG | {"ngram_buckets": 2**16, "batch_size": 32, "learning_rate": 0.02},
     ("bag", "full"): _ALL
     | _BAG
@@ -60,14 +64,29 @@ PRESETS: Presets = {
     **{(model, "full"): _ALL | _SEQUENCE for model in _RECURRENT},
     ("cnn", "full"): _ALL | {"max_tokens": 400, "max_encoder_tokens": 400},
     ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
-    ("best", "quick"): _ALL | _QUICK | {"max_tokens": 1000, "max_ngrams": 50_000},
+    ("best", "quick"): _ALL | _QUICK | {"max_tokens": 1000, "max_ngrams": 50_000, "max_characters": 1000},
     ("best", "full"): _ALL
     | _SEQUENCE
-    | {"max_tokens": 3000, "max_ngrams": 400_000, "num_negations": 6000, "span_rate": 0.5},
+    | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 1000, "num_negations": 6000, "span_rate": 0.5},
 }
 
 # Field -> the models for which it has an effect. A field that is not listed has one for every model.
 USED_BY = {
+    **dict.fromkeys(
+        (
+            "max_encoder_tokens",
+            "word_vectors",
+            "num_negations",
+            "span_rate",
+            "word_dropout",
+            "embedding_size",
+            "dropout",
+            "epochs",
+            "learning_rate",
+            "patience",
+        ),
+        _NETWORKS,
+    ),
     "ngram_buckets": ("bag",),
     "embedding_dropout": ("cnn", *_RECURRENT, "transformer", "best"),
     "hidden_size": ("cnn", *_RECURRENT, "best"),
@@ -83,15 +102,16 @@ class ClassificationConfig(LabelledConfig):
     """Settings of the training. A default such as "quick 64, bag 16; full 32" depends on --preset and --model."""
 
     PRESETS: ClassVar[Presets] = PRESETS
-    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "bag", "full": "best"}
+    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "linear", "full": "best"}
 
     preset: Literal["quick", "full"] | None = None
-    """quick: about two minutes on two cores; full: best quality. By default quick on the embedded sample and full with
+    """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Literal["best", "bag", "cnn", "simple", "gru", "lstm", "peephole", "transformer"] | None = None
-    """best: a GRU and convolutions, averaged with a linear model of n-grams; bag: mean of the embeddings of words and
-    word pairs; cnn: convolutions over 2, 3 and 4 tokens; simple, gru, lstm, peephole: recurrent network with these
-    cells; transformer: self-attention. By default bag with --preset quick and best with full."""
+    model: Literal["best", "linear", "bag", "cnn", "simple", "gru", "lstm", "peephole", "transformer"] | None = None
+    """best: a GRU and convolutions, averaged with a linear model; linear: a linear model of n-grams of words and
+    characters, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
+    tokens; simple, gru, lstm, peephole: recurrent network with these cells; transformer: self-attention. By default
+    linear with --preset quick and best with full."""
     tokenizer: Literal["word", "character", "subword"] = "word"
     """What a token is. subword is SentencePiece."""
     max_tokens: Annotated[int | None, by_preset(PRESETS, "max_tokens")] = None
@@ -103,6 +123,9 @@ class ClassificationConfig(LabelledConfig):
     max_ngrams: Annotated[int | None, by_preset(PRESETS, "max_ngrams")] = None
     """Average the network with a linear model of the N most frequent n-grams of one to three tokens; 0 uses no linear
     model."""
+    max_characters: Annotated[int | None, by_preset(PRESETS, "max_characters")] = None
+    """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
+    characters of a text; 0 counts none."""
     ngram_buckets: Annotated[int | None, by_preset(PRESETS, "ngram_buckets")] = None
     """bag: number of hash buckets for pairs of neighbouring tokens; 0 uses no pairs."""
     word_vectors: Annotated[Literal["random", "cooccurrence"] | None, by_preset(PRESETS, "word_vectors", None)] = None
@@ -155,6 +178,11 @@ class ClassificationConfig(LabelledConfig):
         buckets = self.ngram_buckets
         require(buckets == 0 or 2 <= buckets <= 2**21, "ngram_buckets", buckets, "0 (no pairs) or from 2 to 2097152")
         require(0 <= self.max_ngrams <= 10**7, "max_ngrams", self.max_ngrams, "from 0 (none) to 10000000")
+        if self.model == "linear":
+            require(self.max_ngrams > 0, "max_ngrams", self.max_ngrams, "above 0 for --model linear")
+        require_at_least(self, 0, "max_characters")
+        if not self.max_ngrams:
+            reject_without_effect(self, "it needs --max-ngrams", "max_characters")
         require(0 <= self.num_negations <= 10**6, "num_negations", self.num_negations, "from 0 to 1000000")
         require(0 <= self.span_rate <= 1, "span_rate", self.span_rate, "from 0 to 1")
         require_rate(self, "word_dropout", "embedding_dropout", "dropout")

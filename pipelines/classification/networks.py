@@ -33,19 +33,50 @@ POOLINGS = {
 }
 WORDS = "words"  # name of the embedding that `word_vectors` initializes
 NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
+NUM_WEIGHTINGS = 2  # of the n-grams; the logits of the linear model are the mean of those with each
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
-_FULL_NORM = 7.0  # of a text's n-grams: 96 % of IMDB's reviews have more, a single sentence has less
+_MAX_N, _MAX_CHARACTERS = 3, 5  # per n-gram of tokens, of characters
+_NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
 
 
-def network(config: ClassificationConfig, vocabulary_size: int, num_classes: int) -> keras.Model:
+def network(
+    config: ClassificationConfig, vocabulary_size: int, num_classes: int, num_texts: int = 10**6
+) -> keras.Model:
     """Builds the classifier: ids int32 [batch, time] -> logits float32 [batch, classes].
+
+    With `max_characters` the inputs are a dict: "ids", and "characters" int32 [batch, length], Unicode code points.
 
     With `max_ngrams`, the logits are the mean of the encoder's and of those of a linear model over n-grams. In training
     they are the encoder's alone: the linear model is fitted before and knows the training texts, so that with it in the
-    loss, the encoder would have nothing left to learn.
+    loss, the encoder would have nothing left to learn. The model "linear" has no encoder.
+
+    Args:
+        num_texts: number of training texts. With few of them, the linear model knows fewer n-grams.
     """
     ids = keras.Input((None,), dtype="int32", name="ids")  # [batch, time]
+    inputs, logits = ids, None
+    if config.max_characters:
+        characters = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
+        inputs = {"ids": ids, "characters": characters}
+    if config.model != "linear":
+        logits = _encoder_logits(config, vocabulary_size, num_classes, ids)
+    if config.max_ngrams:
+        linear = NGramLogits(
+            NUM_WEIGHTINGS * num_classes,
+            min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts),
+            _MAX_N,
+            _MAX_CHARACTERS if config.max_characters else 0,
+            name=NGRAM_LOGITS,
+        )
+        linear_logits = linear(*inputs.values()) if config.max_characters else linear(ids)
+        linear_logits = ops.mean(ops.reshape(linear_logits, (-1, NUM_WEIGHTINGS, num_classes)), axis=1)
+        logits = linear_logits if logits is None else MeanAfterTraining(name="mean_logits")(logits, linear_logits)
+    return keras.Model(inputs, logits, name=f"classification_{config.model}")
+
+
+def _encoder_logits(config: ClassificationConfig, vocabulary_size: int, num_classes: int, ids):
+    """The logits of the encoder, [batch, classes]."""
     read = ids
     if config.max_encoder_tokens < config.max_tokens:
         read = HeadAndTail(config.max_encoder_tokens, name="read")(ids)
@@ -55,11 +86,7 @@ def network(config: ClassificationConfig, vocabulary_size: int, num_classes: int
         read = WordDropout(config.word_dropout, UNKNOWN, seed=config.seed, name="word_dropout")(read)
     features = encode(config, vocabulary_size, read)  # [batch, features]
     features = layers.Dropout(config.dropout, name="dropout")(features)
-    logits = layers.Dense(num_classes, dtype="float32", name="logits")(features)  # [batch, classes]
-    if config.max_ngrams:
-        linear = NGramLogits(num_classes, config.max_ngrams, full_norm=_FULL_NORM, name=NGRAM_LOGITS)(ids)
-        logits = MeanAfterTraining(name="mean_logits")(logits, linear)
-    return keras.Model(ids, logits, name=f"classification_{config.model}")
+    return layers.Dense(num_classes, dtype="float32", name="logits")(features)
 
 
 def encode(config: ClassificationConfig, vocabulary_size: int, ids):

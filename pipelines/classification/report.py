@@ -9,7 +9,10 @@ from pipelines.support.run_result import RunResult
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes report.md and its pictures; for `details` see `labelled.report.write`."""
-    report.write(result, details, folder, data_lines=[_window_line(result)])
+    # In training, the logits are those of the network alone.
+    both = {"curve_labels": ("training, network alone", "validation, with the linear model")}
+    labels = both if result.config.get("max_ngrams") else {}
+    report.write(result, details, folder, data_lines=[_window_line(result)], **labels)
 
 
 def _window_line(result: RunResult) -> str:

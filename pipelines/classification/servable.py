@@ -9,6 +9,16 @@ from pipelines.text.tokenizers import Tokenizer, keep_ends
 MAX_PIECES = 200  # of an explanation: the model labels the text once per piece
 
 
+def characters_of(tokenizer: Tokenizer, texts: tf.Tensor, max_tokens: int, max_characters: int) -> tf.RaggedTensor:
+    """Returns what the linear model counts n-grams of characters in: ragged int32 [batch, (length)], code points."""
+    return keep_ends(tokenizer.spell(keep_ends(tokenizer.tokens(texts), max_tokens)), max_characters)
+
+
+def network_inputs(inputs: dict[str, tf.RaggedTensor]) -> dict[str, tf.RaggedTensor] | tf.RaggedTensor:
+    """Returns the inputs as the network takes them: the ids alone if there are no characters."""
+    return inputs if "characters" in inputs else inputs["ids"]
+
+
 class Classifier(tf.Module):
     """The servable of a classifier.
 
@@ -16,14 +26,23 @@ class Classifier(tf.Module):
         model: ids int32 [batch, time] -> logits [batch, classes].
         tokenizer: makes the ids.
         max_tokens: maximum number of tokens per text; longer texts keep their first and last half.
+        max_characters: maximum number of characters for the linear model; 0 if it counts none.
         classes: names of the classes.
     """
 
-    def __init__(self, model: keras.Model, tokenizer: Tokenizer, max_tokens: int, classes: tuple[str, ...]):
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: Tokenizer,
+        max_tokens: int,
+        max_characters: int,
+        classes: tuple[str, ...],
+    ):
         super().__init__()
         self._tokenizer = tokenizer
         self._classes = tf.constant(classes, tf.string)
         self._max_tokens = max_tokens
+        self._max_characters = max_characters
         # The SavedModel holds the variables of tf.Module's attributes.
         self._variables = [weight.value for weight in model.weights]
         self._model = lambda ids: model(ids, training=False)
@@ -32,7 +51,8 @@ class Classifier(tf.Module):
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
         ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)  # [batch, (tokens)]
-        return label_outputs(self._model(ids.to_tensor()), self._classes)
+        tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
+        return label_outputs(self._logits(ids, tokens), self._classes)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def explain(self, text):
@@ -70,7 +90,8 @@ class Classifier(tf.Module):
         kept = piece_of[None, :] != tf.range(-1, num_pieces)[:, None]  # [pieces + 1, tokens]
         kept = tf.concat([tf.ones_like(kept[:1]), kept[1:]], axis=0)
         variants = tf.ragged.boolean_mask(tf.repeat(ids[None], num_pieces + 1, axis=0), kept)
-        logits = self._model(variants.to_tensor())  # [pieces + 1, classes]
+        token_variants = tf.ragged.boolean_mask(tf.repeat(tokens[None], num_pieces + 1, axis=0), kept)
+        logits = self._logits(variants, token_variants)  # [pieces + 1, classes]
         label = tf.argmax(logits[0], output_type=tf.int32)
         is_label = tf.one_hot(label, tf.shape(logits)[1], on_value=True, off_value=False)
         others = tf.reduce_logsumexp(tf.where(is_label, -float("inf"), logits), axis=-1)
@@ -78,6 +99,13 @@ class Classifier(tf.Module):
         tokens_of_piece = tf.RaggedTensor.from_value_rowids(tokens[1:-1], piece_of[1:-1], num_pieces, validate=False)
         pieces = tf.strings.reduce_join(tokens_of_piece, axis=-1, separator=" ")
         return logits[0], pieces, log_odds[0] - log_odds[1:]
+
+    def _logits(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor) -> tf.Tensor:
+        """The logits, [batch, classes], of texts of these ids, which spell these tokens."""
+        inputs = {"ids": ids}
+        if self._max_characters:
+            inputs["characters"] = keep_ends(self._tokenizer.spell(tokens), self._max_characters)
+        return self._model(tf.nest.map_structure(tf.RaggedTensor.to_tensor, network_inputs(inputs)))
 
     def signatures(self) -> dict:
         """Returns the functions to export."""

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import cooccurrence, naive_bayes, networks, report
+from pipelines.classification import cooccurrence, linear_model, networks, report
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
-from pipelines.classification.servable import Classifier
+from pipelines.classification.servable import Classifier, characters_of, network_inputs
 from pipelines.data import batching
 from pipelines.labelled.examples import example_texts
 from pipelines.labelled.metrics import measure  # noqa: F401 (a member of Task)
@@ -36,6 +36,7 @@ from pipelines.training.fit import FitOptions
 from pipelines.training.schedules import warmup_cosine
 
 UNIT = "texts"
+Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_characters`, "characters" [n, (length)]
 
 
 def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:
@@ -49,37 +50,40 @@ class Encoded:
 
     Attributes:
         splits: the texts and labels.
-        train, valid: ids of the texts, ragged int32 [n, (tokens)].
+        train, valid: the inputs of the network for the texts (see `inputs_of`).
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
     """
 
     splits: LabelledSplits
-    train: tf.RaggedTensor
-    valid: tf.RaggedTensor
+    train: Inputs
+    valid: Inputs
     cut: dict[str, float]
 
 
 def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
     """Encodes the training and the validation texts; keeps nothing in the run's folder."""
-    train, cut = ids_of(config, tokenizer, splits.train)
-    return Encoded(splits, train, ids_of(config, tokenizer, splits.valid)[0], cut)
+    train, cut = inputs_of(config, tokenizer, splits.train)
+    return Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
 
 
-def ids_of(
-    config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled
-) -> tuple[tf.RaggedTensor, dict[str, float]]:
-    """Encodes all texts and cuts them to `max_tokens`.
+def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled) -> tuple[Inputs, dict[str, float]]:
+    """Encodes all texts and cuts them to `max_tokens` and `max_characters`.
 
     Returns:
-        (ragged int32 [n, (tokens)], {"texts_cut": fraction of the texts that are longer, "tokens_lost": fraction of all
-        tokens that are cut off}).
+        ({"ids": ragged int32 [n, (tokens)], with `max_characters` also "characters": ragged int32 [n, (length)]},
+        {"texts_cut": fraction of the texts that have more tokens, "tokens_lost": fraction of all tokens that are cut
+        off}).
     """
-    ids = batching.encode_texts(tokenizer, data.texts)
-    cut = keep_ends(ids, config.max_tokens)
+    ids = batching.encode_texts(tokenizer.encode, data.texts)
+    inputs = {"ids": keep_ends(ids, config.max_tokens)}
+    if config.max_characters:
+        inputs["characters"] = batching.encode_texts(
+            lambda texts: characters_of(tokenizer, texts, config.max_tokens, config.max_characters), data.texts
+        )
     lengths = ids.row_lengths().numpy()
     texts_cut = float((lengths > config.max_tokens).mean())
-    tokens_lost = 1 - float(cut.row_lengths().numpy().sum() / lengths.sum())
-    return cut, {"texts_cut": texts_cut, "tokens_lost": tokens_lost}
+    tokens_lost = 1 - float(inputs["ids"].row_lengths().numpy().sum() / lengths.sum())
+    return inputs, {"texts_cut": texts_cut, "tokens_lost": tokens_lost}
 
 
 def steps_per_epoch(config: ClassificationConfig, encoded: Encoded) -> int:
@@ -94,7 +98,7 @@ def items_per_epoch(encoded: Encoded) -> int:
 
 def build(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, training: bool) -> keras.Model:
     """Builds the network of `config.model`."""
-    return networks.network(config, tokenizer.vocabulary_size, len(splits.classes))
+    return networks.network(config, tokenizer.vocabulary_size, len(splits.classes), len(splits.train))
 
 
 def compile_model(config: ClassificationConfig, model: keras.Model, total_steps: int) -> None:
@@ -111,40 +115,48 @@ def fit_options(config: ClassificationConfig, encoded: Encoded, model: keras.Mod
     """Class weights, and the weights that are computed from the training texts."""
     return FitOptions(
         class_weight=class_weight(config, encoded.splits),
-        initialize=lambda: initialize(config, model, encoded.train, encoded.splits.train),
+        initialize=lambda: initialize(config, model, encoded.train, encoded.splits),
     )
 
 
-def initialize(config: ClassificationConfig, model: keras.Model, ids: tf.RaggedTensor, data: Labelled) -> None:
+def initialize(config: ClassificationConfig, model: keras.Model, inputs: Inputs, splits: LabelledSplits) -> None:
     """Gives a new `model` the weights that are computed from the training texts rather than learned from gradients.
 
     Args:
-        ids: of the training texts, ragged int32 [n, (tokens)].
+        inputs: those of the training texts.
     """
     if config.word_vectors == "cooccurrence":
         console.say("computing word vectors from co-occurrences ...")
         words = model.get_layer(networks.WORDS)
-        words.embeddings.assign(cooccurrence.word_vectors(ids, *words.embeddings.shape, config.seed))
+        words.embeddings.assign(cooccurrence.word_vectors(inputs["ids"], *words.embeddings.shape, config.seed))
     if config.max_ngrams:
         console.say("fitting the linear model over n-grams ...")
         # Without the generated sentences: their n-grams have labels that they do not have in real texts.
-        num_real = len(data) - data.num_generated
-        naive_bayes.fit(model.get_layer(networks.NGRAM_LOGITS), ids[:num_real], data.labels[:num_real], config.seed)
+        num_real = len(splits.train) - splits.train.num_generated
+        linear_model.fit(
+            model.get_layer(networks.NGRAM_LOGITS),
+            {name: values[:num_real] for name, values in inputs.items()},
+            splits.train.labels[:num_real],
+            class_weight(config, splits),
+            config.seed,
+        )
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
     """Returns batches of texts of similar length, in an order that depends on the seed and the epoch."""
-    order = batching.bucketed_order(encoded.train.row_lengths().numpy(), config.batch_size, config.seed, epoch)
+    order = batching.bucketed_order(encoded.train["ids"].row_lengths().numpy(), config.batch_size, config.seed, epoch)
     labels = encoded.splits.train.labels
-    return batching.padded_batches(encoded.train, labels, order[skip * config.batch_size :], config.batch_size)
+    inputs = network_inputs(encoded.train)
+    return batching.padded_batches(inputs, labels, order[skip * config.batch_size :], config.batch_size)
 
 
 def make_validator(
     config: ClassificationConfig, tokenizer: Tokenizer, encoded: Encoded, model: keras.Model
 ) -> Callable[[], dict[str, float]]:
     """Returns a function that scores `model` on the validation texts."""
-    order = np.argsort(encoded.valid.row_lengths().numpy(), kind="stable")
-    batches = batching.padded_batches(encoded.valid, encoded.splits.valid.labels, order, config.batch_size)
+    order = np.argsort(encoded.valid["ids"].row_lengths().numpy(), kind="stable")
+    inputs = network_inputs(encoded.valid)
+    batches = batching.padded_batches(inputs, encoded.splits.valid.labels, order, config.batch_size)
 
     def validate() -> dict[str, float]:
         scores = model.evaluate(batches, verbose=0, return_dict=True)
@@ -157,7 +169,7 @@ def make_servable(
     config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, model: keras.Model
 ) -> Classifier:
     """Returns the classifier of strings."""
-    return Classifier(model, tokenizer, config.max_tokens, splits.classes)
+    return Classifier(model, tokenizer, config.max_tokens, config.max_characters, splits.classes)
 
 
 def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:

@@ -4,28 +4,30 @@ A position in an epoch is therefore a number of steps to skip.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
-
-from pipelines.text.tokenizers import Tokenizer
 
 READERS = 2  # number of batches that are made in parallel
 _PREFETCH = 8  # number of batches that wait for their use
 _POOL = 50  # number of batches that are sorted by length together: little padding, and still a random order
 
 
-def encode_texts(tokenizer: Tokenizer, texts: np.ndarray, batch_size: int = 1000) -> tf.RaggedTensor:
+def encode_texts(
+    encode: Callable[[tf.Tensor], tf.RaggedTensor], texts: np.ndarray, batch_size: int = 1000
+) -> tf.RaggedTensor:
     """Encodes texts once for all epochs.
 
     Args:
+        encode: string [batch] -> ragged int32 [batch, (ids)], such as `Tokenizer.encode`.
         texts: n texts, str or UTF-8 bytes.
         batch_size: number of texts that are encoded at once.
 
     Returns:
         Ids, ragged int32 [n, (tokens)], in the order of `texts`.
     """
-    encode = tf.function(tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)])
+    encode = tf.function(encode, input_signature=[tf.TensorSpec([None], tf.string)])
     batches = tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(batch_size)
     encoded = batches.map(encode, num_parallel_calls=READERS)
     return tf.concat(list(prefetched(encoded)), axis=0)
@@ -93,21 +95,23 @@ def token_order(lengths: np.ndarray, plan: list[tuple[int, int]], seed: int, epo
     return [rows[slice(*plan[i])] for i in rng.permutation(len(plan))]
 
 
-def padded_batches(ids: tf.RaggedTensor, labels: np.ndarray, order: np.ndarray, batch_size: int) -> tf.data.Dataset:
+def padded_batches(
+    ids: tf.RaggedTensor | dict[str, tf.RaggedTensor], labels: np.ndarray, order: np.ndarray, batch_size: int
+) -> tf.data.Dataset:
     """Returns batches of the rows in the given order, padded with 0 to their longest row.
 
     Args:
-        ids: ragged int32 [n, (tokens)].
+        ids: ragged int32 [n, (tokens)], or a dict of them.
         labels: int [n].
         order: row numbers, int [m].
 
     Returns:
-        Batches (ids int32 [batch, time], labels int32 [batch]).
+        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch]).
     """
     labels = tf.constant(labels, tf.int32)
 
     def gather(rows):
-        return tf.gather(ids, rows).to_tensor(), tf.gather(labels, rows)
+        return tf.nest.map_structure(lambda each: tf.gather(each, rows).to_tensor(), ids), tf.gather(labels, rows)
 
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     return prefetched(rows.map(gather, num_parallel_calls=READERS, deterministic=True))

@@ -1,7 +1,7 @@
 """Settings that all tasks on labelled texts share."""
 
 import dataclasses
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -15,6 +15,8 @@ TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "no_head
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LabelledConfig(TrainingConfig):
     """Fields on the data of a task that learns labels of texts."""
+
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
 
     data: Annotated[Data | None, PATHS] = None
     """Labelled texts to train on: a CSV, TSV or JSONL file (also .gz, .xz, .bz2, .zip), a Parquet or Excel file,
@@ -40,6 +42,8 @@ class LabelledConfig(TrainingConfig):
     """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
     class_weights: bool = False
     """Weight each class by the inverse of its frequency, for data with rare classes."""
+    no_baseline: bool = False
+    """Do not compare the model with TF-IDF and logistic regression, which are fitted to the same texts in seconds."""
     max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
     polarity: tyro.conf.Suppress[bool] = False

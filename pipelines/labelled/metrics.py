@@ -28,6 +28,10 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     for name, part in parts.items():
         probabilities[name] = classify(part.texts)["probabilities"]
         scores[name] = compute_scores(part.labels, probabilities[name], splits.classes, part.texts)
+    if not config.no_baseline:
+        from pipelines.labelled.baseline import add_baselines
+
+        add_baselines(scores, splits, probabilities, config.class_weights)
     return scores, {"valid": splits.valid, "probabilities": probabilities["validation"]}
 
 

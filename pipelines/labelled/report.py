@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pipelines.labelled import duplicates
+from pipelines.labelled import baseline, duplicates
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import reliability
 from pipelines.support import reports
@@ -20,25 +20,35 @@ _EXCERPT = 240  # characters of a text in the report
 
 
 def write(
-    result: RunResult, details: dict, folder: Path, sections: Sequence[str] = (), data_lines: Sequence[str] = ()
+    result: RunResult,
+    details: dict,
+    folder: Path,
+    sections: Sequence[str] = (),
+    data_lines: Sequence[str] = (),
+    curve_labels: tuple[str, str] = ("training", "validation"),
 ) -> None:
-    """Writes `folder`/report.md, curves.png, calibration.png and lengths.png.
+    """Writes `folder`/report.md, calibration.png, lengths.png and, if there was a training in epochs, curves.png.
 
     Args:
         details: of `metrics.measure`: "valid" (Labelled) and its "probabilities", float [n, classes].
         sections: lines of the task's own sections.
         data_lines: the task's own lines for the section on the data.
+        curve_labels: what the learning curves of training and of validation show.
     """
     valid, probabilities = details["valid"], details["probabilities"]
     mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.classes)
-    reports.save(reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}), folder / "curves.png")
+    has_epochs = "loss" in result.epochs[0]  # else a solver has fitted the model
+    if has_epochs:
+        curves = reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}, *curve_labels)
+        reports.save(curves, folder / "curves.png")
     reports.save(_calibration_plot(reliability(valid.labels, probabilities)), folder / "calibration.png")
     reports.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
     lines = [
         *_header_lines(result),
         *_score_lines(result),
+        *baseline.report_lines(result.scores),
         *_mistake_lines(result, mistakes),
-        *reports.learning_lines(result, "the lowest validation loss", "Loss and accuracy by epoch"),
+        *(reports.learning_lines(result, "the lowest validation loss", "Loss and accuracy by epoch") * has_epochs),
         *sections,
         *_data_lines(result),
         *data_lines,
@@ -52,11 +62,14 @@ def write(
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    score_lines = [
-        f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   F1 {reports.number(scores['f1'])}   "
-        f"ROC AUC {reports.number(scores['roc_auc'])}   log loss {scores['log_loss']:.3f}"
-        for name, scores in result.scores.items()
-    ]
+    score_lines = []
+    for name, scores in result.scores.items():
+        f1, roc_auc = reports.number(scores["f1"]), reports.number(scores["roc_auc"])
+        score_lines.append(
+            f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   F1 {f1}   ROC AUC {roc_auc}   "
+            f"log loss {scores['log_loss']:.3f}"
+        )
+        score_lines += baseline.summary_lines(scores)
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
     return reports.summary(result, title, score_lines, _use_commands(result)[0])
 

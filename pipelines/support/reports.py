@@ -105,17 +105,20 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(file, format="png", dpi=120)
 
 
-def curves(result: RunResult, measures: dict[str, str]) -> Figure:
-    """Draws the learning curves of `measures` (column of metrics.csv -> title), one panel each."""
+def curves(
+    result: RunResult, measures: dict[str, str], training_label: str = "training", validation_label: str = "validation"
+) -> Figure:
+    """Draws the learning curves of `measures` (column of metrics.csv -> title), one panel each, from 0 upwards."""
     epochs = [row["epoch"] for row in result.epochs]
     figure = Figure(figsize=(4.5 * len(measures), 3.4), layout="constrained")
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
     for axes, (measure, title) in zip(panels, measures.items(), strict=True):
         if measure in result.epochs[0]:
-            axes.plot(epochs, [row[measure] for row in result.epochs], "o-", color=GREY, label="training")
-        axes.plot(epochs, [row[f"val_{measure}"] for row in result.epochs], "o-", color=BLUE, label="validation")
+            axes.plot(epochs, [row[measure] for row in result.epochs], "o-", color=GREY, label=training_label)
+        axes.plot(epochs, [row[f"val_{measure}"] for row in result.epochs], "o-", color=BLUE, label=validation_label)
         axes.axvline(result.best_epoch, color=ORANGE, linestyle=":", label="kept")
         axes.set(title=title, xlabel="epoch")
+        axes.set_ylim(bottom=0)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)

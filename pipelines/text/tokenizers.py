@@ -5,6 +5,7 @@ Every tokenizer has the same interface:
     encode(texts)      string [batch] -> ragged int32 [batch, (tokens)], with START first and END last
     tokens(texts)      the same as strings; a token that is not in the vocabulary is returned as it is in the text
     decode(ids)        int32 [batch, tokens] or ragged -> string [batch]; special ids are left out
+    spell(tokens)      ragged string [batch, (tokens)] -> ragged int32 [batch, (characters)], with a space around words
     vocabulary()       the tokens in the order of their ids
     vocabulary_size    number of tokens
     save(folder)       writes the files that `load_tokenizer(folder)` reads
@@ -38,6 +39,9 @@ _SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
 _SINGLE_CHARACTER_TOKEN = (
     r"([^\p{L}\p{M}\p{N}'\s]|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}])"
 )
+
+
+_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space
 
 
 class VocabularyTokenizer(tf.Module):
@@ -74,6 +78,18 @@ class VocabularyTokenizer(tf.Module):
     def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the tokens, ragged string [batch, (tokens)]."""
         return _enclose(self._split(texts), SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
+
+    def spell(self, tokens: tf.RaggedTensor) -> tf.RaggedTensor:
+        """Returns the code points of `tokens`, the START and END of each row left out.
+
+        There is one space before each word, and one at the end. A token of a single character that is no letter of a
+        script with spaces, such as a comma or a Han character, follows the previous token without a space.
+        """
+        tokens = tokens[:, 1:-1]
+        if self.kind != "character":
+            is_attached = tf.strings.regex_full_match(tokens.flat_values, _SINGLE_CHARACTER_TOKEN)
+            tokens = tokens.with_flat_values(tf.where(is_attached, "", " ") + tokens.flat_values)
+        return _code_points(tokens)
 
     def decode(self, ids) -> tf.Tensor:
         """Returns the texts of ids, string [batch]."""
@@ -127,6 +143,11 @@ class SubwordTokenizer(tf.Module):
         ids = self._sentencepiece.tokenize(self.normalize(texts))
         tokens = ids.with_flat_values(self._sentencepiece.id_to_string(ids.flat_values))
         return _enclose(tokens, SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
+
+    def spell(self, tokens: tf.RaggedTensor) -> tf.RaggedTensor:
+        """As `VocabularyTokenizer.spell`; words are what the text has between spaces."""
+        tokens = tokens[:, 1:-1]
+        return _code_points(tokens.with_flat_values(tf.strings.regex_replace(tokens.flat_values, _WORD_START, " ")))
 
     def decode(self, ids) -> tf.Tensor:
         """Returns the texts of ids, string [batch]."""
@@ -233,6 +254,11 @@ def in_batches(texts: Iterable[str], batch_size: int = 1000) -> Iterator[tf.Tens
 def _enclose(tokens: tf.RaggedTensor, start, end) -> tf.RaggedTensor:
     """Puts `start` before and `end` after each row."""
     return tf.concat([tf.fill([tokens.nrows(), 1], start), tokens, tf.fill([tokens.nrows(), 1], end)], axis=1)
+
+
+def _code_points(tokens: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Returns the Unicode code points of the joined tokens of each row and a space, ragged int32 [batch, (length)]."""
+    return tf.strings.unicode_decode(tf.strings.reduce_join(tokens, axis=-1) + " ", "UTF-8")
 
 
 def _without_special_ids(ids) -> tf.RaggedTensor:

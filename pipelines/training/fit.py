@@ -110,12 +110,14 @@ def fit(
         while not position.finished:
             saver = _Saver(last, variables, position, plan, options.save_within_epochs, stop_requested)
             started, first_step = time.monotonic(), position.step
-            losses = _train_epoch(model, batches, plan, options, position, saver)
+            # Weights that are all computed by `options.initialize` need no step.
+            needs_steps = bool(model.trainable_variables)
+            losses = _train_epoch(model, batches, plan, options, position, saver) if needs_steps else {}
             rate = plan.items * (plan.steps - first_step) / plan.steps / (time.monotonic() - started)
             if inference_model is not model:
                 copy_weights(model, inference_model)
             row = {"epoch": position.epoch + 1, **losses, **validate()}
-            _print_epoch(row, plan, rate)
+            _print_epoch(row, plan, rate if needs_steps else None)
             _end_epoch(position, row, plan, options, inference_model, folder, time.monotonic() - started)
             checkpoints.save(last, variables, position)
             if stop_requested():
@@ -282,10 +284,13 @@ def _stop_signals():
             signal.signal(number, handler)
 
 
-def _print_epoch(row: dict, plan: Plan, rate: float) -> None:
-    """Prints the losses and scores of an epoch, and the speed of its training."""
+def _print_epoch(row: dict, plan: Plan, rate: float | None) -> None:
+    """Prints the losses and scores of an epoch, and the speed of its training; None if there was none."""
     scores = {name.replace("val_", "validation "): value for name, value in row.items() if name != "epoch"}
     text = ", ".join(
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4f}" for name, value in scores.items()
     )
-    console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s")
+    if rate is None:
+        console.say(text)
+    else:
+        console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s")

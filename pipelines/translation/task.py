@@ -121,7 +121,7 @@ def encode(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, fol
 def _encode_pairs(config: TranslationConfig, tokenizer: Tokenizers, part: Pairs):
     """The pairs with at most `max_tokens` tokens on both sides, their ids, and the number of the other pairs."""
     sides = (tokenizer.source, part.source), (tokenizer.target, part.target)
-    ids = [batching.encode_texts(each, texts)[:, 1:] for each, texts in sides]  # with END, without START
+    ids = [batching.encode_texts(each.encode, texts)[:, 1:] for each, texts in sides]  # with END, without START
     fits = _lengths(ids) <= config.max_tokens + 1
     return part.take(fits), tuple(tf.ragged.boolean_mask(side, fits) for side in ids), int((~fits).sum())
 

@@ -29,25 +29,25 @@ def known():
         hashes.append(row[(len(gram) - 1) * len(gram)])
     assert len(set(hashes)) == len(grams) < 70
     values = np.stack(list(meaning.values()))
-    layer.set_ngrams(np.array(hashes), values[:, 0], values[:, 1], np.array([0.1, 0.2, 0.3]))
+    layer.set_ngrams(np.array(hashes), values[:, 0], values[:, 1], np.array([0.1, 0.2, 0.3]), np.zeros(3))
     return layer, ids, meaning
 
 
-def reference(row, meaning, full_norm):
+def reference(row, meaning, min_norm):
     """The docstring's equation in NumPy."""
     known = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
     ratios, weights = np.array([k[0] for k in known]), np.array([k[1] for k in known])
     norm = np.sqrt((ratios**2).sum(0))
-    scale = np.minimum(1 / norm, norm / full_norm**2) if full_norm else 1 / norm
+    scale = np.minimum(1 / norm, norm / min_norm**2) if min_norm else 1 / norm
     return (ratios * weights).sum(0) * scale + [0.1, 0.2, 0.3]
 
 
 @pytest.mark.any_backend
-@pytest.mark.parametrize("full_norm", [0.0, 2.5])
-def test_equals_the_equation_with_each_ngram_counted_once(known, full_norm):
+@pytest.mark.parametrize("min_norm", [0.0, 2.5])
+def test_equals_the_equation_with_each_ngram_counted_once(known, min_norm):
     layer, ids, meaning = known
-    layer.full_norm = full_norm
-    expected = [reference(row, meaning, full_norm) for row in ids]
+    layer.min_norm.assign([min_norm] * 3)
+    expected = [reference(row, meaning, min_norm) for row in ids]
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 
@@ -77,8 +77,50 @@ def test_different_ngrams_have_different_hashes():
     expected = len(np.unique(ids)) + sum(
         len(np.unique(np.lib.stride_tricks.sliding_window_view(ids, n, axis=1).reshape(-1, n), axis=0)) for n in (2, 3)
     )
-    # Among 50,000 random numbers below 2**31, about one pair is equal.
+    # Among 50,000 random numbers below 2**30, one or two pairs are equal.
     assert expected - 10 <= distinct <= expected
+
+
+def code_points(text):
+    return np.array([[ord(character) for character in text]], "int32")
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize(
+    "text", ["the thin thing", "a", "\u6211\u7231\u4f60, \u4e0d\u662f\u5417", "l'\u00e9t\u00e9 \U0001f600"]
+)
+def test_the_ngrams_of_characters_are_those_of_scikit_learn(text):
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    layer = NGramLogits(2, 10, max_n=1, max_characters=4)
+
+    def hashes(text):
+        found = ops.convert_to_numpy(layer.hash_ngrams(np.array([[0]]), code_points(text)))[0]
+        return set(found[found >= 0].tolist())
+
+    expected = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4), lowercase=False).fit([text]).vocabulary_
+    # scikit-learn counts a short word, with its spaces, once as an n-gram of any length.
+    expected = {ngram for ngram in expected if 2 <= len(ngram) <= 4}
+    assert hashes(f" {text} ") == set().union(*(hashes_of_ngram(layer, ngram) for ngram in expected))
+
+
+def hashes_of_ngram(layer, ngram):
+    """The hash of a whole n-gram: the one that starts at its first character and is as long as it."""
+    found = ops.convert_to_numpy(layer.hash_ngrams(np.array([[0]]), code_points(ngram)))[0, 1:]
+    return {int(found[(len(ngram) - 2) * len(ngram)])}
+
+
+@pytest.mark.any_backend
+def test_ngrams_of_characters_count_beside_those_of_tokens():
+    layer = NGramLogits(2, 10, max_n=1, max_characters=3)
+    ids, characters = np.array([[7, 0]]), np.concatenate([code_points(" ab "), [[0]]], axis=1)
+    layer.build(ids.shape, characters.shape)
+    hashes = ops.convert_to_numpy(layer.hash_ngrams(ids, characters))[0]
+    hashes = hashes[hashes >= 0]
+    assert (hashes % 2).tolist() == [0, 1, 1, 1, 1, 1]  # 7; " a", "ab", "b ", " ab", "ab "
+    layer.set_ngrams(hashes[:2], np.ones((2, 2)), np.array([[1, 2], [3, 5]]), np.zeros(2), np.zeros(2))
+    got = ops.convert_to_numpy(layer(ids, characters))
+    np.testing.assert_allclose(got, [[4 / 2**0.5, 7 / 2**0.5]], atol=1e-6)
 
 
 def test_a_model_with_known_ngrams_survives_saving(known, survives_saving):
@@ -91,14 +133,14 @@ def test_no_weight_is_trainable():
     layer = NGramLogits(2, 10)
     layer.build((None, None))
     assert not layer.trainable_variables
-    assert layer.count_params() == 10 * (1 + 2 * 2) + 2
+    assert layer.count_params() == 10 * (1 + 2 * 2) + 2 * 2
 
 
 def test_more_ngrams_than_num_ngrams_are_refused():
     layer = NGramLogits(2, 3)
     layer.build((None, None))
     with pytest.raises(ValueError, match="4 n-grams were given, but num_ngrams is 3"):
-        layer.set_ngrams(np.arange(4, dtype="int32"), np.ones((4, 2)), np.ones((4, 2)), np.zeros(2))
+        layer.set_ngrams(np.arange(4, dtype="int32"), np.ones((4, 2)), np.ones((4, 2)), np.zeros(2), np.zeros(2))
 
 
 def test_passes_the_layer_test_of_keras(keras_layer_test):
@@ -108,13 +150,13 @@ def test_passes_the_layer_test_of_keras(keras_layer_test):
         input_data=np.array([[1, 2, 0], [3, 4, 5]]),
         expected_output_shape=(2, 2),
         expected_num_trainable_weights=0,
-        expected_num_non_trainable_weights=4,
+        expected_num_non_trainable_weights=5,
         expected_num_losses=0,
         run_training_check=False,
     )
 
 
-@pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0), (2, 10, 3, -1.0)])
+@pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0), (2, 10, 3, -1), (2, 10, 3, 1)])
 def test_invalid_arguments_are_refused(arguments):
-    with pytest.raises(ValueError, match="must be at least"):
+    with pytest.raises(ValueError, match="must be"):
         NGramLogits(*arguments)

@@ -31,7 +31,7 @@ def make(num_classes=2, scale=0.1, **values) -> Small:
     keras.utils.set_random_seed(0)
     tokenizer = task.make_tokenizer(config, splits)
     model = task.build(config, splits, tokenizer, training=True)
-    task.initialize(config, model, task.ids_of(config, tokenizer, labelled)[0], labelled)
+    task.initialize(config, model, task.inputs_of(config, tokenizer, labelled)[0], splits)
     for i, weight in enumerate(model.trainable_variables):
         weight.assign(np.random.default_rng(i).normal(scale=scale, size=weight.shape))
     return Small(config, splits, tokenizer, model, task.make_servable(config, splits, tokenizer, model))

@@ -51,7 +51,7 @@ def test_the_result_is_one_json_object_and_everything_else_goes_to_stderr(traine
     assert result["classes"] == ["negative", "positive"]
     assert result["sample"] is False
     assert "epoch 4/4" in trained.stderr
-    ours = r"run |epoch \d/4: |\d+ texts to train on|measuring with|exporting, and"
+    ours = r"run |epoch \d/4: |\d+ texts to train on|measuring with|fitting the baselines|exporting, and"
     assert [line for line in lines_of(trained.stderr) if not re.match(ours, line)] == []  # no messages of TensorFlow
 
 

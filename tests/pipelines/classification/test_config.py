@@ -26,7 +26,7 @@ def test_no_preset_is_refused(model, preset):
 
 
 def test_full_trains_the_best_model_and_quick_the_fastest():
-    assert ClassificationConfig().resolve().model == "bag"
+    assert ClassificationConfig().resolve().model == "linear"
     assert ClassificationConfig(preset="full").resolve().model == "best"
     assert ClassificationConfig(preset="full", model="lstm").resolve().model == "lstm"
 
@@ -35,7 +35,7 @@ def test_only_sentiment_generates_negations_by_default():
     assert sentiment(data="x.csv").resolve().num_negations == 6000
     assert ClassificationConfig(data="x.csv").resolve().num_negations == 0
     with pytest.raises(UserError, match="--num-negations has no effect.*train sentiment"):
-        ClassificationConfig(num_negations=10).resolve().check()
+        ClassificationConfig(model="best", num_negations=10).resolve().check()
 
 
 def test_the_defaults_of_sentiment_are_those_of_sentiment():
@@ -65,6 +65,7 @@ def test_a_config_read_from_its_dict_is_equal():
         {"span_rate": 1.5},
         {"max_encoder_tokens": 2},
         {"max_ngrams": -1},
+        {"max_characters": -1},
         {"model": "transformer", "num_heads": 5},
         {"num_layers": 0},
         {"word_dropout": 1.0},
@@ -82,6 +83,16 @@ def test_a_value_that_cannot_be_used_is_named(values):
 
 
 CHANGED = {
+    "max_encoder_tokens": 50,
+    "word_vectors": "cooccurrence",
+    "num_negations": 10,
+    "span_rate": 0.7,
+    "word_dropout": 0.2,
+    "embedding_size": 12,
+    "dropout": 0.7,
+    "epochs": 7,
+    "learning_rate": 0.1,
+    "patience": 9,
     "ngram_buckets": 1000,
     "embedding_dropout": 0.5,
     "hidden_size": 10,
@@ -95,7 +106,8 @@ CHANGED = {
 @pytest.mark.parametrize("field", USED_BY)
 def test_a_flag_without_effect_on_the_model_is_refused(field):
     for model, preset in PRESETS:
-        config = ClassificationConfig(model=model, preset=preset, **{field: CHANGED[field]}).resolve()
+        value = "random" if field == "word_vectors" and model != "linear" else CHANGED[field]
+        config = sentiment(model=model, preset=preset, **{field: value}).resolve()
         if model in USED_BY[field]:
             config.check()
         else:
@@ -103,3 +115,11 @@ def test_a_flag_without_effect_on_the_model_is_refused(field):
                 UserError, match=f"{field.replace('_', '-')} has no effect here: it needs --model .*{USED_BY[field][0]}"
             ):
                 config.check()
+
+
+def test_characters_are_counted_only_beside_other_ngrams():
+    ClassificationConfig(model="lstm", max_ngrams=100, max_characters=50).resolve().check()
+    with pytest.raises(UserError, match="--max-characters has no effect here: it needs --max-ngrams"):
+        ClassificationConfig(model="lstm", max_characters=50).resolve().check()
+    with pytest.raises(UserError, match="--max-ngrams 0: it must be above 0 for --model linear"):
+        ClassificationConfig(model="linear", max_ngrams=0).resolve().check()

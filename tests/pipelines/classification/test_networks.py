@@ -2,6 +2,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.classification import task
+from pipelines.classification.servable import network_inputs
+from pipelines.labelled.splits import Labelled
 from pipelines.text.tokenizers import keep_ends
 from tests.pipelines.classification.conftest import TEXTS, make
 
@@ -16,6 +19,9 @@ MODELS = {
     "transformer": {"model": "transformer", "num_layers": 2},
     "lstm with n-grams": {"model": "lstm", "max_ngrams": 100},
     "best": {"model": "best", "preset": "full", "max_ngrams": 100, "max_encoder_tokens": 20},
+    "linear": {"model": "linear", "max_characters": 60},
+    "linear, subwords": {"model": "linear", "tokenizer": "subword", "vocabulary_size": 150, "num_classes": 3},
+    "linear, without characters": {"model": "linear", "max_characters": 0},
 }
 
 
@@ -24,17 +30,23 @@ def small(request):
     return make(**request.param)
 
 
+def inputs_of(small, texts, padding=None):
+    """The inputs of the network, padded to at least `padding` ids and characters."""
+    data = Labelled(np.array(texts, dtype=object), np.zeros(len(texts), np.int32))
+    inputs = network_inputs(task.inputs_of(small.config, small.tokenizer, data)[0])
+    return tf.nest.map_structure(lambda ragged: ragged.to_tensor(shape=[None, padding]), inputs)
+
+
 def test_padding_and_other_rows_of_the_batch_change_nothing(small):
-    ids = keep_ends(small.tokenizer.encode(tf.constant(TEXTS[:6])), 30)
-    batch = small.model(ids.to_tensor(shape=[None, 55])).numpy()
+    batch = small.model(inputs_of(small, TEXTS[:6], padding=155)).numpy()
     for i in range(6):
-        np.testing.assert_allclose(small.model(ids[i : i + 1].to_tensor()).numpy()[0], batch[i], rtol=0, atol=1e-5)
+        alone = small.model(inputs_of(small, TEXTS[i : i + 1])).numpy()[0]
+        np.testing.assert_allclose(alone, batch[i], rtol=0, atol=1e-5)
 
 
 def test_the_servable_returns_the_probabilities_of_the_model(small):
     outputs = small.servable.classify(tf.constant(TEXTS[:3]))
-    ids = keep_ends(small.tokenizer.encode(tf.constant(TEXTS[:3])), small.config.max_tokens)
-    logits = small.model(ids.to_tensor()).numpy()
+    logits = small.model(inputs_of(small, TEXTS[:3])).numpy()
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(outputs["probabilities"].numpy(), expected, atol=1e-5)
     np.testing.assert_allclose(outputs["score"].numpy(), expected.max(axis=1), atol=1e-5)

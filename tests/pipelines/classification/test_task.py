@@ -18,8 +18,8 @@ def small():
 def test_the_tokens_that_are_cut_off_are_counted(small):
     long, short = "the plot " * 50, "the plot"
     data = Labelled(np.array([long, short], dtype=object), np.array([0, 1], np.int32))
-    ids, cut = task.ids_of(small.config, small.tokenizer, data)
-    assert ids.row_lengths().numpy().tolist() == [30, 4]
+    inputs, cut = task.inputs_of(small.config, small.tokenizer, data)
+    assert inputs["ids"].row_lengths().numpy().tolist() == [30, 4]
     assert cut == {"texts_cut": 0.5, "tokens_lost": pytest.approx(72 / 106)}
 
 
@@ -67,7 +67,7 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
         config = ClassificationConfig(**values).resolve()
         splits = load_rows(tmp_path, phones(), num_negations=num_negations)
         model = task.build(config, splits, small.tokenizer, training=True)
-        task.initialize(config, model, task.ids_of(config, small.tokenizer, splits.train)[0], splits.train)
+        task.initialize(config, model, task.inputs_of(config, small.tokenizer, splits.train)[0], splits)
         fitted.append(model.get_layer("ngram_logits").get_weights())
     for without, with_sentences in zip(*fitted, strict=True):
         np.testing.assert_array_equal(without, with_sentences)

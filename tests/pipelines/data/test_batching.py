@@ -55,7 +55,7 @@ def test_autotuning_is_off_so_that_no_thread_delays_the_end_of_an_epoch():
 def test_texts_are_encoded_in_their_order():
     texts = np.array(["the plot was dull", "a dull film", "", "the film"] * 7, dtype=object)
     tokenizer = train_tokenizer("character", texts, 100, 200)
-    encoded = batching.encode_texts(tokenizer, texts, batch_size=3)
+    encoded = batching.encode_texts(tokenizer.encode, texts, batch_size=3)
     assert encoded.to_list() == tokenizer.encode(tf.constant(texts)).to_list()
 
 

@@ -82,6 +82,7 @@ def test_curves_have_a_panel_per_measure_and_mark_the_kept_epoch(tmp_path):
     assert labels == [["training", "validation", "kept"], ["validation", "kept"]]  # no training accuracy is known
     assert loss.lines[1].get_ydata().tolist() == [0.8, 0.6]
     assert list(loss.lines[2].get_xdata()) == [2, 2]
+    assert loss.get_ylim()[0] == accuracy.get_ylim()[0] == 0
     reports.save(figure, tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 

@@ -114,6 +114,22 @@ def test_spaced_splits_only_at_spaces_and_line_ends():
     assert tokenizer.encode(tf.constant(["a  zzz\n"])).to_list()[0][2] == UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("word", " good, bad!\u6211\u7231\u4f60 e- mail "),
+        ("character", "Good , bad!\u6211\u7231\u4f60 e-mail "),
+        ("subword", " good , bad!\u6211\u7231\u4f60 e-mail "),
+    ],
+)
+def test_tokens_are_spelled_with_spaces_around_words(kind, expected):
+    text = "Good , bad!\u6211\u7231\u4f60 e-mail"
+    tokenizer = train_tokenizer(kind, [text] * 3, 60, 1000)
+    spelled = tokenizer.spell(tokenizer.tokens(tf.constant([text, ""])))
+    texts = ["".join(map(chr, row)) for row in spelled.to_list()]
+    assert texts == [expected, " "]
+
+
 def test_a_word_that_occurs_once_is_unknown_and_the_size_is_a_maximum():
     texts = np.array(["a a b b b c"], object)
     assert train_tokenizer("word", texts, 100, 200).vocabulary()[4:] == ["b", "a"]

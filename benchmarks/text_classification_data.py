@@ -1,0 +1,79 @@
+"""The data sets of text_classification.py, made from public corpora: CSV files with the columns text, label and url.
+
+Rows with the same `url` stay together when validation is split off.
+"""
+
+import gzip
+import lzma
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+NUM_SPEAKERS = 10
+NUM_WORDS = 50  # of a review, for its stars
+NUM_CHARACTERS = 12
+NUM_PER_LANGUAGE = 5000
+
+
+def genres(corpora: Path) -> pd.DataFrame:
+    """A sentence of UD English EWT -> its genre (weblog, newsgroup, email, reviews, answers)."""
+    rows = []
+    (path,) = (corpora / "ud_ewt").glob("*train.conllu.xz")
+    for line in _read_lines(path):
+        if line.startswith("# newdoc id = "):
+            genre = line.removeprefix("# newdoc id = ").split("-")[0]
+        elif line.startswith("# text = "):
+            rows.append((line.removeprefix("# text = ").strip(), genre))
+    return pd.DataFrame(rows, columns=["text", "label"])
+
+
+def stars(corpora: Path) -> pd.DataFrame:
+    """The first 50 words of an IMDB review -> its stars (1 to 4 and 7 to 10)."""
+    reviews = pd.read_csv(corpora / "imdb" / "train.csv.xz")
+    texts = reviews.review.str.split().str[:NUM_WORDS].str.join(" ")
+    return pd.DataFrame({"text": texts, "label": reviews.rating.astype(str) + " stars", "url": reviews.url})
+
+
+def speakers(corpora: Path) -> pd.DataFrame:
+    """A line of Shakespeare -> its speaker, one of the ten that say the most lines."""
+    speeches = (corpora / "tinyshakespeare" / "input.txt").read_text().split("\n\n")
+    lines = [(line, speech.split(":\n")[0]) for speech in speeches for line in speech.splitlines()[1:]]
+    common = {name for name, _ in Counter(speaker for _, speaker in lines).most_common(NUM_SPEAKERS)}
+    return pd.DataFrame([row for row in lines if row[1] in common], columns=["text", "label"])
+
+
+def languages(corpora: Path) -> pd.DataFrame:
+    """Twelve characters of a sentence of Multi30k (en, de, fr) or Tatoeba (es) -> the language."""
+    sentences = {name: _read_lines(corpora / "multi30k" / f"train.{name}.gz") for name in ("de", "en", "fr")}
+    sentences["es"] = [line.split("\t")[1] for line in _read_lines(corpora / "tatoeba" / "spa.txt.xz")]
+    rng, rows = np.random.default_rng(0), []
+    for name, texts in sorted(sentences.items()):
+        long = [text for text in texts if len(text) > 2 * NUM_CHARACTERS]
+        for i in rng.choice(len(long), NUM_PER_LANGUAGE, replace=False):
+            start = rng.integers(len(long[i]) - NUM_CHARACTERS)
+            rows.append((long[i][start : start + NUM_CHARACTERS], name))
+    return pd.DataFrame(rows, columns=["text", "label"])
+
+
+def imdb(corpora: Path) -> pd.DataFrame:
+    """A review of IMDB -> negative or positive."""
+    reviews = pd.read_csv(corpora / "imdb" / "train.csv.xz")
+    return pd.DataFrame({"text": reviews.review, "label": reviews.sentiment, "url": reviews.url})
+
+
+DATA_SETS = {each.__name__: each for each in (genres, stars, speakers, languages, imdb)}
+
+
+def write(name: str, corpora: Path, folder: Path) -> Path:
+    """Writes the CSV file of a data set, once; returns its path."""
+    path = folder / f"{name}.csv"
+    if not path.exists():
+        DATA_SETS[name](corpora).to_csv(path, index=False)
+    return path
+
+
+def _read_lines(path: Path) -> list[str]:
+    with (gzip.open if path.suffix == ".gz" else lzma.open)(path, "rt", encoding="utf-8") as file:
+        return file.read().splitlines()

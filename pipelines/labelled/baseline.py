@@ -1,0 +1,163 @@
+"""Baselines of a classifier: TF-IDF and logistic regression, fitted to the same training texts in seconds.
+
+They show whether the model is worth its training. Their settings are fixed: nothing is tuned to the data.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from pipelines.labelled.metrics import wilson_interval
+from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.support import console
+from pipelines.support.reports import percent
+
+# Name -> the options of scikit-learn's TfidfVectorizer.
+FEATURES = {
+    "words and word pairs": {"ngram_range": (1, 2), "sublinear_tf": True},
+    "2 to 5 characters of a word": {"ngram_range": (2, 5), "sublinear_tf": True, "analyzer": "char_wb"},
+}
+_INVERSE_REGULARIZATION = 10.0
+# Of the training texts. With more, the baseline is left out: it would take minutes.
+_MAX_CHARACTERS = {"words and word pairs": 60_000_000, "2 to 5 characters of a word": 5_000_000}
+_Z = 1.959964  # 97.5 % of a normal distribution is below it
+
+
+def add_baselines(
+    scores: dict[str, dict], splits: LabelledSplits, probabilities: dict[str, np.ndarray], class_weights: bool
+) -> None:
+    """Fits the baselines, and adds "baselines" to the scores of each split, a list of dicts.
+
+    Each dict has the "features" and "accuracy", "accuracy_interval" (Wilson's), "difference" (the accuracy of the model
+    minus that of the baseline) and "difference_interval" (see `paired_interval`), or the reason why it is "left_out".
+
+    Args:
+        scores: split ("validation", "test") -> scores of the model.
+        probabilities: split -> those of the model, float [n, classes].
+        class_weights: whether each class has the same weight in training.
+    """
+    console.say("fitting the baselines: TF-IDF and logistic regression ...")
+    parts = {"validation": splits.valid, "test": splits.test}
+    num_real = len(splits.train) - splits.train.num_generated
+    train = Labelled(splits.train.texts[:num_real], splits.train.labels[:num_real])
+    for name in scores:
+        scores[name]["baselines"] = []
+    for features in FEATURES:
+        predicted, reason = fit_and_predict(features, train, [parts[name].texts for name in scores], class_weights)
+        for i, name in enumerate(scores):
+            comparison = {"left_out": reason}
+            if not reason:
+                model_is_right = probabilities[name].argmax(axis=1) == parts[name].labels
+                comparison = _compare(predicted[i] == parts[name].labels, model_is_right)
+            scores[name]["baselines"].append({"features": features, **comparison})
+
+
+def fit_and_predict(
+    features: str, train: Labelled, texts: Sequence[np.ndarray], class_weights: bool, max_characters: int | None = None
+) -> tuple[list[np.ndarray], str]:
+    """Fits one baseline and labels texts.
+
+    Args:
+        features: a key of FEATURES.
+        texts: arrays of texts.
+        max_characters: of the training texts; by default that of the features.
+
+    Returns:
+        (an array of class ids for each array of texts, ""), or ([], the reason why it is left out).
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer  # takes two seconds, which no other command waits for
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+    limit = max_characters or _MAX_CHARACTERS[features]
+    if sum(map(len, train.texts)) > limit:
+        return [], f"the training texts have more than {limit / 1e6:g} million characters"
+    vectorizer = TfidfVectorizer(**FEATURES[features], dtype=np.float32)
+    try:
+        vectors = vectorizer.fit_transform(train.texts)
+    except ValueError:  # "empty vocabulary"
+        return [], "the training texts have no words"
+    # The time of the dual solver grows with the number of texts, not of n-grams.
+    classifier = LogisticRegression(
+        C=_INVERSE_REGULARIZATION,
+        solver="liblinear",
+        dual=True,
+        max_iter=1000,
+        class_weight="balanced" if class_weights else None,
+        random_state=0,
+    )
+    classifier = OneVsRestClassifier(classifier).fit(vectors, train.labels)
+    return [classifier.predict(vectorizer.transform(each)) for each in texts], ""
+
+
+def _compare(baseline_is_right: np.ndarray, model_is_right: np.ndarray) -> dict:
+    return {
+        "accuracy": float(baseline_is_right.mean()),
+        "accuracy_interval": wilson_interval(int(baseline_is_right.sum()), len(baseline_is_right)),
+        "difference": float(model_is_right.mean() - baseline_is_right.mean()),
+        "difference_interval": paired_interval(model_is_right, baseline_is_right),
+    }
+
+
+def paired_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Returns the 95 % interval of the difference between two accuracies on the same texts.
+
+    d -+ z sqrt(n_ab + n_ba - (n_ab - n_ba)^2 / n) / n, where n_ab is the number of texts that only `a` labels correctly
+    and d = (n_ab - n_ba) / n. Half a text is added to each of the four outcomes, so that the interval is not empty
+    where both make the same mistakes (Agresti and Min 2005, "Simple improved confidence intervals for comparing matched
+    proportions").
+
+    Args:
+        a, b: bool [n], whether each text is labelled correctly.
+    """
+    only_a, only_b, n = (a & ~b).sum() + 0.5, (b & ~a).sum() + 0.5, len(a) + 2
+    difference = (only_a - only_b) / n
+    margin = _Z * math.sqrt(only_a + only_b - (only_a - only_b) ** 2 / n) / n
+    return max(-1.0, float(difference - margin)), min(1.0, float(difference + margin))
+
+
+def summary_lines(scores: dict) -> list[str]:
+    """Returns the lines of the terminal on the baselines of one split."""
+    lines = []
+    for each in scores.get("baselines", ()):
+        if "left_out" in each:
+            lines.append(f"  {'baseline':<12}{each['features']}: left out, {each['left_out']}")
+        else:
+            accuracy, difference = _with_interval(each), _difference(each)
+            lines.append(f"  {'baseline':<12}accuracy {accuracy}   {each['features']}; this model {difference} points")
+    return lines
+
+
+def report_lines(scores: dict[str, dict]) -> list[str]:
+    """Returns the section of the report on the baselines; [] without them."""
+    if not any(each.get("baselines") for each in scores.values()):
+        return []
+    lines = ["## Baselines", "", "| TF-IDF and logistic regression on | split | accuracy | this model, points |"]
+    lines.append("|---|---|---:|---:|")
+    for split, of_split in scores.items():
+        for each in of_split["baselines"]:
+            if "left_out" not in each:
+                lines.append(f"| {each['features']} | {split} | {_with_interval(each)} | {_difference(each)} |")
+    left_out = [each for each in next(iter(scores.values()))["baselines"] if "left_out" in each]
+    for each in left_out:
+        lines += ["", f"The baseline of {each['features']} is left out: {each['left_out']}."]
+    return [
+        *lines,
+        "",
+        "Ten lines of scikit-learn, fitted to the same training texts in seconds, with fixed settings "
+        f"(`sublinear_tf=True`, `C={_INVERSE_REGULARIZATION:g}`). In parentheses: the 95 % interval. That of the "
+        "difference compares the two on the same texts; if it contains 0, the difference may be chance.",
+        "",
+    ]
+
+
+def _with_interval(baseline: dict) -> str:
+    low, high = baseline["accuracy_interval"]
+    return f"{percent(baseline['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _difference(baseline: dict) -> str:
+    """Formats the difference in points, such as "+1.2 (-0.3 to +2.7)"."""
+    low, high = baseline["difference_interval"]
+    return f"{100 * baseline['difference']:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"

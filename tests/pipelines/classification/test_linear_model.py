@@ -1,0 +1,137 @@
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from layers import NGramLogits
+from pipelines.classification import linear_model
+
+
+def texts(classes, rows=300):
+    """Texts in which one pair of neighbouring tokens tells the class. With two classes, the single tokens do not."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, rows)
+    lengths = rng.integers(5, 30, rows)
+    ids = []
+    for label, length in zip(labels, lengths):
+        row = rng.integers(4, 30, length)
+        at = rng.integers(1, length - 1)
+        pair = (30 + label, 30 + (label + 1) % classes)
+        row[at : at + 2] = pair
+        ids.append(row.tolist())
+    return tf.ragged.constant(ids, dtype=tf.int32), labels
+
+
+def layer_of(classes, **arguments):
+    """A layer for both weightings."""
+    layer = NGramLogits(2 * classes, **arguments)
+    layer.build((None, None), (None, None))
+    return layer
+
+
+def labels_of(layer, ids):
+    """The labels by the mean of the logits with each weighting."""
+    logits = ops.convert_to_numpy(layer(ids.to_tensor()))
+    return logits.reshape(len(logits), 2, -1).mean(axis=1).argmax(axis=1)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_it_finds_the_pairs_that_tell_the_class(classes):
+    ids, labels = texts(classes)
+    layer = layer_of(classes, num_ngrams=5000, max_n=2)
+    linear_model.fit(layer, {"ids": ids[:200]}, labels[:200], None, seed=1)
+    assert (labels_of(layer, ids[200:]) == labels[200:]).mean() > 0.95
+    singles = layer_of(classes, num_ngrams=5000, max_n=1)
+    linear_model.fit(singles, {"ids": ids[:200]}, labels[:200], None, seed=1)
+    if classes == 2:  # both tokens of the pair are in every text
+        assert (labels_of(singles, ids[200:]) == labels[200:]).mean() < 0.7
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_layer_computes_what_scikit_learn_fitted(weighted):
+    from sklearn.linear_model import LogisticRegression
+
+    ids, labels = texts(2)
+    layer = layer_of(2, num_ngrams=5000, max_n=1)
+    class_weight = {0: 1.0, 1: 3.0} if weighted else None
+    linear_model.fit(layer, {"ids": ids}, labels, class_weight, seed=1)
+    occurrences = np.zeros((300, 41))
+    for row, text in zip(occurrences, ids.to_list()):
+        row[text] = 1
+    p, q = occurrences[labels == 1].sum(0) + 1, occurrences[labels == 0].sum(0) + 1
+    known = occurrences.any(axis=0)
+    p, q = p * known, q * known
+    with np.errstate(invalid="ignore"):
+        log_count_ratios = np.where(known, np.log((p / p.sum()) / (q / q.sum())), 0)
+    idf = np.where(known, np.log(301 / (1 + occurrences.sum(0))) + 1, 0)
+    expected = []
+    for ratios in (idf, log_count_ratios):
+        scaled = occurrences * ratios * 2
+        norm = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
+        scaled *= np.minimum(1 / norm, norm / np.percentile(norm, 4) ** 2)
+        solver = LogisticRegression(C=5, tol=1e-8, max_iter=10_000, class_weight=class_weight)
+        expected.append(solver.fit(scaled, labels).decision_function(scaled))
+    logits = ops.convert_to_numpy(layer(ids.to_tensor())).reshape(300, 2, 2)  # [texts, weightings, classes]
+    np.testing.assert_allclose(logits[..., 0], -logits[..., 1], atol=1e-5)
+    for i in range(2):
+        margin = logits[:, i, 1] - logits[:, i, 0]
+        assert np.corrcoef(margin, expected[i])[0, 1] > 0.99  # liblinear also regularizes the bias, and stops earlier
+        assert np.abs(margin - expected[i]).mean() < 0.3
+
+
+def test_it_counts_ngrams_of_characters():
+    words = ["untidy", "unhappy", "unsafe", "careful", "joyful", "helpful"]
+    characters = tf.ragged.constant([[ord(c) for c in f" {word} "] for word in words * 4], dtype=tf.int32)
+    ids = tf.ragged.constant([[2, 1, 3]] * 24, dtype=tf.int32)  # unknown words
+    layer = layer_of(2, num_ngrams=5000, max_n=2, max_characters=4)
+    labels = np.array([0, 0, 0, 1, 1, 1] * 4)
+    linear_model.fit(layer, {"ids": ids, "characters": characters}, labels, None, seed=1)
+    new = tf.ragged.constant([[ord(c) for c in f" {word} "] for word in ("unwise", "hopeful")], dtype=tf.int32)
+    logits = ops.convert_to_numpy(layer(ids[:2].to_tensor(), new.to_tensor())).reshape(2, 2, 2)
+    assert (logits.argmax(axis=2) == [[0, 0], [1, 1]]).all()
+
+
+def test_in_many_texts_rare_ngrams_do_not_count(monkeypatch):
+    monkeypatch.setattr(linear_model, "_TEXTS_PER_COUNT", 10)
+    ids = tf.ragged.constant([[4, 5 + i // 3] for i in range(30)], dtype=tf.int32)  # each second token is in 3 texts
+    counts = {}
+    for rows in (20, 30):
+        layer = layer_of(2, num_ngrams=100, max_n=1)
+        linear_model.fit(layer, {"ids": ids[:rows]}, np.arange(rows) % 2, None, seed=1)
+        counts[rows] = int((ops.convert_to_numpy(layer.squared)[:, 0] > 0).sum())
+    assert counts == {20: 8, 30: 11}
+    monkeypatch.setattr(linear_model, "_TEXTS_PER_COUNT", 7)
+    layer = layer_of(2, num_ngrams=100, max_n=1)
+    linear_model.fit(layer, {"ids": ids}, np.arange(30) % 2, None, seed=1)
+    assert int((ops.convert_to_numpy(layer.squared)[:, 0] > 0).sum()) == 1
+
+
+def test_only_the_most_frequent_ngrams_are_kept():
+    ids, labels = texts(2)
+    layer = layer_of(2, num_ngrams=8, max_n=2)
+    linear_model.fit(layer, {"ids": ids}, labels, None, seed=1)
+    known = set(ops.convert_to_numpy(layer.hashes).tolist())
+    hashes = ops.convert_to_numpy(layer.hash_ngrams(ids.to_tensor()))
+    counts = {h: (hashes == h).any(axis=1).sum() for h in np.unique(hashes) if h >= 0}
+    kept = [count for h, count in counts.items() if h in known]
+    assert len(kept) == 8 and min(kept) >= sorted(counts.values())[-8]
+
+
+def test_without_ngrams_all_texts_have_the_same_logits():
+    layer = layer_of(2, num_ngrams=8)
+    empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [0, 0, 0])
+    linear_model.fit(layer, {"ids": empty}, np.array([0, 1, 1]), None, seed=1)
+    logits = ops.convert_to_numpy(layer(np.array([[4, 5], [8, 9]])))
+    assert np.isfinite(logits).all()
+    np.testing.assert_array_equal(logits[0], logits[1])
+
+
+def test_the_same_seed_gives_the_same_weights():
+    ids, labels = texts(2)
+    values = []
+    for _ in range(2):
+        layer = layer_of(2, num_ngrams=500)
+        linear_model.fit(layer, {"ids": ids}, labels, None, seed=1)
+        values.append(layer.get_weights())
+    keras.tree.map_structure(np.testing.assert_array_equal, *values)

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from pipelines.labelled import baseline
+from pipelines.labelled.splits import Labelled, LabelledSplits
+
+WORDS, CHARACTERS = baseline.FEATURES
+
+
+def labelled(texts, labels, num_generated=0):
+    return Labelled(np.array(texts, dtype=object), np.array(labels, np.int32), num_generated)
+
+
+def splits_of(train, valid, test=None):
+    return LabelledSplits(train, valid, test, ("a", "b"), {})
+
+
+@pytest.fixture(scope="module")
+def phones():
+    """A word, whatever its ending, tells the class."""
+    texts = [f"{('sturdy', 'noisy')[i % 2]}{'xyz'[i % 3]} number {i}" for i in range(60)]
+    return splits_of(labelled(texts[:40], [i % 2 for i in range(40)]), labelled(texts[40:], [i % 2 for i in range(20)]))
+
+
+def compared(splits, model_predicts, class_weights=False):
+    scores = {name: {} for name in model_predicts}
+    probabilities = {name: np.eye(2)[predicted] for name, predicted in model_predicts.items()}
+    baseline.add_baselines(scores, splits, probabilities, class_weights)
+    return scores
+
+
+def test_both_baselines_learn_and_are_compared_with_the_model(phones):
+    words, characters = compared(phones, {"validation": 1 - phones.valid.labels})["validation"]["baselines"]
+    assert (words["features"], characters["features"]) == (WORDS, CHARACTERS)
+    assert words["accuracy"] == characters["accuracy"] == 1.0 and words["difference"] == -1.0
+    low, high = characters["difference_interval"]
+    assert -1.0 <= low < high < -0.7
+    low, high = words["accuracy_interval"]
+    assert 0.8 < low < 0.9 and high == 1.0
+
+
+def test_characters_know_words_that_training_does_not_have():
+    train = labelled(["sturdily made", "noisily made"] * 10, [0, 1] * 10)
+    test = labelled(["sturdy", "noisy"] * 3, [0, 1] * 3)
+    scores = compared(splits_of(train, train, test), {"validation": train.labels, "test": np.zeros(6, int)})
+    words, characters = scores["test"]["baselines"]
+    assert words["accuracy"] == 0.5 and characters["accuracy"] == 1.0 and characters["difference"] == -0.5
+    assert [each["difference"] for each in scores["validation"]["baselines"]] == [0.0, 0.0]
+
+
+def test_generated_texts_do_not_train_the_baseline(phones):
+    opposite = [*phones.train.texts.tolist(), *phones.train.texts.tolist() * 3]
+    labels = [*phones.train.labels, *(1 - phones.train.labels).tolist() * 3]
+    train = labelled(opposite, labels, num_generated=120)
+    words, _ = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})["validation"]["baselines"]
+    assert words["accuracy"] == 1.0
+
+
+def test_class_weights_are_those_of_the_model():
+    train = labelled(["so so"] * 9 + ["so so"], [0] * 9 + [1])
+    predicted = [baseline.fit_and_predict(WORDS, train, [train.texts], weights)[0][0] for weights in (False, True)]
+    assert (predicted[0] == 0).all()
+    rare = labelled(["plain so"] * 9 + ["so"], [0] * 9 + [1])
+    assert baseline.fit_and_predict(WORDS, rare, [np.array(["so"], object)], True)[0][0].tolist() == [1]
+
+
+def test_a_baseline_that_would_take_minutes_is_left_out(phones):
+    train = labelled(["some words " * 300_000, "other words " * 200_000], [0, 1])
+    for_words, for_characters = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})[
+        "validation"
+    ]["baselines"]
+    assert "accuracy" in for_words
+    assert for_characters["left_out"] == "the training texts have more than 5 million characters"
+
+
+def test_texts_without_words_have_no_baseline_of_words():
+    train = labelled(["!", "?"] * 3, [0, 1] * 3)
+    scores = compared(splits_of(train, train), {"validation": train.labels})
+    words, characters = scores["validation"]["baselines"]
+    assert words["left_out"] == "the training texts have no words" and characters["accuracy"] == 1.0
+    text = "\n".join(baseline.report_lines(scores))
+    assert f"The baseline of {WORDS} is left out: the training texts have no words." in text
+    assert f"| {CHARACTERS} | validation | 100.0 % (61.0 to 100.0) | +0.0 (" in text
+    first, second = baseline.summary_lines(scores["validation"])
+    assert "left out" in first and f"{CHARACTERS}; this model +0.0 (" in second
+
+
+def test_without_baselines_nothing_is_reported():
+    assert baseline.summary_lines({"accuracy": 1.0}) == baseline.report_lines({"validation": {}}) == []
+
+
+def test_the_paired_interval():
+    a = np.array([True] * 62 + [False] * 38)
+    b = np.array([True] * 50 + [False] * 12 + [True] * 2 + [False] * 36)
+    low, high = baseline.paired_interval(a, b)
+    # 12.5 and 2.5 of 102 texts: 0.098 -+ 1.96 sqrt(15 - 100 / 102) / 102
+    assert (low, high) == pytest.approx((0.0981 - 0.0720, 0.0981 + 0.0720), abs=2e-4)
+    assert baseline.paired_interval(b, a) == pytest.approx((-high, -low))
+
+
+def test_the_paired_interval_covers_the_true_difference():
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(1000):
+        outcome = rng.choice(4, size=300, p=[0.7, 0.08, 0.04, 0.18])  # both, only a, only b, none
+        low, high = baseline.paired_interval(outcome <= 1, (outcome == 0) | (outcome == 2))
+        covered += low <= 0.04 <= high
+    assert 930 <= covered <= 970
+
+
+def test_the_same_mistakes_give_an_interval_around_zero():
+    right = np.array([True] * 9 + [False])
+    low, high = baseline.paired_interval(right, right)
+    assert low < 0 < high and low == -high
