@@ -13,11 +13,14 @@ import socket
 import tempfile
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 from benchmarks import serving_process
 
 NUM_CLIENTS, NUM_SWAPS, NUM_PHASES = 64, 20, 10
+NUM_VERSIONS = 2  # that the server keeps of a model; each new one replaces the oldest
+SETTLE_SECONDS = 3.0  # after a swap, until the memory is measured
 NUM_IDLE = 1000
 TEXTS = [f"A {mood} film about {what}." for mood in ("gripping", "dull", "strange") for what in ("sea", "war", "love")]
 SHORT = {
@@ -76,7 +79,8 @@ def run(arguments) -> None:
         names = (arguments.model, arguments.language_model)
         sources = {name: newest_version(arguments.models / name) for name in names}
         for name, source in sources.items():
-            shutil.copytree(source, root / name / "1")
+            for version in range(1, NUM_VERSIONS + 1):
+                shutil.copytree(source, root / name / str(version))
         with serving_process.start_server(root, "--timeout", str(arguments.timeout)) as (process, rest, address):
             threads = [
                 threading.Thread(target=client, args=(i, arguments, rest, address, counts, stop))
@@ -87,21 +91,41 @@ def run(arguments) -> None:
             for thread in threads:
                 thread.start()
             start = time.monotonic()
-            for version in range(2, NUM_SWAPS + 2):
-                time.sleep(max(0.0, start + (version - 1) * seconds / (NUM_SWAPS + 1) - time.monotonic()))
+            for swap in range(1, NUM_SWAPS + 1):
+                time.sleep(max(0.0, start + swap * seconds / (NUM_SWAPS + 1) - time.monotonic()))
+                version = NUM_VERSIONS + swap
                 for name, source in sources.items():
                     part = root / name / f".tmp-{version}"
                     shutil.copytree(source, part)
                     part.rename(root / name / str(version))
-                time.sleep(min(20.0, seconds / (NUM_SWAPS + 1) / 2))  # the version is loaded, the previous one unloaded
+                state = wait_until_swapped(rest, names, version, start + (swap + 0.9) * seconds / (NUM_SWAPS + 1))
                 memory.append(serving_process.resident_mebibytes(process))
-                print(f"version {version}: {memory[-1]:.0f} MiB, {counts.outcomes}", flush=True)
+                print(f"version {version} {state}: {memory[-1]:.0f} MiB, {counts.outcomes}", flush=True)
             time.sleep(max(0.0, start + seconds - time.monotonic()))
             stop.set()
             for thread in threads:
                 thread.join()
             memory.append(serving_process.resident_mebibytes(process))
     report(counts, memory)
+
+
+def wait_until_swapped(rest: str, names: tuple[str, ...], version: int, end: float) -> str:
+    """Waits until the version and the one before it are available and older ones are unloaded, or until `end`."""
+    wanted = {str(version - i): "AVAILABLE" for i in range(NUM_VERSIONS)}
+    while time.monotonic() < end:
+        states = [served_versions(rest, name) for name in names]
+        if all(each == wanted for each in states):
+            time.sleep(SETTLE_SECONDS)
+            return "is loaded"
+        time.sleep(1)
+    return f"is not loaded yet ({states})"
+
+
+def served_versions(rest: str, model: str) -> dict[str, str]:
+    """Version -> state, without the versions that have ended."""
+    with urllib.request.urlopen(f"{rest}/v1/models/{model}", timeout=60) as response:
+        versions = json.load(response)["model_version_status"]
+    return {each["version"]: each["state"] for each in versions if each["state"] != "END"}
 
 
 def report(counts: Counts, memory: list[float]) -> None:

@@ -18,6 +18,7 @@ from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
 
 _MAX_ERROR_LENGTH = 2000
+_UNLOAD_SECONDS = 1.0  # a refresh waits this long for the requests on a version; the next one continues to wait
 
 
 class State(enum.IntEnum):
@@ -85,6 +86,7 @@ class Manager:
         self._lock = threading.Lock()  # for `_models` and `_versions`
         self._refresh_lock = threading.Lock()
         self._stopping = threading.Event()
+        self._has_garbage = False
 
     def serve(self, find_models: Callable[[], dict[str, Model]]) -> None:
         """Serves other models from now on. Returns after they are loaded."""
@@ -95,10 +97,12 @@ class Manager:
     def refresh(self) -> None:
         """Reads the folders, loads the new versions, and then unloads those that are no longer wanted.
 
-        If a version does not load, its status contains the error, and the older versions stay. If all versions of a
-        model disappear from the disk, those that are loaded stay.
+        A version that a long request still uses is unloaded by a later refresh. If a version does not load, its status
+        contains the error, and the older versions stay. If all versions of a model disappear from the disk, those that
+        are loaded stay.
         """
         with self._refresh_lock:
+            self._collect_garbage()
             gone = {name: model for name, model in self._models.items() if self._available(name)}
             self._refresh(gone | self._find_models())
 
@@ -222,7 +226,7 @@ class Manager:
         failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
         while True:
             wanted = model.select([number for number in numbers if number not in failed]) if model else []
-            new = [n for n in wanted if n not in versions or versions[n].state != State.AVAILABLE]
+            new = [n for n in wanted if n not in versions or versions[n].servable is None]
             if not new or self._stopping.is_set():
                 break
             if not self._load(model, new[0]):
@@ -230,8 +234,9 @@ class Manager:
         self._note_gone(versions, numbers)
         if wanted or not model:  # else what is loaded stays: nothing on the disk can replace it
             self._unload_others(versions, wanted)
+        self._continue_unloading(versions)
         for number, version in list(versions.items()):
-            if version.state != State.AVAILABLE and number not in numbers:
+            if version.servable is None and number not in numbers:
                 with self._lock:
                     del versions[number]
         if not model and not versions:
@@ -293,15 +298,34 @@ class Manager:
 
     def _unload_others(self, versions: dict[int, Version], wanted: list[int]) -> None:
         if not self._stopping.is_set():
-            for version in list(versions.values()):
+            for version in versions.values():
                 if version.state == State.AVAILABLE and version.number not in wanted:
-                    self._unload(version)
-                    gc.collect()  # a session's graph has reference cycles: else about 100 MiB stay for each version
+                    with self._lock:
+                        version.state = State.UNLOADING
+
+    def _continue_unloading(self, versions: dict[int, Version]) -> None:
+        if not self._stopping.is_set():
+            for version in versions.values():
+                if version.state == State.UNLOADING:
+                    self._unload(version, _UNLOAD_SECONDS)
+
+    def _collect_garbage(self) -> None:
+        """Frees the graphs of the versions that the previous refresh unloaded.
+
+        A graph has reference cycles: without this, about 100 MiB stay for each version. The threads of the last
+        requests refer to it for a moment longer than they use it; so this is not done right after unloading.
+        """
+        if self._has_garbage:
+            gc.collect()
+            self._has_garbage = False
 
     def _unload(self, version: Version, seconds: float | None = None) -> None:
-        """Accepts no new requests, waits for those in progress, and releases the model."""
+        """Accepts no new requests, waits for those in progress, and releases the model.
+
+        If they need more than `seconds`, the version stays UNLOADING.
+        """
         with self._lock:
-            if version.state != State.AVAILABLE:
+            if version.state not in (State.AVAILABLE, State.UNLOADING):
                 return
             version.state = State.UNLOADING
         if not version.servable.wait_until_unused(seconds):
@@ -309,6 +333,7 @@ class Manager:
         version.servable.close()
         with self._lock:
             version.servable, version.batchers, version.state = None, {}, State.END
+        self._has_garbage = True
         self._log("unloaded", model=version.model, version=version.number)
 
 

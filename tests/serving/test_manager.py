@@ -79,7 +79,29 @@ def test_nothing_refers_to_the_graph_of_a_replaced_version(tmp_path, make_manage
     for number in (2, 3):
         small_models.save(tmp_path, "upper", number)
     manager.refresh()
-    assert states(manager) == {3: State.AVAILABLE, 2: State.AVAILABLE, 1: State.END} and graph() is None
+    assert states(manager) == {3: State.AVAILABLE, 2: State.AVAILABLE, 1: State.END}
+    manager.refresh()  # the one after the unloading frees the memory
+    assert graph() is None
+
+
+def test_a_request_on_an_old_version_does_not_delay_the_next_versions(tmp_path, make_manager, monkeypatch):
+    monkeypatch.setattr("serving.manager._UNLOAD_SECONDS", 0.0)
+    small_models.save(tmp_path, "upper", 1)
+    manager = make_manager(tmp_path)
+    with manager.hold("upper", 1) as held:
+        for number in (2, 3, 4):
+            small_models.save(tmp_path, "upper", number)
+            manager.refresh()
+        expected = {4: State.AVAILABLE, 3: State.AVAILABLE, 2: State.END, 1: State.UNLOADING}
+        assert states(manager) == expected
+        shutil.rmtree(tmp_path / "upper" / "1")
+        manager.refresh()
+        assert states(manager)[1] == State.UNLOADING
+        outputs = held.servable.signature("")({"text": np.array([b"a"], object)})
+        assert outputs["label"].tolist() == [b"A"]
+    manager.refresh()
+    manager.refresh()
+    assert 1 not in states(manager) and ("unloaded", "upper", 1) in manager._log
 
 
 def test_a_removed_version_is_replaced_by_an_older_one(tmp_path, make_manager):
