@@ -118,7 +118,8 @@ def _result(
     suspects = table.iloc[label_errors.find(ids, probabilities)]
     _write_csv(table, folder / "out_of_fold.csv")
     _write_csv(suspects, folder / "label_errors.csv")
-    scores = [{name: fold["scores"][name] for name in ("rows", *_MEASURES)} for fold in folds]
+    kept = ("rows", *_MEASURES, "baselines")
+    scores = [{name: value for name, value in fold["scores"].items() if name in kept} for fold in folds]
     result = RunResult(
         **dataclasses.asdict(record) | {"config": folds[0]["config"]},
         sample=config.data is None,
@@ -151,7 +152,7 @@ def summary(scores: list[dict]) -> dict:
     A measure that is not defined in a fold (None) is left out of its mean; without two values it is None.
 
     Args:
-        scores: one dict per fold, with the measures of _MEASURES.
+        scores: one dict per fold, with the measures of _MEASURES and, where there are any, the baselines.
     """
     mean, deviation = {}, {}
     for name in _MEASURES:

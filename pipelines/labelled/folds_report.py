@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from pipelines.labelled import duplicates, report
@@ -26,6 +27,7 @@ def write(result: RunResult, epochs: list[tuple[int, int, float]], suspects: pd.
     lines = [
         *_header_lines(result),
         *_fold_lines(result, epochs),
+        *_baseline_lines(result),
         *_score_lines(result),
         *_suspect_lines(suspects),
         *_data_lines(result),
@@ -42,6 +44,10 @@ def summarize(result: RunResult) -> str:
         f"  {'mean':<12}accuracy {_with_deviation(result, 'accuracy')}   F1 {_with_deviation(result, 'f1')}   "
         f"ROC AUC {reports.number(mean['roc_auc'])}   log loss {mean['log_loss']:.3f}"
     )
+    for features, values in baselines(result).items():
+        accuracy, difference = np.mean(values, axis=0)
+        points = f"this model {100 * difference:+.1f} points"
+        lines.append(f"  {'baseline':<12}accuracy {accuracy:.3f}   {features}; {points}")
     lines.append(f"  {'all folds':<12}{scores['rows']:,} texts   accuracy {report.accuracy(scores)}")
     if result.sample:
         lines.append(f"  {reports.SAMPLE_WARNING}")
@@ -95,6 +101,33 @@ def _fold_lines(result: RunResult, epochs: list[tuple[int, int, float]]) -> list
         "the epoch whose weights are kept, so the scores are slightly too good, as those of a single run are.",
         "",
     ]
+
+
+def baselines(result: RunResult) -> dict[str, list[tuple[float, float]]]:
+    """Returns features -> (accuracy of the baseline, that of the model minus it) in each fold.
+
+    A baseline that is left out of a fold is left out here.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for fold in result.folds["scores"]:
+        for each in fold.get("baselines", ()):
+            if "accuracy" in each:
+                found.setdefault(each["features"], []).append((each["accuracy"], each["difference"]))
+    return {name: values for name, values in found.items() if len(values) == len(result.folds["scores"])}
+
+
+def _baseline_lines(result: RunResult) -> list[str]:
+    found = baselines(result)
+    if not found:
+        return []
+    lines = ["## Baselines", "", "| TF-IDF and logistic regression on | accuracy | this model, points | better in |"]
+    lines.append("|---|---:|---:|---:|")
+    for features, values in found.items():
+        accuracies, differences = np.array(values).T
+        better = f"{(differences > 0).sum()} of {len(differences)} folds"
+        points = f"{100 * differences.mean():+.1f} ± {100 * differences.std(ddof=1):.1f}"
+        lines.append(f"| {features} | {accuracies.mean():.3f} ± {accuracies.std(ddof=1):.3f} | {points} | {better} |")
+    return [*lines, "", "Fitted to the same texts in each fold. After ±: the standard deviation over the folds.", ""]
 
 
 def _score_lines(result: RunResult) -> list[str]:

@@ -51,6 +51,20 @@ def test_the_report_has_folds_their_mean_all_texts_and_likely_label_errors(tmp_p
         assert part in text
 
 
+def test_the_baselines_of_all_folds_are_compared(tmp_path):
+    both = [
+        {"features": "words", "accuracy": 0.75, "difference": 0.125},
+        {"features": "words", "accuracy": 0.5, "difference": -0.0625},
+    ]
+    left_out = {"features": "characters", "left_out": "too long"}
+    compared = result(tmp_path)
+    compared.folds["scores"] = [fold | {"baselines": [each, left_out]} for fold, each in zip(FOLDS, both, strict=True)]
+    folds_report.write(compared, [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS, tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert "| words | 0.625 ± 0.177 | +3.1 ± 13.3 | 1 of 2 folds |" in text and "characters" not in text
+    assert "baseline    accuracy 0.625   words; this model +3.1 points" in folds_report.summarize(compared)
+
+
 def test_a_report_without_likely_label_errors(tmp_path):
     folds_report.write(result(tmp_path), [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS[:0], tmp_path)
     assert "None: no model contradicts a label" in (tmp_path / "report.md").read_text()
