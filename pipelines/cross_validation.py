@@ -118,6 +118,9 @@ def _result(
     suspects = table.iloc[label_errors.find(ids, probabilities)]
     _write_csv(table, folder / "out_of_fold.csv")
     _write_csv(suspects, folder / "label_errors.csv")
+    notes = dict(data.notes)
+    if not scored.all():
+        notes["never held out, the only text of its class"] = int((~scored).sum())
     kept = ("rows", *_MEASURES, "baselines")
     scores = [{name: value for name, value in fold["scores"].items() if name in kept} for fold in folds]
     result = RunResult(
@@ -133,8 +136,7 @@ def _result(
         scores={"validation": metrics.compute_scores(ids, probabilities, data.classes, texts)},
         report=str(folder / "report.md"),
         rows={"all": len(data.rows)},
-        notes=data.notes
-        | ({"never held out, the only text of its class": int((~scored).sum())} if not scored.all() else {}),
+        notes=notes,
         classes=list(data.classes),
         class_rows=dict(zip(data.classes, np.bincount(class_ids(data)).tolist(), strict=True)),
         window=folds[0]["window"],
