@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import streams, texts
+from pipelines.data import paths, streams, texts
 from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import SAMPLING, SEARCH, example_values
 from pipelines.language_model import networks, report
@@ -64,11 +64,11 @@ def make_tokenizer(config: LanguageModelConfig, splits: TextSplits) -> Tokenizer
 
 def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
     """Tokenizes both texts to files in the run's folder, once."""
-    paths = {name: folder / f"{name}.ids" for name in ("train", "valid")}
-    for name, path in paths.items():
+    files = {name: folder / f"{name}.ids" for name in ("train", "valid")}
+    for name, path in files.items():
         if not path.exists():
             streams.write_ids(path, tokenizer, texts.chunks(getattr(splits, name).pieces()))
-    encoded = Encoded(**{name: streams.read_ids(path) for name, path in paths.items()})
+    encoded = Encoded(**{name: streams.read_ids(path) for name, path in files.items()})
     if not steps_per_epoch(config, encoded):
         raise UserError(
             f"{paths.shown(config.data)}: {len(encoded.train):,} tokens are too few to train on with "

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pipelines.data import streams
+from pipelines.data import texts
 from pipelines.language_model.evaluate import evaluate, format_measures
 from pipelines.support.errors import UserError
 from tests.pipelines.language_model.models import TEXT, FakeExport
@@ -10,7 +10,7 @@ from tests.pipelines.language_model.models import TEXT, FakeExport
 def test_a_text_is_measured_as_one_stream_although_it_is_read_in_chunks(lstm, tmp_path, monkeypatch):
     generator = lstm[-1]
     (tmp_path / "a.txt").write_text(TEXT + "\u00e9")  # the last character is unknown
-    monkeypatch.setattr(streams, "_CHUNK", 50)
+    monkeypatch.setattr(texts, "_CHUNK", 50)
     measures = evaluate(FakeExport(generator), str(tmp_path / "a.txt"))
     scored = generator.score([TEXT + "\u00e9"])
     assert measures["tokens"] == measures["characters"] == len(TEXT) + 1 and measures["unknown_tokens"] == 1
