@@ -1,4 +1,4 @@
-"""Unroll's entry point: `python main.py train|evaluate|predict TASK`, `serve`, `check PATH`.
+"""Unroll's entry point: `python main.py train|evaluate|predict TASK`, `serve`, `check PATH`, `list` and so on.
 
 Parses the command line and imports nothing heavy before it knows the command, so that `--help` and a mistyped flag
 answer immediately. Results go to stdout, progress and messages to stderr.
@@ -11,13 +11,20 @@ import operator
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import TrainCommand, join_help_lines, print_error
+from pipelines.command_line import RUNS, SAVED_MODELS, TrainCommand, join_help_lines, print_error
 from pipelines.commands.check import Check
+from pipelines.commands.compare import Compare
+from pipelines.commands.doctor import Doctor
+from pipelines.commands.list import List
+from pipelines.commands.remove import Remove
 from pipelines.commands.serve import Serve
+from pipelines.mistyped import parsed
+from pipelines.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full
 from pipelines.task import TASKS
 from pipelines.version import VERSION
@@ -27,66 +34,79 @@ _DESCRIPTIONS = {
     "Evaluate": "Measure {}.",
     "Predict": "Use {}.",
 }
+_HELP = {
+    "Train": "Train a model on text: the embedded sample, a corpus that is downloaded, or your own files.",
+    "Evaluate": "Measure an exported model on text that it has not seen.",
+    "Predict": "Use an exported model: label, continue or translate text.",
+}
+_OTHER_COMMANDS = {
+    "serve": Serve(),
+    "check": Check(Path()),
+    "list": List(),
+    "compare": Compare(),
+    "remove": Remove(""),
+    "doctor": Doctor(),
+}
 
 
-def _task_commands(command: str):
-    """Returns the union of the classes named `command` ("Train", "Evaluate" or "Predict") of all tasks, for tyro."""
-    subcommands = []
+def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
+    """Returns task -> an instance of its class named `command` ("Train", "Evaluate" or "Predict") with the defaults."""
+    defaults = {}
     for entry in TASKS.values():
         if command == "Train" or entry.has_predictions:
-            make = join_help_lines(getattr(entry.command(), command))
-            default = make(task=entry.name)
+            default = join_help_lines(getattr(entry.command(), command))(task=entry.name)
             if command == "Train":
-                default = dataclasses.replace(default, config=dataclasses.replace(default.config, **entry.defaults))
-            description = _DESCRIPTIONS[command].format(entry.description)
-            subcommands.append(
-                Annotated[make, tyro.conf.subcommand(entry.name, default=default, description=description)]
-            )
-    return functools.reduce(operator.or_, subcommands)
+                config = dataclasses.replace(default.config, **entry.defaults)
+                if start and start.task == entry.name:
+                    config = start.config
+                default = dataclasses.replace(default, config=config)
+            defaults[entry.name] = default
+    return defaults
 
 
-@dataclasses.dataclass(frozen=True)
-class Train:
-    """Train a model on text: the embedded sample, a corpus that is downloaded, or your own files."""
-
-    task: _task_commands("Train")
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluate:
-    """Measure an exported model on text that it has not seen."""
-
-    task: _task_commands("Evaluate")
-
-
-@dataclasses.dataclass(frozen=True)
-class Predict:
-    """Use an exported model: label, continue or translate text."""
-
-    task: _task_commands("Predict")
-
-
-Command = (
-    Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-    | Annotated[Predict, tyro.conf.subcommand("predict")]
-    | Annotated[join_help_lines(Serve), tyro.conf.subcommand("serve")]
-    | Annotated[join_help_lines(Check), tyro.conf.subcommand("check")]
-)
+def _with_tasks(command: str, defaults: dict[str, object]):
+    """Returns the dataclass of a command whose only field is the union of the tasks' classes, for tyro."""
+    subcommands = [
+        Annotated[
+            type(default),
+            tyro.conf.subcommand(
+                name, default=default, description=_DESCRIPTIONS[command].format(TASKS[name].description)
+            ),
+        ]
+        for name, default in defaults.items()
+    ]
+    fields = [("task", functools.reduce(operator.or_, subcommands))]
+    made = dataclasses.make_dataclass(command, fields, frozen=True)
+    return Annotated[made, tyro.conf.subcommand(command.lower(), description=_HELP[command])]
 
 
 def parse(arguments: list[str] | None = None):
-    """Returns the command that the arguments name. Exits with status 2 and a message if they name none."""
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    """Returns the command that the arguments name. Exits with status 2 and a message if they cannot be read.
+
+    Raises:
+        UserError: a command, a task or a flag does not exist.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
         print(f"Unroll {VERSION}")
         sys.exit()
+    start = find_start(arguments, RUNS, SAVED_MODELS)
+    arguments = start.arguments if start else arguments
+    defaults = {command: _task_defaults(command, start) for command in _HELP}
+    commands = [_with_tasks(*item) for item in defaults.items()]
+    for name, default in _OTHER_COMMANDS.items():
+        commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
     description = (
         "Unroll: train, measure, export and serve text models. Each command has its own --help; --version prints the "
         "version."
     )
-    command = tyro.cli(Command, prog="main.py", args=arguments, config=markers, description=description)
-    return command.task if isinstance(command, Train | Evaluate | Predict) else command
+    read = functools.partial(
+        tyro.cli, functools.reduce(operator.or_, commands), prog="main.py", config=markers, description=description
+    )
+    names = {command.lower(): instances for command, instances in defaults.items()} | _OTHER_COMMANDS
+    command = parsed(lambda given: read(args=given), arguments, names, "main.py")
+    return command.task if type(command).__name__ in _HELP else command
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -3,13 +3,15 @@
     python benchmarks/transfer.py curve --data PATH/TO/imdb/train.csv.xz --folder PATH [--labels 100 500 2500 0]
     python benchmarks/transfer.py cost --data PATH/TO/imdb/train.csv.xz --folder PATH --encoder PATH/saved/pretrained/1
     python benchmarks/transfer.py vectors --data PATH/TO/imdb/train.csv.xz --folder PATH --vectors PATH/TO/glove.txt
+    python benchmarks/transfer.py linear --data PATH/TO/imdb/train.csv.xz --folder PATH [--labels 100 500 2500 0]
 
 `curve` pretrains an encoder on the reviews without their labels, then fine-tunes it with N of the labels (0: all), and
 trains the same architecture from scratch with the same labels. It prints a table in Markdown and draws --plot. Accuracy
 is on the tenth of the films that the runs hold out. Each finished run is kept in --folder, so that the same command
 resumes an interrupted benchmark. `cost` compares a training step through a module with one through the Keras layers
 that it was made of (--folder is that of `curve`), in turn. `vectors` fine-tunes word vectors. All need an otherwise
-idle machine.
+idle machine. `linear` gives the labels of `curve` to ten lines of scikit-learn, TF-IDF with logistic regression, and
+measures on the same films; with this result in --folder, `curve` draws it, too.
 """
 
 import argparse
@@ -25,6 +27,10 @@ sys.path.insert(0, str(ROOT))
 from pipelines.transfer.config import TransferConfig  # noqa: E402
 
 WAYS = ("pretrained", "from scratch")
+LINEAR = {
+    "words": {"ngram_range": (1, 2), "sublinear_tf": True},
+    "characters": {"analyzer": "char_wb", "ngram_range": (2, 5), "sublinear_tf": True},
+}
 _RUN = "pretraining"
 
 
@@ -121,7 +127,15 @@ def curve(arguments) -> None:
         gain = statistics.mean(found[WAYS[0]][count]) - statistics.mean(found[WAYS[1]][count])
         print(f"| {count:,} | {' | '.join(shown)} | {100 * gain:+.1f} points |", flush=True)
     if arguments.plot:
-        draw(found, arguments.plot)
+        draw(found | kept_linear(folder), arguments.plot)
+
+
+def kept_linear(folder: Path) -> dict[str, dict[int, list[float]]]:
+    """Returns the result of `linear` on words as a way of `curve`; {} if there is none."""
+    path = folder / "linear.json"
+    if not path.exists():
+        return {}
+    return {"TF-IDF": {int(count): found for count, found in json.loads(path.read_text())["words"].items()}}
 
 
 def vectors(arguments) -> None:
@@ -150,6 +164,38 @@ def vectors(arguments) -> None:
         f"{encoder['words']:,} words: frozen {frozen['val_accuracy']:.3f}, "
         f"trained {result['scores']['validation']['accuracy']:.3f}"
     )
+
+
+def linear(arguments) -> None:
+    """Prints and keeps the accuracy of TF-IDF with logistic regression on the same labels and validation texts."""
+    from pipelines.support.quiet import import_tensorflow
+
+    import_tensorflow()
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    from pipelines.transfer import task
+
+    found: dict[str, dict[int, list[float]]] = {name: {} for name in LINEAR}
+    print(f"| labels | {' | '.join(f'TF-IDF of {name}' for name in LINEAR)} |\n|---:|---:|---:|")
+    for labels in arguments.labels:
+        for seed in arguments.seeds:
+            splits = task.load(TransferConfig(data=arguments.data, max_labels=labels, seed=seed, polarity=True))
+            for name, options in LINEAR.items():
+                model = make_pipeline(TfidfVectorizer(**options), LogisticRegression(max_iter=1000))
+                model.fit(splits.train.texts, splits.train.labels)
+                accuracy = model.score(splits.valid.texts, splits.valid.labels)
+                found[name].setdefault(len(splits.train), []).append(accuracy)
+            if not labels:  # all labels: the seed chooses none
+                break
+        count = len(splits.train)
+        shown = [
+            f"{statistics.mean(of[count]):.4f} ({', '.join(f'{a:.4f}' for a in of[count])})" for of in found.values()
+        ]
+        print(f"| {count:,} | {' | '.join(shown)} |", flush=True)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    (arguments.folder / "linear.json").write_text(json.dumps(found))
 
 
 def draw(found: dict, path: Path) -> None:
@@ -220,12 +266,13 @@ def cost(arguments) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
-    for name in ("curve", "cost", "vectors"):
+    for name in ("curve", "cost", "vectors", "linear"):
         command = commands.add_parser(name)
         command.add_argument("--data", required=True, help="the IMDB training reviews as CSV")
         command.add_argument("--folder", type=Path, required=True, help="keeps the results")
-    commands.choices["curve"].add_argument("--labels", type=int, nargs="+", default=[100, 500, 2500, 0])
-    commands.choices["curve"].add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    for name in ("curve", "linear"):
+        commands.choices[name].add_argument("--labels", type=int, nargs="+", default=[100, 500, 2500, 0])
+        commands.choices[name].add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     commands.choices["curve"].add_argument("--plot", type=Path, help="a PNG file to draw the curve to")
     commands.choices["curve"].add_argument(
         "--pretraining", nargs=argparse.REMAINDER, default=[], help="last: flags for `train encoder`"
@@ -236,7 +283,7 @@ def main() -> None:
     )
     commands.choices["cost"].add_argument("--pairs", type=int, default=11)
     arguments = parser.parse_args()
-    {"curve": curve, "cost": cost, "vectors": vectors}[arguments.what](arguments)
+    {"curve": curve, "cost": cost, "vectors": vectors, "linear": linear}[arguments.what](arguments)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,10 @@ class TrainCommand:
     """Folder of the runs."""
     saved_models: SavedModelsFlag = SAVED_MODELS
     """Folder of the exported models."""
+    config_file: Annotated[str | None, tyro.conf.arg(name="config", metavar="PATH", help_behavior_hint="")] = None
+    """Repeat a run: config.json in its folder, runs/TASK/NAME/. Other flags override its settings."""
+    tensorboard: bool = False
+    """Also write the learning curves for TensorBoard, to the folder tensorboard in the run's folder."""
     json: bool = False
     """Print the result as one JSON object."""
 
@@ -50,7 +54,9 @@ class TrainCommand:
         from pipelines import run
 
         result = run.train(
-            self.task, config, run.Destination(self.runs, self.saved_models, self.run, self.name or name)
+            self.task,
+            config,
+            run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard),
         )
         if self.json:
             print_json(dataclasses.asdict(result))

@@ -14,6 +14,8 @@ from pipelines.support.errors import UserError
 PATH = tyro.conf.arg(metavar="PATH", help_behavior_hint="")
 PATHS = tyro.conf.arg(metavar="PATH [PATH ...]", help_behavior_hint="")
 NAME = tyro.conf.arg(metavar="NAME", help_behavior_hint="")
+NEGATED = tyro.conf.arg(help_behavior_hint="")  # of a field that is True by default: its flag is --no-<field>
+_RENAMED = {"config_file": "config", "from_export": "from"}  # fields whose flags Python does not allow as names
 
 Precision = Literal["auto", "float32", "mixed_bfloat16"]
 Presets = dict[tuple[str, str], dict]  # (model, preset) -> {field: default}
@@ -139,7 +141,7 @@ def from_dict(config_class, values: dict):
 
 def flag(field: str) -> str:
     """Returns the flag of a config field: `num_layers` -> `--num-layers`."""
-    return f"--{field.replace('_', '-')}"
+    return f"--{_RENAMED.get(field, field).replace('_', '-')}"
 
 
 def require(condition: bool, field: str, value, expected: str) -> None:

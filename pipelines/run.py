@@ -29,12 +29,14 @@ class Destination:
         saved_models: folder of all exports.
         run: name of the run; None makes one from the data's name and a hash of the settings.
         name: name of the export; None is the task's name.
+        tensorboard: whether to write the learning curves for TensorBoard.
     """
 
     runs: Path
     saved_models: Path
     run: str | None = None
     name: str | None = None
+    tensorboard: bool = False
 
 
 def train(task_name: str, config: TrainingConfig, destination: Destination) -> RunResult:
@@ -73,13 +75,19 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
         result = run_folder.finished_result(folder)
         if result:
             console.say(f"{shown(folder)} is finished. Other flags, or --run NAME, make another run.")
+            if destination.tensorboard and not (folder / "tensorboard").exists():
+                import_tensorflow()
+                from pipelines.training import tensorboard
+
+                tensorboard.write(folder / "tensorboard", result.epochs)
             return result
         if splits is None:
             splits = load()
         console.say(f"run {shown(folder)}")
         import_tensorflow(config.parallel_ops())
         with removed_if_refused(folder, is_new):
-            return _train(entry.task(), config, splits, record, folder, destination.saved_models, export_name)
+            named = dataclasses.replace(destination, name=export_name)
+            return _train(entry.task(), config, splits, record, folder, named)
 
 
 @contextlib.contextmanager
@@ -119,13 +127,12 @@ class Trained:
     details: dict
 
 
-def _train(
-    task: Task, config, splits, record: RunRecord, folder: Path, saved_models: Path, export_name: str
-) -> RunResult:
+def _train(task: Task, config, splits, record: RunRecord, folder: Path, destination: Destination) -> RunResult:
     """Trains on the data, measures, exports and reports."""
     started = time.monotonic()
     console.say(task.describe(splits))
-    trained = fit_and_measure(task, config, splits, folder)
+    events = folder / "tensorboard" if destination.tensorboard else None
+    trained = fit_and_measure(task, config, splits, folder, events)
     position = trained.position
     result = RunResult(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
@@ -140,7 +147,8 @@ def _train(
         scores=trained.scores,
         **task.describe_data(trained.config, splits, trained.encoded),
     )
-    exported = _export(task, trained.servable, result, trained.config, folder, saved_models / export_name)
+    exports = destination.saved_models / destination.name
+    exported = _export(task, trained.servable, result, trained.config, folder, exports)
     result = dataclasses.replace(
         result,
         export=str(exported.path),
@@ -154,12 +162,13 @@ def _train(
     return result
 
 
-def fit_and_measure(task: Task, config, splits, folder: Path) -> Trained:
+def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained:
     """Trains on the data, restores the best epoch, and measures.
 
     Args:
         splits: see `Task.load`.
         folder: for the tokenizer, the checkpoints and metrics.csv. A training that was interrupted there is resumed.
+        events: folder for TensorBoard; None writes no events.
     """
     import keras
 
@@ -195,6 +204,7 @@ def fit_and_measure(task: Task, config, splits, folder: Path) -> Trained:
         folder,
         task.fit_options(config, encoded, model),
         inference_model,
+        events,
     )
     fit.restore_best(inference_model, folder)
 

@@ -1,4 +1,4 @@
-"""TF Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest), and the pages for probes and Prometheus."""
+"""TF Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest), and pages for people and probes."""
 
 import asyncio
 import gzip
@@ -14,7 +14,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from serving import hosts, statuses, tensors
+from serving import front_page, hosts, statuses, tensors
 from serving.admission import Admission, Reservation
 from serving.core import Core, ModelSpec, Request
 from serving.errors import HTTP_STATUS, Code, ServingError, invalid
@@ -74,6 +74,11 @@ async def _answer(core: Core, admission: Admission, request: HttpRequest, record
         record.api = "Metrics"
         page = await admission.query(core.metrics.page)
         return Response(page, media_type="text/plain; version=0.0.4")
+    if path == "/":
+        record.api = "FrontPage"
+        base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
+        page = await admission.query(front_page.render, core, base)
+        return Response(page, headers=front_page.HEADERS, media_type=front_page.CONTENT_TYPE)
     match = _GET.fullmatch(path) if request.method == "GET" else None
     if not match:
         raise invalid(f"Malformed request: {request.method} {path}")

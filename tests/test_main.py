@@ -19,6 +19,10 @@ HELP = [
     "predict --help",
     "serve --help",
     "check --help",
+    "list --help",
+    "compare --help",
+    "remove --help",
+    "doctor --help",
     *(f"train {name} --help" for name in TASKS),
     *(
         f"{command} {name} --help"
@@ -62,7 +66,7 @@ def test_the_version_is_printed(capsys):
         ("trian sentiment", "train"),
         ("train sentiment --model transformer-xl", "lstm"),
         ("train sentiment --epochs many", "--epochs"),
-        ("predict transfer --explain text", "predict classification"),
+        ("predict transfer --explain text", "no flag --explain"),
         ("", "train"),
     ],
 )

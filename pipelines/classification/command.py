@@ -2,9 +2,13 @@
 
 import dataclasses
 import sys
+from typing import Annotated
+
+import tyro
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.export.exported import Exported
+from pipelines.inventory import find_exports
 from pipelines.labelled import command
 from pipelines.labelled.command import Evaluate
 from pipelines.support.errors import UserError
@@ -14,6 +18,9 @@ from pipelines.support.errors import UserError
 class Train(command.LabelledTrainCommand):
     """Train a classifier of texts, measure it, and export it as a SavedModel."""
 
+    from_export: Annotated[str | None, tyro.conf.arg(name="from", metavar="EXPORT", help_behavior_hint="")] = None
+    """Continue with new --data from the weights of the run that made this export (name or name/version), with its
+    settings. The labels must be the same. By default the result is the next version of the export."""
     config: ClassificationConfig = ClassificationConfig()
 
     def __call__(self) -> None:
@@ -24,8 +31,10 @@ class Train(command.LabelledTrainCommand):
     def _export_name(self, config: ClassificationConfig) -> str | None:
         """Returns the default name of the export; None is the task's name.
 
-        It is the data's name, unless all data of the task has the same labels.
+        It is the data's name, unless all data of the task has the same labels, or that of the export to continue from.
         """
+        if self.from_export is not None:
+            return find_exports(self.saved_models, self.from_export)[-1].name
         if config.polarity or config.data is None:
             return None
         from pipelines.data import sources

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.config import (
+    NEGATED,
     Presets,
     by_preset,
     reject_without_effect,
@@ -147,9 +148,8 @@ class ClassificationConfig(LabelledConfig):
     length."""
     num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
     """Recurrent networks, best and transformer: number of layers."""
-    bidirectional: bool = True
-    """Whether recurrent networks and best read each text in both directions. --no-bidirectional reads it only
-    forwards."""
+    bidirectional: Annotated[bool, NEGATED] = True
+    """Recurrent networks and best: read each text only forwards. By default they read it in both directions."""
     pooling: Annotated[Literal["last", "mean", "max", "attention"] | None, by_preset(PRESETS, "pooling", None)] = None
     """Recurrent networks, best and transformer: how the states of all tokens become one vector."""
     num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
@@ -164,6 +164,11 @@ class ClassificationConfig(LabelledConfig):
     """Adam's highest learning rate: it rises in the first 5 % of the steps, then falls to 0 on a cosine."""
     patience: Annotated[int, tyro.conf.arg(metavar="N")] = 3
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
+    start_weights: tyro.conf.Suppress[str | None] = None
+    """best.npz of the run that --from names: training starts from its tokenizer and its weights."""
+
+    def data_files(self) -> dict[str, str]:  # noqa: D102
+        return super().data_files() | ({"start_weights": self.start_weights} if self.start_weights else {})
 
     def resolve(self) -> "ClassificationConfig":  # noqa: D102
         without_polarity = {} if self.polarity or self.num_negations is not None else {"num_negations": 0}

@@ -1,6 +1,6 @@
 """The data of a classifier: labelled texts. Imports no TensorFlow, so that what it refuses is refused at once."""
 
-from pipelines.classification import negations
+from pipelines.classification import continuing, negations
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled.splits import LabelledSplits, read_and_split, with_generated
 
@@ -15,7 +15,13 @@ def load(config: ClassificationConfig) -> LabelledSplits:
 
 
 def complete(config: ClassificationConfig, splits: LabelledSplits) -> LabelledSplits:
-    """Adds generated sentences to the training texts where they are requested."""
+    """Checks the labels of a training that continues, and adds generated sentences where they are requested.
+
+    Raises:
+        UserError: the labels are not those of the run to continue from.
+    """
+    if config.start_weights:
+        continuing.check_classes(config, splits.classes)
     if config.num_negations and splits.classes == ("negative", "positive"):
         generated = negations.sentences(splits.train, config.num_negations, config.seed)
         splits.train = with_generated(splits.train, generated)

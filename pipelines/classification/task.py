@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import cooccurrence, linear_model, networks, report
+from pipelines.classification import continuing, cooccurrence, linear_model, networks, report
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.servable import Classifier, characters_of, network_inputs
@@ -29,7 +29,7 @@ from pipelines.task import complete_config, needs_inference_model  # noqa: F401 
 from pipelines.text.tokenizers import (
     Tokenizer,
     keep_ends,
-    load_tokenizer,  # noqa: F401 (a member of Task)
+    load_tokenizer,
     train_tokenizer,
 )
 from pipelines.training.fit import FitOptions
@@ -40,7 +40,9 @@ Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_charac
 
 
 def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:
-    """Trains the tokenizer on the training texts."""
+    """Trains the tokenizer on the training texts, or takes that of the run to continue from."""
+    if config.start_weights:
+        return load_tokenizer(continuing.run_of(config) / "tokenizer")
     return train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
 
 
@@ -98,7 +100,8 @@ def items_per_epoch(encoded: Encoded) -> int:
 
 def build(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, training: bool) -> keras.Model:
     """Builds the network of `config.model`."""
-    return networks.network(config, tokenizer.vocabulary_size, len(splits.classes), len(splits.train))
+    num_texts = continuing.num_texts(config) if config.start_weights else len(splits.train)
+    return networks.network(config, tokenizer.vocabulary_size, len(splits.classes), num_texts)
 
 
 def compile_model(config: ClassificationConfig, model: keras.Model, total_steps: int) -> None:
@@ -124,7 +127,13 @@ def initialize(config: ClassificationConfig, model: keras.Model, inputs: Inputs,
 
     Args:
         inputs: those of the training texts.
+
+    Raises:
+        UserError: the network is not that of the run to continue from.
     """
+    if config.start_weights:
+        continuing.restore_weights(config, model)
+        return
     if config.word_vectors == "cooccurrence":
         console.say("computing word vectors from co-occurrences ...")
         words = model.get_layer(networks.WORDS)

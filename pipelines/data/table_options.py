@@ -16,6 +16,7 @@ class TableOptions:
         encoding: of a file of text; None is UTF-8, or what its byte order mark states.
         separator: the character between the cells of a CSV or TSV file; None finds it.
         header: whether the first row has the names of the columns. Without it they are 1, 2, 3, ...
+        group_column: column whose rows of one value belong together, where the table has it.
         trained_text_column, trained_label_column: columns of the table that a model was trained on; used before columns
             with usual names, if the table has them.
     """
@@ -25,6 +26,7 @@ class TableOptions:
     encoding: str | None = None
     separator: str | None = None
     header: bool = True
+    group_column: str = "url"
     trained_text_column: str | None = None
     trained_label_column: str | None = None
 

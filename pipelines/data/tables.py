@@ -191,7 +191,7 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     text = text_column(files[0], first_rows, options)
     label = label_column(files[0], first_rows, options, text)
     table, dropped = _all_rows(files, first_rows, [text, label], options)
-    groups = table[GROUP_NAME].to_numpy(object) if GROUP_NAME in table else None
+    groups = table[options.group_column].to_numpy(object) if options.group_column in table else None
     return table[text].to_numpy(object), table[label].to_numpy(object), groups, dropped
 
 
@@ -223,7 +223,8 @@ def _all_rows(
     Args:
         first_rows: of the first file.
     """
-    names = [*names, GROUP_NAME] if GROUP_NAME in first_rows else names
+    group = options.group_column
+    names = [*names, group] if group in first_rows and group not in names else names
     frames, dropped = [], {}
     for path in files:
         if path != files[0]:

@@ -85,7 +85,7 @@ class EncoderConfig(TrainingConfig):
     """Make an encoder from these word vectors instead of training: a text file of GloVe or word2vec, one word and its
     numbers per line."""
     text_column: Annotated[str | None, NAME] = None
-    """Column of a CSV or TSV file that has the text. By default found by its name (text, review, ...)."""
+    """Column of a CSV or TSV file that has the text. By default found by its name (text, sentence, ...)."""
     valid_fraction: float = 0.1
     """Fraction of the data to split off for validation: by film where there is a `url` column, else by text; from the
     end of a text file."""

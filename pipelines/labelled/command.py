@@ -38,7 +38,7 @@ class TableFlags:
     """How to read a table."""
 
     text_column: Annotated[str | None, NAME] = None
-    """Column with the text. By default that of the training, or the first column with a usual name (text, review,
+    """Column with the text. By default that of the training, or the first column with a usual name (text, sentence,
     ...)."""
     encoding: Annotated[str | None, NAME] = None
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
@@ -69,9 +69,11 @@ class Evaluate:
     """Labelled texts, in the formats of `train`; if they have a test set, only the test set. A model that was trained
     on the embedded sample needs none: it is measured on a fresh sample."""
     label_column: Annotated[str | None, NAME] = None
-    """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
+    """Column with the label. By default the first column with a usual name (label, class, ...)."""
     mistakes: Annotated[Path | None, PATH] = None
     """Write the texts with a wrong label to this CSV file, the highest probability first."""
+    by: Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = None
+    """Also score the groups of texts that have the same value in this column of --data."""
     json: bool = False
     """Print the scores as one JSON object."""
     table: TableFlags = TableFlags()
@@ -83,7 +85,7 @@ class Evaluate:
 
         options = self.table.options(self.label_column)
         exported = self.model.find(self.task)
-        scores = evaluate(exported, paths.expanded(self.data), options, self.mistakes)
+        scores = evaluate(exported, paths.expanded(self.data), options, self.mistakes, self.by)
         print_json(scores) if self.json else print(format_scores(scores))
 
 

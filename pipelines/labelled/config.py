@@ -31,9 +31,9 @@ class LabelledConfig(TrainingConfig):
     """Cross-validation: train K times, each time with another K-th of --data held out, and report the mean and the
     standard deviation of the scores, and likely label errors. No model is exported."""
     text_column: Annotated[str | None, NAME] = None
-    """Column with the text. By default the first column with a usual name (text, review, ...)."""
+    """Column with the text. By default the first column with a usual name (text, sentence, ...)."""
     label_column: Annotated[str | None, NAME] = None
-    """Column with the label. By default the first column with a usual name (label, sentiment, ...)."""
+    """Column with the label. By default the first column with a usual name (label, class, ...)."""
     encoding: Annotated[str | None, NAME] = None
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     separator: Annotated[str | None, NAME] = None

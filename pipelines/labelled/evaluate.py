@@ -1,5 +1,6 @@
 """Measures an exported classifier on labelled texts."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from pipelines.data import labelled_texts, labels, paths, sources
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
-from pipelines.labelled import metrics
+from pipelines.labelled import group_scores, metrics
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 
@@ -19,6 +20,7 @@ def evaluate(
     data: Data | None,
     options: TableOptions = DEFAULTS,
     mistakes: Path | None = None,
+    by: str | None = None,
 ) -> dict:
     """Measures an exported classifier on `data`, or on its test set if it has one.
 
@@ -26,14 +28,18 @@ def evaluate(
         data: as for training; None is a fresh embedded sample, for a model that was trained on one.
         options: how to read a table.
         mistakes: CSV file for the texts with a wrong label.
+        by: column whose values are groups, which are scored one by one.
 
     Returns:
-        Scores of `metrics.compute_scores`, with "model", "data", "classes" and "left_out" (reason -> rows).
+        Scores of `metrics.compute_scores`, with "model", "data", "classes" and "left_out" (reason -> rows), and with
+        `by`: "by" and "groups" (see `group_scores.compute_scores`).
 
     Raises:
         UserError: the data cannot be read, or no row has one of the model's labels.
     """
     check_output(mistakes, "--mistakes")
+    if by is not None:
+        options = dataclasses.replace(options, group_column=group_scores.check_column(data, by, options))
     card = exported.card()
     classes = tuple(card["classes"])
     if data is None and not card["sample"]:
@@ -53,11 +59,15 @@ def evaluate(
         raise UserError(
             f"{paths.shown(data)}: its labels ({unknown}) are none of {exported.title}'s ({', '.join(classes)})"
         )
-    texts, ids = rows.texts[ids >= 0], ids[ids >= 0]
+    rows, ids = rows.take(ids >= 0), ids[ids >= 0]
+    texts = rows.texts
     outputs = _classify(exported, texts)
     if mistakes is not None:
         _write_mistakes(mistakes, texts, ids, outputs, classes)
     about = {"model": exported.title, "data": sources.name(data), "classes": list(classes), "left_out": left_out}
+    if by is not None:
+        is_correct = outputs["probabilities"].argmax(axis=1) == ids
+        about |= {"by": by, "groups": group_scores.compute_scores(rows.groups, is_correct)}
     return about | metrics.compute_scores(ids, outputs["probabilities"], classes, texts)
 
 
@@ -86,6 +96,8 @@ def format_scores(scores: dict) -> str:
     lines += ["", f"  {'words':<24}{'texts':>12}{'accuracy':>12}"]
     for group in scores["accuracy_by_length"]:
         lines.append(f"  {group['words']:<24}{group['rows']:>12,}{group['accuracy']:>12.4f}")
+    if "groups" in scores:
+        lines += ["", *group_scores.format_scores(scores["by"], scores["groups"])]
     lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
     return "\n".join(lines)
 

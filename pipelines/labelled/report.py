@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pipelines.labelled import baseline, duplicates
+from pipelines.labelled import baseline, duplicates, predictions
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import reliability
 from pipelines.support import reports
@@ -27,7 +27,8 @@ def write(
     data_lines: Sequence[str] = (),
     curve_labels: tuple[str, str] = ("training", "validation"),
 ) -> None:
-    """Writes `folder`/report.md, calibration.png, lengths.png and, if there was a training in epochs, curves.png.
+    """Writes `folder`/report.md, predictions.csv, calibration.png, lengths.png and, if there was a training in epochs,
+    curves.png.
 
     Args:
         details: of `metrics.measure`: "valid" (Labelled) and its "probabilities", float [n, classes].
@@ -43,6 +44,14 @@ def write(
         reports.save(curves, folder / "curves.png")
     reports.save(_calibration_plot(reliability(valid.labels, probabilities)), folder / "calibration.png")
     reports.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
+    names = np.array(result.classes, dtype=object)
+    predictions.write(
+        folder,
+        valid.texts,
+        names[valid.labels],
+        names[probabilities.argmax(axis=1)],
+        probabilities.max(axis=1),
+    )
     lines = [
         *_header_lines(result),
         *_score_lines(result),

@@ -65,13 +65,16 @@ def save(path: Path, variables: list[keras.Variable], position: Position) -> Non
         file.write(checksum.encode())
 
 
-def restore(path: Path, variables: list[keras.Variable]) -> Position:
+def restore(path: Path, variables: list[keras.Variable], remedy: str | None = None) -> Position:
     """Sets `variables` to the values that `save` wrote, in the same order.
+
+    Args:
+        remedy: what the user can do if the file cannot be used; by default, delete the run.
 
     Raises:
         UserError: the file is damaged, or belongs to another model.
     """
-    remedy = f"delete the run's folder {path.parent.parent} to train from scratch"
+    remedy = remedy or f"delete the run's folder {path.parent.parent} to train from scratch"
     data = memoryview(path.read_bytes())
     if hashlib.sha256(data[:-_DIGITS]).hexdigest().encode() != data[-_DIGITS:]:
         raise UserError(f"{path} is damaged: {remedy}")

@@ -17,7 +17,7 @@ import tensorflow as tf
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
-from pipelines.training import checkpoints
+from pipelines.training import checkpoints, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import AveragingAdam
 from pipelines.training.split_batches import train_on_split_batches
@@ -81,6 +81,7 @@ def fit(
     folder: Path,
     options: FitOptions,
     inference_model: keras.Model,
+    events: Path | None = None,
 ) -> Position:
     """Trains a compiled model to the end, from its last checkpoint if there is one.
 
@@ -92,6 +93,7 @@ def fit(
         validate: returns the validation scores of `inference_model`; they have "val_loss".
         inference_model: the model that is scored and kept. It takes the weights of `model`, or their averages, after
             each epoch; it may be `model` itself.
+        events: folder for TensorBoard; None writes no events.
 
     Returns:
         The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
@@ -120,6 +122,8 @@ def fit(
             _print_epoch(row, plan, rate if needs_steps else None)
             _end_epoch(position, row, plan, options, inference_model, folder, time.monotonic() - started)
             checkpoints.save(last, variables, position)
+            if events:
+                tensorboard.write(events, position.rows)
             if stop_requested():
                 raise KeyboardInterrupt
     if position.best_epoch < 0:

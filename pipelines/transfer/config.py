@@ -8,6 +8,7 @@ import tyro
 
 from pipelines.config import (
     NAME,
+    NEGATED,
     Presets,
     reject_without_effect,
     require,
@@ -124,9 +125,9 @@ class TransferConfig(LabelledConfig, _Handles):
     """Dropout rate of the encoder's features."""
     batch_size: Annotated[int | None, _by_num_texts("batch_size")] = None
     """Texts per training step."""
-    split_batches: bool = True
-    """Whether to compute the two halves of each batch in parallel, which is faster without a GPU. --no-split-batches
-    computes whole batches, as always with an encoder that has random operations of its own."""
+    split_batches: Annotated[bool, NEGATED] = True
+    """Compute whole batches. By default, without a GPU, the two halves of each batch are computed in parallel, which is
+    faster, unless the encoder has random operations of its own."""
     patience: Annotated[int, tyro.conf.arg(metavar="N")] = 100
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
 

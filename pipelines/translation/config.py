@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import tyro
 
 from pipelines.config import (
+    NEGATED,
     PATH,
     Precision,
     TrainingConfig,
@@ -129,8 +130,8 @@ class TranslationConfig(TrainingConfig):
 
     vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
     """Number of subword tokens, including the four special tokens."""
-    joint_vocabulary: bool = True
-    """Share one vocabulary between both languages. --no-joint-vocabulary gives each language its own."""
+    joint_vocabulary: Annotated[bool, NEGATED] = True
+    """Give each language a vocabulary of its own. By default both share one."""
     subword_alpha: Annotated[float | None, by_preset(PRESETS, "subword_alpha", "X")] = None
     """Above 0: split the training sentences into different subword tokens in every epoch (subword regularization, Kudo
     2018). Lower values vary the tokens more. 0 always takes the split with the highest probability."""
@@ -146,8 +147,8 @@ class TranslationConfig(TrainingConfig):
     """Recurrent models: size of the token embeddings."""
     cell: Literal["gru", "lstm"] = "gru"
     """Recurrent models: kind of recurrent layer."""
-    bidirectional: bool = True
-    """rnn, attention: the encoder reads in both directions. --no-bidirectional reads from left to right only."""
+    bidirectional: Annotated[bool, NEGATED] = True
+    """rnn, attention: the encoder reads from left to right only. By default it reads in both directions."""
     reverse_source: bool = False
     """single-rnn, and rnn with --no-bidirectional: read the source from its end, which moves its first words close to
     the first words of the target (Sutskever et al. 2014)."""
@@ -189,9 +190,9 @@ class TranslationConfig(TrainingConfig):
     """Validation score that chooses the best epoch and stops the training."""
     beam_width: Annotated[int, tyro.conf.arg(help=BEAM_WIDTH.help)] = BEAM_WIDTH.default
     length_penalty: Annotated[float, tyro.conf.arg(help=LENGTH_PENALTY.help)] = LENGTH_PENALTY.default
-    split_batches: bool = True
-    """Without a GPU, compute the two halves of each batch in parallel, which is faster. --no-split-batches computes
-    whole batches."""
+    split_batches: Annotated[bool, NEGATED] = True
+    """Compute whole batches. By default, without a GPU, the two halves of each batch are computed in parallel, which is
+    faster."""
 
     def resolve(self):
         """As `TrainingConfig.resolve`; also fills in the feed-forward size of a transformer."""

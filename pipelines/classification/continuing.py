@@ -1,0 +1,43 @@
+"""`--from`: training starts from the tokenizer and the weights of a finished run."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.classification.config import ClassificationConfig
+from pipelines.data import paths
+from pipelines.support.errors import UserError
+from pipelines.support.records import read_record
+
+if TYPE_CHECKING:  # the labels are checked before TensorFlow is imported
+    import keras
+
+
+def run_of(config: ClassificationConfig) -> Path:
+    """Returns the folder of the run to continue from: `start_weights` is <run>/checkpoints/best.npz."""
+    return Path(config.start_weights).parent.parent
+
+
+def check_classes(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
+    """Checks that the new data has the labels of the run to continue from.
+
+    Raises:
+        UserError: it has other labels.
+    """
+    known = read_record(run_of(config) / "result.json", "continue from another export")["classes"]
+    if list(classes) != known:
+        raise UserError(
+            f"{paths.shown(config.data)}: its labels ({', '.join(classes)}) are not those of the model to continue "
+            f"from ({', '.join(known)}): train a new model, without --from"
+        )
+
+
+def restore_weights(config: ClassificationConfig, model: "keras.Model") -> None:
+    """Gives `model` the weights of the run to continue from.
+
+    Raises:
+        UserError: its network is another one, or the checkpoint is damaged.
+    """
+    from pipelines.training import checkpoints
+
+    remedy = "with --from, leave out the flags that change the network, or continue from another export"
+    checkpoints.restore(Path(config.start_weights), model.weights, remedy)

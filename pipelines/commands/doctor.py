@@ -1,0 +1,188 @@
+"""The command `doctor`: what this machine has, what the data is like, and what training would do with it."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pipelines import inventory
+from pipelines.classification.config import ClassificationConfig
+from pipelines.command_line import ROOT, RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_json
+from pipelines.config import NAME, PATH
+from pipelines.data import paths
+from pipelines.labelled.command import TableFlags
+from pipelines.support.errors import UserError
+from pipelines.version import VERSION
+
+_MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
+_MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
+_LOCK = ROOT / "requirements.lock"
+
+
+@dataclasses.dataclass(frozen=True)
+class Doctor:
+    """Check this machine and, if given, labelled texts: what was found in them, and what training would do with them.
+
+    It reads everything and changes nothing.
+    """
+
+    data: tyro.conf.Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATA", help_behavior_hint="")]] = ()
+    """Labelled texts in the formats of `train classification`. Without it, only the machine is checked."""
+    label_column: Annotated[str | None, NAME] = None
+    """Column with the label. By default the first column with a usual name (label, class, ...)."""
+    valid: Annotated[str | None, PATH] = None
+    """Validation texts of your own. Without it, a tenth of DATA is split off, as in training."""
+    polarity: bool = False
+    """Read the labels as `train sentiment` does: 0 and 1, or neg and pos, are negative and positive."""
+    table: TableFlags = TableFlags()
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> None:
+        """Prints the machine, the data and the advice."""
+        if not self.data and (self.valid or self.label_column or any(self.table.given().values())):
+            raise UserError("the flags on columns and --valid need DATA: give a file or a folder")
+        data = self._data()
+        machine = describe_machine(self.runs, self.saved_models)
+        if self.json:
+            print_json({"machine": machine, "data": data})
+            return
+        print("\n".join(_machine_lines(machine)))
+        if data is not None:
+            print("\n".join(["", *_data_lines(paths.shown(self.data), data)]))
+
+    def _data(self) -> dict | None:
+        if not self.data:
+            return None
+        from pipelines.labelled import examine
+
+        table = {name: value for name, value in vars(self.table).items() if value is not None}
+        config = ClassificationConfig(data=self.data, valid=self.valid, label_column=self.label_column, **table)
+        return examine.examine(config.resolve(), self.polarity)
+
+
+def describe_machine(runs: Path, saved_models: Path) -> dict:
+    """Returns the facts about this machine, and "advice": what should be changed."""
+    from pipelines.data.corpora import cache_folder
+    from pipelines.support import machine
+
+    folders = {"runs": runs, "saved_models": saved_models, "cache": cache_folder()}
+    facts = {
+        "unroll": VERSION,
+        "python": machine.python(),
+        "packages": machine.differences_from_lock(_LOCK, ROOT / "requirements.txt") if _LOCK.is_file() else None,
+        "processor": machine.processor(),
+        "threads": {name: os.environ[name] for name in machine.THREAD_VARIABLES if name in os.environ},
+        "free_memory": machine.free_memory(),
+        "free_disk": {name: machine.free_disk(folder) for name, folder in folders.items()},
+        "gpus": machine.gpus(),
+    }
+    return facts | {"advice": _advice(facts)}
+
+
+def _advice(facts: dict) -> list[str]:
+    advice = []
+    if facts["packages"]:
+        advice.append("packages differ from requirements.lock: `make` installs those of the lock")
+    if facts["free_memory"] is not None and facts["free_memory"] < _MIN_MEMORY:
+        advice.append("less than 2 GB of memory is free: end other programs, or train with --preset quick")
+    for name, free in facts["free_disk"].items():
+        if free < _MIN_DISK:
+            advice.append(f"less than 2 GB of disk is free for {name}: `main.py list` shows what runs take")
+    features = facts["processor"]["features"]
+    if features and not {"avx2", "asimd"} & set(features):
+        advice.append("the processor has no AVX2: TensorFlow runs, but slowly")
+    return advice
+
+
+def _machine_lines(facts: dict) -> list[str]:
+    python, processor = facts["python"], facts["processor"]
+    packages = facts["packages"]
+    if packages is None:
+        listed = "there is no requirements.lock to compare with"
+    else:
+        listed = "as in requirements.lock" if not packages else _joined(packages)
+    memory = "unknown" if facts["free_memory"] is None else f"{inventory.size(facts['free_memory'])} free"
+    threads = ", ".join(f"{name}={value}" for name, value in facts["threads"].items())
+    values = {
+        "Unroll": facts["unroll"],
+        "Python": f"{python['version']}, {python['executable']}, {python['system']}",
+        "packages": listed,
+        "processor": f"{processor['name']}; {processor['cores']} of {processor['of']} cores; "
+        f"{' '.join(processor['features']) or 'features unknown'}",
+        "threads": threads or "chosen by TensorFlow",
+        "memory": memory,
+        "disk": ", ".join(f"{inventory.size(free)} free for {name}" for name, free in facts["free_disk"].items()),
+        "GPU": "; ".join(facts["gpus"]) or "none that nvidia-smi lists",
+    }
+    lines = ["machine", "", *(f"  {name:<12}{value}" for name, value in values.items())]
+    return lines + [f"  note: {text}" for text in facts["advice"]]
+
+
+def _data_lines(name: str, data: dict) -> list[str]:
+    columns, rows = data["columns"], data["rows"]
+    values = {}
+    if columns:
+        grouped = f", groups in {columns['group']!r}" if columns["group"] else ""
+        values["columns"] = f"text in {columns['text']!r}, label in {columns['label']!r}{grouped}"
+        others = [column for column in columns["all"] if column not in (columns["text"], columns["label"])]
+        values["not used"] = _joined([column for column in others if column != columns["group"]]) or "-"
+    values["texts"] = (
+        ", ".join(f"{n:,} {split}" for split, n in rows.items()) if len(rows) > 1 else f"{rows['train']:,}"
+    )
+    values["left out"] = _joined([f"{reason} {n:,}" for reason, n in data["left_out"].items()]) or "none"
+    values["labels"] = _joined([f"{label} {n:,}" for label, n in data["labels"].items()])
+    values["scripts"] = _joined([f"{script} {100 * part:.1f} %" for script, part in data["scripts"].items()][:4])
+    for unit in ("characters", "words"):
+        values[unit] = ", ".join(f"{name} {length:,}" for name, length in data[unit].items())
+    values["duplicates"] = f"{data['repeated']:,} rows repeat an earlier text"
+    values["contradictions"] = f"{data['contradicting']:,} texts have several labels"
+    lines = [f"data {name}", "", *(f"  {title:<16}{value}" for title, value in values.items())]
+    for each in data["contradictions"][:_MAX_EXAMPLES]:
+        labels = ", ".join(f"{label} {n:,}" for label, n in each["labels"].items())
+        lines.append(f"  {'':<16}{labels}: {' '.join(each['text'].split())[:_MAX_TEXT]}")
+    lines += [f"  {'leaks':<16}{n:,} texts of {split} are also in training" for split, n in data["leaks"].items()]
+    return [*lines, "", *_training_lines(data), *_warnings(data)]
+
+
+def _training_lines(data: dict) -> list[str]:
+    if "refusal" in data:
+        return ["training", "", f"  would be refused: {data['refusal']}"]
+    training = data["training"]
+    kept_together = "rows with the same url stay together" if training["groups"] else "equal texts stay together"
+    return [
+        "training",
+        "",
+        f"  would learn {len(training['classes'])} labels from {training['train']:,} texts and validate on "
+        f"{training['validation']:,} ({kept_together})",
+        f"  always predicting the most frequent label would be right on {100 * training['always_most_frequent']:.1f} % "
+        "of the validation texts",
+        *(f"  {note}: {n:,}" for note, n in training["notes"].items()),
+    ]
+
+
+def _warnings(data: dict) -> list[str]:
+    notes = []
+    if data["replacement_characters"]:
+        notes.append(f"{data['replacement_characters']:,} texts have the character U+FFFD: they were decoded wrongly")
+    if data["zero_width_characters"]:
+        notes.append(f"{data['zero_width_characters']:,} texts have invisible characters (zero-width spaces)")
+    training = data.get("training")
+    if training and training["rare"]:
+        notes.append(f"few training texts have the label {_joined(training['rare'])}: its scores will say little")
+    if training and training["not_in_validation"]:
+        notes.append(f"no validation text has the label {_joined(training['not_in_validation'])}")
+    if training and training["validation"] < 100:
+        notes.append(f"{training['validation']} validation texts are few: --valid-fraction or --valid gives more")
+    return [f"  note: {text}" for text in notes]
+
+
+def _joined(items: list[str]) -> str:
+    rest = f" and {len(items) - _MAX_LISTED} more" if len(items) > _MAX_LISTED else ""
+    return ", ".join(items[:_MAX_LISTED]) + rest

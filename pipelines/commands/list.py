@@ -1,0 +1,95 @@
+"""The command `list`: the runs and exports on this machine."""
+
+import dataclasses
+
+from pipelines import inventory
+from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_error, print_json
+from pipelines.export.exported import Exported
+from pipelines.inventory import Run
+from pipelines.support.files import shown
+
+
+@dataclasses.dataclass(frozen=True)
+class List:
+    """List the runs and the exported models: task, data, score, size, age and state."""
+
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def __call__(self) -> None:
+        """Prints two tables."""
+        runs = [describe_run(run) for run in inventory.all_runs(self.runs)]
+        exports = [describe_export(exported) for exported in inventory.all_exports(self.saved_models)]
+        if self.json:
+            print_json({"runs": runs, "exports": exports})
+            return
+        for title, rows, folder in (("runs", runs, self.runs), ("exports", exports, self.saved_models)):
+            if rows:
+                print(f"{title} in {shown(folder)}\n")
+                print("\n".join(f"  {line}" for line in table([_for_people(row) for row in rows])), end="\n\n")
+            else:
+                print_error(f"no {title} in {shown(folder)}")
+
+
+def describe_run(run: Run) -> dict:
+    """Returns what is listed of a run, for JSON."""
+    result, config = run.result or {}, run.record.get("config", {})
+    return {
+        "name": run.title,
+        "model": config.get("model"),
+        "data": run.record.get("data", {}).get("name"),
+        **_score(result.get("scores", {})),
+        "bytes": inventory.size_of(run.path),
+        "started": run.record.get("started"),
+        "state": run.state,
+        "export": result.get("model"),
+    }
+
+
+def describe_export(exported: Exported) -> dict:
+    """Returns what is listed of an export, for JSON."""
+    card = inventory.card_of(exported)
+    return {
+        "name": exported.title,
+        "task": card.get("task"),
+        "model": card.get("config", {}).get("model"),
+        "data": card.get("data", {}).get("name"),
+        **_score(card.get("scores", {})),
+        "bytes": inventory.size_of(exported.path),
+        "written": int(exported.path.stat().st_mtime),
+    }
+
+
+def table(rows: list[dict[str, str]]) -> list[str]:
+    """Returns the lines of a table for a terminal: the columns' names, then the rows.
+
+    Args:
+        rows: column -> cell, all with the same columns.
+    """
+    names = list(rows[0])
+    widths = [max(len(name), *(len(row[name]) for row in rows)) for name in names]
+    lines = [names, *(list(row.values()) for row in rows)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def _score(scores: dict) -> dict:
+    found = inventory.main_score(scores)
+    return {"measure": found and found[0], "score": found and found[1]}
+
+
+def _for_people(described: dict) -> dict[str, str]:
+    measure, score = described.pop("measure"), described.pop("score")
+    when = described.pop("started", None) or described.pop("written", None)
+    values = {name: value or "-" for name, value in described.items() if name != "bytes"}
+    last = {name: values.pop(name) for name in ("state", "export") if name in values}
+    return {
+        **values,
+        "score": "-" if score is None else f"{measure} {score:.3f}",
+        "size": inventory.size(described["bytes"]),
+        "age": inventory.age(when),
+        **last,
+    }

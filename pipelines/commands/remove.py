@@ -1,0 +1,113 @@
+"""The command `remove`: removes a run or an exported model."""
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from pipelines import inventory, run_folder
+from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_error, print_json
+from pipelines.support.errors import UserError
+from pipelines.support.files import shown, sync
+from pipelines.support.temporary import temporary_folder
+
+
+@dataclasses.dataclass(frozen=True)
+class Remove:
+    """Remove a run, a version of an exported model, or all its versions, after a question."""
+
+    target: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="RUN|EXPORT")]]
+    """Name or folder of a run (sentiment/reviews-best-0123abcd), of a version (reviews/2), or of an exported model
+    (reviews: all its versions). `list` has the names."""
+    yes: bool = False
+    """Remove without a question."""
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+    json: bool = False
+    """Print what was removed as one JSON object. It needs --yes."""
+
+    def __call__(self) -> None:
+        """Shows what goes, asks, and removes it."""
+        if self.json and not self.yes:
+            raise UserError("--json needs --yes: the question would not be JSON")
+        if Path(self.target).is_symlink():
+            raise UserError(f"{self.target} is a link: remove the link itself, or name what it points to")
+        root, folders = self._find()
+        for folder in folders:
+            _refuse_links(folder, root)
+        total = sum(map(inventory.size_of, folders))
+        for folder in folders:
+            print_error(f"{shown(folder)}   {_files(folder)}, {inventory.size(inventory.size_of(folder))}")
+        if root is self.saved_models:
+            print_error("note: a server that serves it unloads it; its run stays, and can export it again")
+        if not self.yes and not _confirmed(f"remove {inventory.size(total)}? [y/N] "):
+            print_error("nothing was removed")
+            return
+        for folder in folders:
+            if root is self.runs:
+                with run_folder.locked(folder):
+                    _remove(folder)
+            else:
+                _remove(folder)
+        if self.json:
+            print_json({"removed": [str(folder) for folder in folders], "bytes": total})
+        else:
+            print(f"removed {', '.join(shown(folder) for folder in folders)}")
+
+    def _find(self) -> tuple[Path, list[Path]]:
+        """Returns the folder of the runs or exports, and the folders to remove."""
+        runs = inventory.all_runs(self.runs)
+        named = Path(self.target).resolve()
+        fitting = [run for run in runs if self.target in (run.title, run.name) or run.path.resolve() == named]
+        exports = inventory.find_exports(self.saved_models, self.target)
+        names = [run.title for run in fitting] + sorted({exported.name for exported in exports})
+        if len(names) > 1:
+            raise UserError(f"{self.target!r} names {', '.join(names)}: give the folder of one of them")
+        if not names:
+            known = inventory.known_names(runs, inventory.all_exports(self.saved_models))
+            raise UserError(
+                f"no run or export {self.target!r} in {shown(self.runs)} and {shown(self.saved_models)}"
+                f"{inventory.suggestion(self.target, known)} (`main.py list` lists all)"
+            )
+        if fitting and fitting[0].state == "training":
+            raise UserError(f"{fitting[0].title} is being trained by another process: stop that first")
+        if fitting:
+            return self.runs, [fitting[0].path]
+        return self.saved_models, [exported.path for exported in exports]
+
+
+def _refuse_links(folder: Path, root: Path) -> None:
+    """Raises a UserError if `folder`, or a folder between it and `root`, is a link."""
+    for place in (folder, *folder.parents):
+        if place == root:
+            return
+        if place.is_symlink():
+            raise UserError(f"{place} is a link: remove the link itself, or name what it points to")
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder at once: a kill leaves it whole, or as a temporary folder that the next command removes."""
+    with temporary_folder(folder.parent) as part:
+        os.rename(folder, part / folder.name)
+        sync(folder.parent)
+    if not any(folder.parent.iterdir()):  # the last version of an export, or the last run of a task
+        folder.parent.rmdir()
+
+
+def _files(folder: Path) -> str:
+    count = sum(len(names) for _, _, names in os.walk(folder))
+    return f"{count} file{'' if count == 1 else 's'}"
+
+
+def _confirmed(question: str) -> bool:
+    print(question, end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        print_error("")
+        raise UserError("there is no one to ask: give --yes")
+    return answer.strip().lower() in ("y", "yes")

@@ -1,0 +1,71 @@
+"""Commands, tasks and flags that do not exist: one line, with the most similar one."""
+
+import contextlib
+import dataclasses
+import io
+import sys
+from collections.abc import Callable, Iterator
+
+from pipelines.config import flag
+from pipelines.inventory import suggestion
+from pipelines.support.errors import UserError
+
+
+def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
+    """Returns `parse(arguments)`, with a UserError for a mistyped name; tyro prints any other mistake.
+
+    Args:
+        parse: reads the arguments; it exits with status 2 and a message on stderr if they are wrong.
+        commands: command -> an instance of its dataclass, or, for commands with tasks, task -> instance.
+        program: name of the program in messages.
+
+    Raises:
+        UserError: the arguments name a command, a task or a flag that does not exist.
+        SystemExit: they have another mistake, or ask for help.
+    """
+    messages = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(messages):
+            return parse(arguments)
+    except SystemExit as end:
+        if end.code == 2:
+            check_names(arguments, commands, program)
+        sys.stderr.write(messages.getvalue())
+        raise
+
+
+def check_names(arguments: list[str], commands: dict, program: str) -> None:
+    """Checks that the command, the task and the flags exist. For the arguments see `parsed`.
+
+    Raises:
+        UserError: one of them does not exist.
+    """
+    command, title = commands, program
+    for kind, name in zip(("command", "task"), arguments):
+        if not isinstance(command, dict):
+            break
+        if name.startswith("-"):
+            return
+        if name not in command:
+            raise UserError(f"no {kind} {name!r}{suggestion(name, command) or ': choose ' + ', '.join(command)}")
+        command, title = command[name], f"{title} {name}"
+    if isinstance(command, dict):
+        return
+    known = set(flags(command))
+    for argument in arguments:
+        name = argument.partition("=")[0].replace("_", "-")
+        if argument == "--":
+            return
+        if name.startswith("--") and name not in known:
+            raise UserError(f"no flag {name}{suggestion(name, known)} (`{title} --help` lists all flags)")
+
+
+def flags(command) -> Iterator[str]:
+    """Yields the flags of an instance of a command's dataclass, and of the dataclasses in it."""
+    yield "--help"
+    for field in dataclasses.fields(command):
+        value = getattr(command, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from flags(value)
+        else:
+            yield flag(f"no_{field.name}" if value is True else field.name)

@@ -1,0 +1,80 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.command_line import ROOT, assert_one_line, lines_of
+
+WHERE = ["--runs", "runs", "--saved-models", "saved"]
+
+
+@pytest.fixture
+def data(tmp_path):
+    rows = [f"word {i} here,{'spam' if i % 4 == 0 else 'ham'},x" for i in range(60)]
+    rows += ["word 1 here,spam,x", "word 2 here,ham,x"]
+    (tmp_path / "a.csv").write_text("text,label,source\n" + "\n".join(rows) + "\n")
+    return tmp_path
+
+
+def test_the_machine_is_described_without_data(tmp_path, run_main):
+    process = run_main(tmp_path, "doctor", *WHERE)
+    assert process.returncode == 0, process.stderr
+    titles = [line.split()[0] for line in lines_of(process.stdout)]
+    assert [name for name in titles if name in ("Python", "packages", "processor", "memory", "disk", "GPU")]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_data_is_described_with_what_training_would_do(data, run_main):
+    process = run_main(data, "doctor", "a.csv", *WHERE)
+    assert process.returncode == 0, process.stderr
+    lines = {line.strip() for line in lines_of(process.stdout)}
+    for expected in (
+        "columns         text in 'text', label in 'label'",
+        "not used        source",
+        "labels          ham 46, spam 16",
+        "duplicates      2 rows repeat an earlier text",
+        "contradictions  1 texts have several labels",
+        "ham 1, spam 1: word 1 here",
+    ):
+        assert expected in lines, process.stdout
+    assert any(line.startswith("would learn 2 labels from ") for line in lines)
+    assert any("validation texts are few" in line for line in lines)
+
+
+def test_json_is_one_object(data, run_main):
+    document = json.loads(run_main(data, "doctor", "a.csv", *WHERE, "--json").stdout)
+    assert document["data"]["labels"] == {"ham": 46, "spam": 16}
+    assert document["machine"]["processor"]["cores"] >= 1 and isinstance(document["machine"]["advice"], list)
+
+
+def test_what_training_refuses_is_named(data, run_main):
+    (data / "b.csv").write_text("text,label\na,x\nb,x\n")
+    process = run_main(data, "doctor", "b.csv", *WHERE)
+    assert process.returncode == 0
+    assert "would be refused: b.csv: all 2 rows have the label 'x'" in process.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("doctor nowhere.csv", "no such file or folder: nowhere.csv"),
+        ("doctor a.csv --label-column lable", "has no column 'lable'"),
+        ("doctor --valid a.csv", "need DATA"),
+        ("doctor --no-header", "need DATA"),
+    ],
+)
+def test_a_mistake_is_one_line(data, run_main, arguments, message):
+    assert_one_line(run_main(data, *arguments.split(), *WHERE), message)
+
+
+@pytest.mark.slow
+def test_tensorflow_is_not_imported(data):
+    script = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); import main\n"
+        "for arguments in ('doctor a.csv', 'list', 'remove x --yes', 'compare x y', 'train x --dta y'):\n"
+        "    main.main([*arguments.split(), '--runs', 'runs'])\n"
+        "assert not {'tensorflow', 'keras'} & set(sys.modules)"
+    )
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=data)
+    assert process.returncode == 0, process.stderr

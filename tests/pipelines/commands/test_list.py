@@ -1,0 +1,44 @@
+import json
+
+from pipelines.commands.list import table
+from tests.command_line import lines_of
+from tests.pipelines.small_runs import write_export, write_run
+
+WHERE = ["--runs", "runs", "--saved-models", "saved"]
+
+
+def fill(folder):
+    write_run(folder / "runs", "spam-bag-1", started="2026-01-01T00:00:00+00:00")
+    write_run(folder / "runs", "half", task="nmt", finished=False, started="2026-01-02T00:00:00+00:00")
+    scores = {"validation": {"accuracy": 0.875}}
+    write_export(folder / "saved", "spam", 2, scores=scores, data={"name": "spam"}, config={"model": "bag"})
+    (write_export(folder / "saved", "foreign", 7) / "model_card.json").unlink()
+
+
+def test_runs_and_exports_are_listed_with_score_and_state(tmp_path, run_main):
+    fill(tmp_path)
+    lines = lines_of(run_main(tmp_path, "list", *WHERE).stdout)
+    rows = {line.split()[0]: line for line in lines}
+    assert "accuracy 0.700" in rows["classification/spam-bag-1"] and "finished" in rows["classification/spam-bag-1"]
+    assert "unfinished" in rows["nmt/half"] and " - " in rows["nmt/half"]
+    assert "accuracy 0.875" in rows["spam/2"]
+    assert "foreign/7" in rows
+    assert lines.index(rows["nmt/half"]) < lines.index(rows["classification/spam-bag-1"])
+
+
+def test_json_is_one_object(tmp_path, run_main):
+    fill(tmp_path)
+    document = json.loads(run_main(tmp_path, "list", *WHERE, "--json").stdout)
+    assert [run["state"] for run in document["runs"]] == ["unfinished", "finished"]
+    assert document["exports"][1] == document["exports"][1] | {"name": "spam/2", "measure": "accuracy", "score": 0.875}
+    assert all(entry["bytes"] > 0 for entry in document["runs"])
+
+
+def test_empty_folders_are_named(tmp_path, run_main):
+    process = run_main(tmp_path, "list", *WHERE)
+    assert process.returncode == 0 and process.stdout == ""
+    assert lines_of(process.stderr) == ["no runs in runs", "no exports in saved"]
+
+
+def test_the_columns_of_a_table_are_aligned():
+    assert table([{"a": "1", "bcd": "x"}, {"a": "100", "bcd": ""}]) == ["a    bcd", "1    x", "100"]

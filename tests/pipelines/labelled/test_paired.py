@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from pipelines.labelled.paired import compare
+
+
+def correct(both, only_first, only_second, neither):
+    first = [True] * both + [True] * only_first + [False] * only_second + [False] * neither
+    second = [True] * both + [False] * only_first + [True] * only_second + [False] * neither
+    return np.array(first), np.array(second)
+
+
+def test_the_difference_is_counted_on_the_texts_that_one_gets_right():
+    difference = compare(*correct(60, 5, 20, 15))
+    assert (difference.rows, difference.only_first, difference.only_second) == (100, 5, 20)
+    assert difference.accuracy == pytest.approx(0.15)
+    assert difference.p_value == pytest.approx(stats.binomtest(5, 25).pvalue)
+    assert 0 < difference.interval[0] < 0.15 < difference.interval[1] < 0.3
+
+
+def test_the_interval_is_that_of_bonett_and_price():
+    low, high = compare(*correct(60, 5, 20, 15)).interval
+    p_first, p_second = 6 / 102, 21 / 102
+    margin = stats.norm.ppf(0.975) * np.sqrt((p_first + p_second - (p_second - p_first) ** 2) / 102)
+    assert (low, high) == pytest.approx((p_second - p_first - margin, p_second - p_first + margin), abs=1e-6)
+
+
+def test_two_equal_classifiers_have_no_difference_but_an_interval():
+    difference = compare(*correct(30, 0, 0, 10))
+    assert difference.accuracy == 0 and difference.p_value == 1
+    assert difference.interval[0] < 0 < difference.interval[1]
+
+
+def test_the_interval_holds_the_true_difference_in_95_of_100_samples():
+    generator = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        cell = generator.choice(4, size=200, p=[0.8, 0.03, 0.07, 0.1])
+        first, second = (cell == 0) | (cell == 1), (cell == 0) | (cell == 2)
+        low, high = compare(first, second).interval
+        covered += low <= 0.04 <= high
+    assert 0.92 <= covered / 300 <= 0.98

@@ -1,0 +1,66 @@
+import dataclasses
+import sys
+
+import pytest
+
+from pipelines.mistyped import check_names, flags, parsed
+from pipelines.support.errors import UserError
+
+
+@dataclasses.dataclass
+class Inner:
+    learning_rate: float = 1.0
+    header: bool = True
+
+
+@dataclasses.dataclass
+class Outer:
+    data: str = ""
+    config_file: str | None = None
+    inner: Inner = dataclasses.field(default_factory=Inner)
+
+
+COMMANDS = {"train": {"classification": Outer(), "nmt": Outer()}, "list": Inner()}
+
+
+def test_the_flags_are_those_of_all_nested_dataclasses():
+    assert list(flags(Outer())) == ["--help", "--data", "--config", "--help", "--learning-rate", "--no-header"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("lst", "no command 'lst'; did you mean list?"),
+        ("zzz", "no command 'zzz': choose train, list"),
+        ("train clasification", "no task 'clasification'; did you mean classification?"),
+        ("train nmt --dta x", "no flag --dta; did you mean --data? (`x.py train nmt --help` lists all flags)"),
+        ("train nmt --dta=x", "no flag --dta; did you mean --data?"),
+        ("list --zzzzz", "no flag --zzzzz (`x.py list --help` lists all flags)"),
+    ],
+)
+def test_a_mistyped_name_has_at_most_one_suggestion(arguments, message):
+    with pytest.raises(UserError) as error:
+        check_names(arguments.split(), COMMANDS, "x.py")
+    assert message in str(error.value) and str(error.value).count("did you mean") <= 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "train", "--help", "train --help", "train nmt --data --learning_rate 2 --no-header", "train nmt -- --dta"],
+)
+def test_names_that_exist_are_no_mistake(arguments):
+    check_names(arguments.split(), COMMANDS, "x.py")
+
+
+def test_other_messages_are_printed(capsys):
+    def parse(arguments):
+        print("--learning-rate needs a number", file=sys.stderr)
+        sys.exit(2)
+
+    with pytest.raises(SystemExit):
+        parsed(parse, ["list", "--learning-rate", "x"], COMMANDS, "x.py")
+    assert capsys.readouterr().err == "--learning-rate needs a number\n"
+    with pytest.raises(UserError):
+        parsed(parse, ["lst"], COMMANDS, "x.py")
+    assert capsys.readouterr().err == ""
+    assert parsed(len, ["list"], COMMANDS, "x.py") == 1

@@ -1,0 +1,80 @@
+import dataclasses
+
+import pytest
+
+import main
+from pipelines import repeat
+from pipelines.classification.config import ClassificationConfig
+from pipelines.support.errors import UserError
+from tests.pipelines.small_runs import write_export, write_run
+
+CONFIG = ClassificationConfig(data="spam.csv", preset="quick", model="gru", dropout=0.1, bidirectional=False).resolve()
+RECORD = {"config": dataclasses.asdict(CONFIG), "run": "77"}
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Runs and exports: spam/1 and spam/2 of a run, lost/1 whose run is gone, and a translator."""
+    monkeypatch.setattr(main, "RUNS", tmp_path / "runs")
+    monkeypatch.setattr(main, "SAVED_MODELS", tmp_path / "saved")
+    run = write_run(tmp_path / "runs", "spam", **RECORD)
+    (run / "checkpoints").mkdir()
+    (run / "checkpoints" / "best.npz").touch()
+    write_export(tmp_path / "saved", "spam", 1, run="76")
+    write_export(tmp_path / "saved", "spam", 2, run="77")
+    write_export(tmp_path / "saved", "lost", run="78")
+    write_export(tmp_path / "saved", "nmt", task="nmt")
+    return tmp_path
+
+
+def test_a_run_is_repeated_with_its_settings(place):
+    command = main.parse(["train", "--config", str(place / "runs/classification/spam/config.json")])
+    assert command.task == "classification" and command.config.resolve() == CONFIG
+
+
+def test_other_flags_override_the_settings_and_the_preset_follows_the_model(place):
+    command = main.parse(["train", "classification", "--seed", "5", f"--config={place / 'runs/classification/spam'}"])
+    assert command.config.resolve() == dataclasses.replace(CONFIG, seed=5)
+    flags = ["--model", "bag", "--bidirectional"]
+    command = main.parse(["train", "--config", str(place / "runs/classification/spam"), *flags])
+    expected = ClassificationConfig(data="spam.csv", preset="quick", model="bag", dropout=0.1).resolve()
+    assert command.config.resolve() == expected
+
+
+def test_training_continues_from_an_export_with_new_data(place):
+    command = main.parse(["train", "--from", "spam", "--data", "new.csv"])
+    weights = str(place / "runs/classification/spam/checkpoints/best.npz")
+    expected = dataclasses.replace(CONFIG, data="new.csv", start_weights=weights)
+    assert command.config.resolve() == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--config nowhere.json", "--config nowhere.json: no such file"),
+        ("--config x --from spam", "give one of them"),
+        ("--from spam", "--from needs --data"),
+        ("--from spma --data x", r"no such export in .*; did you mean spam\?"),
+        ("--from spam/1 --data x", "the run that made it is not in .*: give its folder of runs with --runs"),
+        ("--from lost --data x", "the run that made it is not in"),
+        ("--from nmt --data x", "is for exports of `classification` and `sentiment`, not nmt"),
+        ("--from spam --data x --runs nowhere", "the run that made it is not in"),
+    ],
+)
+def test_a_mistake_is_one_line(place, arguments, message):
+    with pytest.raises(UserError, match=message):
+        main.parse(["train", "classification", *arguments.split()])
+
+
+def test_a_record_of_another_task_is_refused(place):
+    with pytest.raises(UserError, match="is of the task classification: use `train classification`"):
+        main.parse(["train", "sentiment", "--config", str(place / "runs/classification/spam")])
+
+
+def test_a_damaged_record_and_an_unknown_setting_are_refused(place):
+    (place / "runs/classification/spam/config.json").write_text("{}")
+    with pytest.raises(UserError, match="is damaged or was edited"):
+        main.parse(["train", "--config", str(place / "runs/classification/spam")])
+    write_run(place / "runs", "newer", config={"warp": 1})
+    with pytest.raises(UserError, match="unknown setting 'warp'"):
+        repeat.read_settings(place / "runs/classification/newer")
