@@ -80,6 +80,17 @@ def _with_tasks(command: str, defaults: dict[str, object]):
     return Annotated[made, tyro.conf.subcommand(command.lower(), description=_HELP[command])]
 
 
+@functools.cache  # tyro takes half a second to read the types
+def _commands(start: Start | None) -> tuple[object, dict]:
+    """Returns the union of all commands for tyro, and command -> default instance, or task -> default instance."""
+    defaults = {command: _task_defaults(command, start) for command in _HELP}
+    commands = [_with_tasks(*item) for item in defaults.items()]
+    for name, default in _OTHER_COMMANDS.items():
+        commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
+    names = {command.lower(): instances for command, instances in defaults.items()}
+    return functools.reduce(operator.or_, commands), names | _OTHER_COMMANDS
+
+
 def parse(arguments: list[str] | None = None):
     """Returns the command that the arguments name. Exits with status 2 and a message if they cannot be read.
 
@@ -91,21 +102,17 @@ def parse(arguments: list[str] | None = None):
         print(f"Unroll {VERSION}")
         sys.exit()
     start = find_start(arguments, RUNS, SAVED_MODELS)
-    arguments = start.arguments if start else arguments
-    defaults = {command: _task_defaults(command, start) for command in _HELP}
-    commands = [_with_tasks(*item) for item in defaults.items()]
-    for name, default in _OTHER_COMMANDS.items():
-        commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
+    commands, names = _commands(start)
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
     description = (
         "Unroll: train, measure, export and serve text models. Each command has its own --help; --version prints the "
         "version."
     )
-    read = functools.partial(
-        tyro.cli, functools.reduce(operator.or_, commands), prog="main.py", config=markers, description=description
-    )
-    names = {command.lower(): instances for command, instances in defaults.items()} | _OTHER_COMMANDS
-    command = parsed(lambda given: read(args=given), arguments, names, "main.py")
+
+    def read(given: list[str]):
+        return tyro.cli(commands, prog="main.py", args=given, config=markers, description=description)
+
+    command = parsed(read, list(start.arguments) if start else arguments, names, "main.py")
     return command.task if type(command).__name__ in _HELP else command
 
 

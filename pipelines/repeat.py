@@ -26,7 +26,7 @@ class Start(NamedTuple):
 
     task: str
     config: TrainingConfig
-    arguments: list[str]
+    arguments: tuple[str, ...]
 
 
 def find_start(arguments: list[str], runs: Path, saved_models: Path) -> Start | None:
@@ -58,7 +58,7 @@ def find_start(arguments: list[str], runs: Path, saved_models: Path) -> Start | 
     if given and given != task:
         name, value = ("--config", config) if config is not None else ("--from", export)
         raise UserError(f"{name} {value} is of the task {task}: use `train {task}`")
-    return Start(task, settings, arguments if given else ["train", task, *arguments[1:]])
+    return Start(task, settings, ("train", task, *arguments[2 if given else 1 :]))
 
 
 def read_settings(path: Path) -> tuple[str, TrainingConfig]:

@@ -24,9 +24,12 @@ def explain_texts(exported: Exported, texts: list[str]) -> list[dict]:
     results = predict_texts(exported, texts, loaded)
     import tensorflow as tf
 
+    from pipelines.support.quiet import capture_stderr_descriptor
+
     for result in results:
         text = tf.constant([result["text"].encode("utf-8", "surrogatepass")])
-        outputs = loaded.signatures["explain"](text=text)
+        with capture_stderr_descriptor():  # the first call may print lines about oneDNN
+            outputs = loaded.signatures["explain"](text=text)
         pieces, weights = outputs["pieces"].numpy()[0], outputs["weights"].numpy()[0]
         result["weights"] = [[piece.decode(), round(float(w), 4)] for piece, w in zip(pieces, weights, strict=True)]
     return results

@@ -43,13 +43,14 @@ class Exported:
         Raises:
             UserError: the folder holds no SavedModel that can be loaded.
         """
-        from pipelines.support.quiet import import_tensorflow
+        from pipelines.support.quiet import capture_stderr_descriptor, import_tensorflow
 
         import_tensorflow()
         import tensorflow as tf
 
         try:
-            loaded = tf.saved_model.load(str(self.path))
+            with capture_stderr_descriptor():
+                loaded = tf.saved_model.load(str(self.path))
             loaded.signatures["serving_default"]
             return loaded
         except (OSError, KeyError, ValueError, tf.errors.OpError) as error:

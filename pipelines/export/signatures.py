@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import tensorflow as tf
 
+from pipelines.support.quiet import capture_stderr_descriptor
+
 
 class BatchedSignature:
     """A signature as a function of any number of texts. The results have the order of the texts.
@@ -19,6 +21,7 @@ class BatchedSignature:
     def __init__(self, signature: Callable, batch_size: int = 64):
         self._signature = signature
         self._batch_size = batch_size
+        self._is_called = False
 
     def __call__(self, texts) -> dict[str, np.ndarray]:
         """Calls the signature for all `texts`.
@@ -37,8 +40,13 @@ class BatchedSignature:
             outputs = self._signature(text=tf.constant(data[rows], tf.string))
             return {name: value.numpy() for name, value in outputs.items()}
 
+        results = []
+        if not self._is_called:  # the first call optimizes the graph, and its C++ code may print lines about oneDNN
+            with capture_stderr_descriptor():
+                results.append(call(batches[0]))
+            self._is_called = True
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            results = list(pool.map(call, batches))
+            results += pool.map(call, batches[len(results) :])
         original = np.argsort(order)
         return {name: _decoded(np.concatenate([result[name] for result in results])[original]) for name in results[0]}
 

@@ -29,6 +29,7 @@ def evaluate(exported: Exported, data: Data | None) -> dict:
     import tensorflow as tf
 
     from pipelines.language_model.metrics import language_model_measures
+    from pipelines.support.quiet import capture_stderr_descriptor
     from pipelines.text.tokenizers import UNKNOWN
 
     characters, ids = 0, []
@@ -38,7 +39,8 @@ def evaluate(exported: Exported, data: Data | None) -> dict:
     if not characters:
         raise UserError(f"{paths.shown(data)} is empty")
     ids = np.concatenate(ids)
-    losses = loaded.signatures["token_losses"](ids=tf.constant(ids[None]))["losses"].numpy()
+    with capture_stderr_descriptor():  # the first call may print lines about oneDNN
+        losses = loaded.signatures["token_losses"](ids=tf.constant(ids[None]))["losses"].numpy()
     measures = language_model_measures(losses, characters, int((ids == UNKNOWN).sum()))
     return {"model": exported.title, "data": sources.name(data)} | measures
 

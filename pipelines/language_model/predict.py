@@ -22,15 +22,15 @@ def continue_texts(exported: Exported, prompts: list[str], given: dict) -> list[
     signatures = exported.load().signatures
     import tensorflow as tf
 
+    from pipelines.support.quiet import capture_stderr_descriptor
     from pipelines.text.tokenizers import UNKNOWN
 
     text = tf.constant([prompt.encode("utf-8", "surrogatepass") for prompt in prompts])
-    outputs = {
-        name: value.numpy()
-        for name, value in signatures["generate"](text=text, **filled(SAMPLING, options, text)).items()
-    }
-    results = _results(prompts, outputs | {"text": [generated.decode() for generated in outputs["text"]]})
-    ids = signatures["encode"](text=text)["ids"].numpy()  # [batch, time]
+    with capture_stderr_descriptor():  # the first call may print lines about oneDNN
+        generated = signatures["generate"](text=text, **filled(SAMPLING, options, text))
+        ids = signatures["encode"](text=text)["ids"].numpy()  # [batch, time]
+    outputs = {name: value.numpy() for name, value in generated.items()}
+    results = _results(prompts, outputs | {"text": [text.decode() for text in outputs["text"]]})
     for result, unknown_tokens in zip(results, (ids == UNKNOWN).sum(axis=1).tolist(), strict=True):
         if unknown_tokens:
             result["note"] = f"{unknown_tokens} of the prompt's tokens were never seen in training"

@@ -168,9 +168,12 @@ def draw_attention(exported: Exported, text: str, path: Path, each_head: bool) -
     import tensorflow as tf
 
     from pipelines.support import reports
+    from pipelines.support.quiet import capture_stderr_descriptor
     from pipelines.translation import report
 
-    alignment = report.read_alignment(loaded.signatures["align"], tf.constant([text.encode("utf-8", "surrogatepass")]))
+    with capture_stderr_descriptor():  # the first call may print lines about oneDNN
+        encoded = tf.constant([text.encode("utf-8", "surrogatepass")])
+        alignment = report.read_alignment(loaded.signatures["align"], encoded)
     reports.save(report.draw_attention(alignment, each_head), path)
 
 

@@ -1,3 +1,4 @@
+import os
 import threading
 
 import numpy as np
@@ -42,3 +43,15 @@ def test_strings_are_decoded_and_characters_that_are_not_unicode_are_accepted():
     )
     assert outputs["label"].tolist()[:2] == ["caf\u00e9", ""]
     assert isinstance(outputs["label"][2], str)
+
+
+def test_what_c_code_prints_in_the_first_call_is_hidden(capfd):
+    def signature(text):
+        os.write(2, b"E0000 oneDNN\n")
+        return {"text": text}
+
+    batched = BatchedSignature(signature)
+    assert batched(["a"])["text"].tolist() == ["a"]
+    assert capfd.readouterr().err == ""
+    batched(["b"])
+    assert capfd.readouterr().err == "E0000 oneDNN\n"
