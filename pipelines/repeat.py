@@ -1,7 +1,6 @@
 """`train --config` and `train --from`: a training that starts from the settings of another run."""
 
 import dataclasses
-import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,14 +115,13 @@ def continued(export: str, runs: Path, saved_models: Path) -> tuple[str, Trainin
         )
     config = settings_of(run.record)
     of_the_data = {field.name: field.default for field in dataclasses.fields(config) if field.name in _OF_THE_DATA}
-    return task, dataclasses.replace(config, **of_the_data, start_weights=str(weights))
+    return task, dataclasses.replace(config, **of_the_data, start_weights=str(weights.absolute()))
 
 
 def _value(name: str, arguments: list[str]) -> str | None:
     """Returns the value of a flag; None if it is not given, or has no value."""
     for argument, following in zip(arguments, [*arguments[1:], None]):
-        if argument == name:
-            return following
-        if match := re.match(rf"{name}=(.*)", argument):
-            return match[1]
+        given, separator, value = argument.partition("=")
+        if given.replace("_", "-") == name:
+            return value if separator else following
     return None

@@ -18,6 +18,7 @@ from pipelines.version import VERSION
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
 _MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
+_MIN_SCRIPT = 0.001  # fraction of the letters
 _LOCK = ROOT / "requirements.lock"
 
 
@@ -137,8 +138,10 @@ def _data_lines(name: str, data: dict) -> list[str]:
         ", ".join(f"{n:,} {split}" for split, n in rows.items()) if len(rows) > 1 else f"{rows['train']:,}"
     )
     values["left out"] = _joined([f"{reason} {n:,}" for reason, n in data["left_out"].items()]) or "none"
-    values["labels"] = _joined([f"{label} {n:,}" for label, n in data["labels"].items()])
-    values["scripts"] = _joined([f"{script} {100 * part:.1f} %" for script, part in data["scripts"].items()][:4])
+    values["labels"] = _joined([f"{label}: {n:,}" for label, n in data["labels"].items()])
+    values["scripts"] = _joined(
+        [f"{script} {100 * part:.1f} %" for script, part in data["scripts"].items() if part >= _MIN_SCRIPT]
+    )
     for unit in ("characters", "words"):
         values[unit] = ", ".join(f"{name} {length:,}" for name, length in data[unit].items())
     values["duplicates"] = f"{data['repeated']:,} rows repeat an earlier text"

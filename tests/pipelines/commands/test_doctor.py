@@ -32,7 +32,7 @@ def test_the_data_is_described_with_what_training_would_do(data, run_main):
     for expected in (
         "columns         text in 'text', label in 'label'",
         "not used        source",
-        "labels          ham 46, spam 16",
+        "labels          ham: 46, spam: 16",
         "duplicates      2 rows repeat an earlier text",
         "contradictions  1 texts have several labels",
         "ham 1, spam 1: word 1 here",
