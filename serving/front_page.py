@@ -13,7 +13,7 @@ from serving.manager import State, Version
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 HEADERS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'", "cache-control": "no-store"}
-_EXAMPLES = {"O": "An example text.", "b": True, "i": 1, "u": 1, "f": 1.0, "V": 1.0}  # by NumPy's kind of a dtype
+_EXAMPLES = {"O": "An example text.", "b": True, "i": 1, "u": 1}  # by NumPy's kind of a dtype; else 1.0
 _STYLE = (
     "body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "pre{background:#f3f3f3;padding:.7rem;overflow-x:auto}"
@@ -85,7 +85,7 @@ def _request(versions: list[Version]) -> str | None:
 
 def _example(dtype, shape: tf.TensorShape):
     """Returns a value of the dtype in lists as deep as the shape; unknown sizes are 1."""
-    value = _EXAMPLES[dtype.kind]
+    value = _EXAMPLES.get(dtype.kind, 1.0)
     for size in reversed(shape.as_list() if shape.rank is not None else [1]):
         value = [value] * (1 if size is None else size)
     return value

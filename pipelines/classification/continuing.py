@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.config import flag
 from pipelines.data import paths
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record
@@ -11,24 +12,42 @@ from pipelines.support.records import read_record
 if TYPE_CHECKING:  # the labels are checked before TensorFlow is imported
     import keras
 
+_NETWORK_FIELDS = (
+    "model",
+    "tokenizer",
+    "max_ngrams",
+    "ngram_buckets",
+    "embedding_size",
+    "hidden_size",
+    "num_layers",
+    "bidirectional",
+    "pooling",
+    "num_heads",
+)
+
 
 def run_of(config: ClassificationConfig) -> Path:
     """Returns the folder of the run to continue from: `start_weights` is <run>/checkpoints/best.npz."""
     return Path(config.start_weights).parent.parent
 
 
-def check_classes(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
-    """Checks that the new data has the labels of the run to continue from.
+def check(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
+    """Checks that the new data has the labels of the run to continue from, and that the network is the same.
 
     Raises:
-        UserError: it has other labels.
+        UserError: they are not.
     """
-    known = read_record(run_of(config) / "result.json", "continue from another export")["classes"]
-    if list(classes) != known:
+    known = read_record(run_of(config) / "result.json", "continue from another export")
+    if list(classes) != known["classes"]:
         raise UserError(
             f"{paths.shown(config.data)}: its labels ({', '.join(classes)}) are not those of the model to continue "
-            f"from ({', '.join(known)}): train a new model, without --from"
+            f"from ({', '.join(known['classes'])}): train a new model, without --from"
         )
+    for field in _NETWORK_FIELDS:
+        value = getattr(config, field)
+        kept = known["config"].get(field, value)
+        if value != kept:
+            raise UserError(f"{flag(field)} {value}: the model to continue from has {kept}: leave out the flag")
 
 
 def restore_weights(config: ClassificationConfig, model: "keras.Model") -> None:

@@ -21,7 +21,7 @@ def complete(config: ClassificationConfig, splits: LabelledSplits) -> LabelledSp
         UserError: the labels are not those of the run to continue from.
     """
     if config.start_weights:
-        continuing.check_classes(config, splits.classes)
+        continuing.check(config, splits.classes)
     if config.num_negations and splits.classes == ("negative", "positive"):
         generated = negations.sentences(splits.train, config.num_negations, config.seed)
         splits.train = with_generated(splits.train, generated)

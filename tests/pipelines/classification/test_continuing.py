@@ -60,12 +60,14 @@ def test_training_continues_from_the_weights_of_an_export(place, first):
 
 
 def test_other_labels_and_another_network_are_refused(place, first):
+    num_runs = len(list((place / "runs" / "classification").iterdir()))
     other = write_texts(place / "other.jsonl", 3, {"positive": "good", "negative": "bad"}.get)
     process = train_here(place, "train", "--from", "first", "--data", other, *where(place))
     assert_one_line(process, "its labels (bad, good) are not those of the model to continue from (negative, positive)")
     second = write_texts(place / "third.jsonl", 6)
     process = train_here(place, "train", "--from", "first", "--data", second, "--hidden-size", 6, *where(place))
-    assert_one_line(process, "belongs to another model: with --from, leave out the flags that change the network")
+    assert_one_line(process, "--hidden-size 6: the model to continue from has 4: leave out the flag")
+    assert len(list((place / "runs" / "classification").iterdir())) == num_runs
 
 
 def test_a_repeated_run_has_the_same_weights_also_with_tensorboard(place, first):
