@@ -55,6 +55,7 @@ def test_the_page_lists_the_models_and_its_example_request_works(client):
 def test_only_the_servers_own_names_get_the_page(client):
     with pytest.raises(urllib.error.HTTPError) as error:
         page_of(client, "evil.example")
+    error.value.close()
     assert error.value.code == 403
     assert client.http("/", method="HEAD")[0] == 200
     assert client.http("/", b"{}")[0] == 400

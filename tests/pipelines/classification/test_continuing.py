@@ -10,7 +10,7 @@ from pipelines.data import sample_reviews
 from pipelines.labelled import predictions
 from tests.command_line import assert_one_line, train_here, where
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 TINY = "--model cnn --preset quick --epochs 1 --embedding-size 4 --hidden-size 4 --vocabulary-size 200"
 

@@ -40,14 +40,15 @@ def test_too_many_groups_are_refused():
 
 def test_evaluate_scores_the_groups_of_a_column(exported, tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("text,label,source\ngood,pos,x\nbad,neg,y\na fog,neg,x\n,neg,x\nodd,unknown,z\n")
+    rows = "good,positive,x\nbad,negative,y\na fog,negative,x\n,negative,x\nodd,unknown,z\n"
+    path.write_text(f"text,label,source\n{rows}")
     scores = evaluate(exported, str(path), by="source")
     assert [(group["group"], group["rows"], group["accuracy"]) for group in scores["groups"]] == [
         ("x", 2, 0.5),
         ("y", 1, 1.0),
     ]
     assert "  source" in format_scores(scores)
-    assert [group["group"] for group in evaluate(exported, str(path), by="label")["groups"]] == ["neg", "pos"]
+    assert [group["group"] for group in evaluate(exported, str(path), by="label")["groups"]] == ["negative", "positive"]
 
 
 @pytest.mark.parametrize(
