@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines import inventory
-from pipelines.config import TrainingConfig, from_dict
+from pipelines.config import TrainingConfig
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 from pipelines.support.records import read_record
@@ -80,7 +80,14 @@ def settings_of(record: dict) -> TrainingConfig:
     if entry is None:
         raise UserError(f"this version has no task {record['task']!r}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in record["config"].items()}
-    config = from_dict(type(entry.command().Train().config), values)
+    config_class = type(entry.command().Train().config)
+    unknown = sorted(set(values) - {field.name for field in dataclasses.fields(config_class)})
+    if unknown:
+        raise UserError(
+            f"the run has the setting {unknown[0]!r}, which this version of Unroll does not have: start a new run, "
+            "with its other settings as flags"
+        )
+    config = config_class(**values)
     defaults = config.defaults()
     names = [field.name for field in dataclasses.fields(config) if field.default is None]
     unset = [name for name in names if name not in ("preset", "model", "data")]

@@ -76,5 +76,5 @@ def test_a_damaged_record_and_an_unknown_setting_are_refused(place):
     with pytest.raises(UserError, match="is damaged or was edited"):
         main.parse(["train", "--config", str(place / "runs/classification/spam")])
     write_run(place / "runs", "newer", config={"warp": 1})
-    with pytest.raises(UserError, match="unknown setting 'warp'"):
+    with pytest.raises(UserError, match="the run has the setting 'warp', which this version of Unroll does not have"):
         repeat.read_settings(place / "runs/classification/newer")
