@@ -121,6 +121,11 @@ def continued(export: str, runs: Path, saved_models: Path) -> tuple[str, Trainin
             "can be trained: give its folder of runs with --runs, or train again on all texts"
         )
     config = settings_of(run.record)
+    if config.model == "linear":
+        raise UserError(
+            f"--from {exported.title}: a linear model is fitted at once and cannot continue: train again on all texts, "
+            "or continue from another model"
+        )
     of_the_data = {field.name: field.default for field in dataclasses.fields(config) if field.name in _OF_THE_DATA}
     return task, dataclasses.replace(config, **of_the_data, start_weights=str(weights.absolute()))
 

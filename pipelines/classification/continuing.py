@@ -1,5 +1,6 @@
 """`--from`: training starts from the tokenizer and the weights of a finished run."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ _NETWORK_FIELDS = (
     "model",
     "tokenizer",
     "max_ngrams",
+    "max_characters",
     "ngram_buckets",
     "embedding_size",
     "hidden_size",
@@ -37,7 +39,7 @@ def check(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
     Raises:
         UserError: they are not.
     """
-    known = read_record(run_of(config) / "result.json", "continue from another export")
+    known = _result(config)
     if list(classes) != known["classes"]:
         raise UserError(
             f"{paths.shown(config.data)}: its labels ({', '.join(classes)}) are not those of the model to continue "
@@ -50,6 +52,13 @@ def check(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
             raise UserError(f"{flag(field)} {value}: the model to continue from has {kept}: leave out the flag")
 
 
+def num_texts(config: ClassificationConfig) -> int:
+    """Returns the number of texts that the first of the runs was trained on: it limits the number of n-grams."""
+    known = _result(config)
+    first = known["config"].get("start_weights")
+    return num_texts(dataclasses.replace(config, start_weights=first)) if first else known["rows"]["train"]
+
+
 def restore_weights(config: ClassificationConfig, model: "keras.Model") -> None:
     """Gives `model` the weights of the run to continue from.
 
@@ -60,3 +69,7 @@ def restore_weights(config: ClassificationConfig, model: "keras.Model") -> None:
 
     remedy = "with --from, leave out the flags that change the network, or continue from another export"
     checkpoints.restore(Path(config.start_weights), model.weights, remedy)
+
+
+def _result(config: ClassificationConfig) -> dict:
+    return read_record(run_of(config) / "result.json", "continue from another export")

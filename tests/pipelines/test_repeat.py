@@ -23,6 +23,11 @@ def place(tmp_path, monkeypatch):
     write_export(tmp_path / "saved", "spam", 1, run="76")
     write_export(tmp_path / "saved", "spam", 2, run="77")
     write_export(tmp_path / "saved", "lost", run="78")
+    config = ClassificationConfig(data="spam.csv", preset="quick", model="linear").resolve()
+    linear = write_run(tmp_path / "runs", "quick", config=dataclasses.asdict(config), run="79")
+    (linear / "checkpoints").mkdir()
+    (linear / "checkpoints" / "best.npz").touch()
+    write_export(tmp_path / "saved", "quick", run="79")
     write_export(tmp_path / "saved", "nmt", task="nmt")
     return tmp_path
 
@@ -57,6 +62,7 @@ def test_training_continues_from_an_export_with_new_data(place):
         ("--from spma --data x", r"no such export in .*; did you mean spam\?"),
         ("--from spam/1 --data x", "the run that made it is not in .*: give its folder of runs with --runs"),
         ("--from lost --data x", "the run that made it is not in"),
+        ("--from quick --data x", "--from quick/1: a linear model is fitted at once and cannot continue"),
         ("--from nmt --data x", "is for exports of `classification` and `sentiment`, not nmt"),
         ("--from spam --data x --runs nowhere", "the run that made it is not in"),
     ],
