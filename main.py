@@ -26,6 +26,7 @@ from pipelines.commands.serve import Serve
 from pipelines.mistyped import parsed
 from pipelines.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full
+from pipelines.support.installation import called_name
 from pipelines.task import TASKS
 from pipelines.version import VERSION
 
@@ -110,9 +111,9 @@ def parse(arguments: list[str] | None = None):
     )
 
     def read(given: list[str]):
-        return tyro.cli(commands, prog="main.py", args=given, config=markers, description=description)
+        return tyro.cli(commands, prog=called_name(), args=given, config=markers, description=description)
 
-    command = parsed(read, list(start.arguments) if start else arguments, names, "main.py")
+    command = parsed(read, list(start.arguments) if start else arguments, names, called_name())
     return command.task if type(command).__name__ in _HELP else command
 
 

@@ -12,15 +12,14 @@ import tyro
 
 from pipelines.config import NAME, PATH, TrainingConfig
 from pipelines.export.exported import Exported, find_export
+from pipelines.support import installation
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
-ROOT = Path(__file__).resolve().parents[1]
-RUNS, SAVED_MODELS = ROOT / "runs", ROOT / "saved_models"
-RunsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: runs beside main.py)")]
-SavedModelsFlag = Annotated[
-    Path, tyro.conf.arg(metavar="PATH", help_behavior_hint="(default: saved_models beside main.py)")
-]
+RUNS, SAVED_MODELS = installation.default_folder("runs"), installation.default_folder("saved_models")
+_WHERE = "beside main.py" if installation.is_checkout() else "in the current folder"
+RunsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint=f"(default: runs {_WHERE})")]
+SavedModelsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint=f"(default: saved_models {_WHERE})")]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

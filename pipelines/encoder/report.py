@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pipelines.support import reports
 from pipelines.support.files import shown
+from pipelines.support.installation import shell_command
 from pipelines.support.run_result import RunResult
 
 _OBJECTIVES = {
@@ -54,4 +55,4 @@ def _lines(result: RunResult) -> list[str]:
 
 
 def _transfer_command(result: RunResult) -> str:
-    return f"python main.py train transfer --encoder {shown(Path(result.export))} --data FILE"
+    return f"{shell_command()} train transfer --encoder {shown(Path(result.export))} --data FILE"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, sha256_of
+from pipelines.support.installation import shell_command
 from pipelines.task import TASKS
 
 SAMPLE_SUFFIX = "-sample"
@@ -112,7 +113,7 @@ def find_export(
     chosen = name or _default(task, default_name or task, usable, tasks, root)
     listed = f"existing: {', '.join(usable)}" if usable else f"no {task} model has been exported yet"
     if chosen not in tasks:
-        raise UserError(f"no model {chosen!r} in {root} ({listed}): train one with `python main.py train {task}`")
+        raise UserError(f"no model {chosen!r} in {root} ({listed}): train one with `{shell_command()} train {task}`")
     if chosen not in usable:
         raise UserError(
             f"{chosen} is a model of the task {tasks[chosen]}, not of {task} ({listed}): use `{tasks[chosen]}` in the "

@@ -11,6 +11,7 @@ from pipelines.labelled import baseline, duplicates, predictions
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import reliability
 from pipelines.support import reports
+from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent
 from pipelines.support.run_result import RunResult
 
@@ -212,8 +213,8 @@ def _data_lines(result: RunResult) -> list[str]:
 def _use_commands(result: RunResult) -> list[str]:
     flags = reports.model_flags(result)
     return [
-        f"python main.py predict {result.task} {result.example}{flags}",
-        f"python main.py evaluate {result.task} --data FILE{flags}",
+        f"{shell_command()} predict {result.task} {result.example}{flags}",
+        f"{shell_command()} evaluate {result.task} --data FILE{flags}",
     ]
 
 

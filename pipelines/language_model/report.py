@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pipelines.support import reports
+from pipelines.support.installation import shell_command
 from pipelines.support.run_result import RunResult
 
 
@@ -57,9 +58,9 @@ def _lines(result: RunResult, samples: list[dict]) -> list[str]:
     lines += ["## Data", ""]
     for name, split in (("Training", "train"), ("Validation", "valid")):
         lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.characters[split]:,} characters.")
-    evaluate = f"python main.py evaluate {result.task} --data FILE{reports.model_flags(result)}"
+    evaluate = f"{shell_command()} evaluate {result.task} --data FILE{reports.model_flags(result)}"
     return [*lines, "", *reports.use_lines(result, [_predict_command(result), evaluate]), *reports.record_lines(result)]
 
 
 def _predict_command(result: RunResult) -> str:
-    return f'python main.py predict {result.task} "The "{reports.model_flags(result)}'
+    return f'{shell_command()} predict {result.task} "The "{reports.model_flags(result)}'

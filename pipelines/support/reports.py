@@ -6,11 +6,11 @@ from matplotlib.figure import Figure
 
 from pipelines.data import paths
 from pipelines.support.files import shown, write_text, written_beside
+from pipelines.support.installation import default_folder
 from pipelines.support.run_result import RunResult
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
 BLUE, ORANGE, GREY = "#3465a4", "#ce5c00", "#888a85"
-_DEFAULT_SAVED_MODELS = Path(__file__).resolve().parents[2] / "saved_models"
 
 
 def summary(result: RunResult, title: str, score_lines: list[str], try_command: str, product: str = "model") -> str:
@@ -138,7 +138,11 @@ def model_flags(result: RunResult) -> str:
     name = result.model.split("/")[0]
     folder = Path(result.export).parent.parent
     flags = "" if name == result.task else f" --name {name}"
-    return flags if folder.resolve() == _DEFAULT_SAVED_MODELS else f"{flags} --saved-models {shown(folder)}"
+    return (
+        flags
+        if folder.resolve() == default_folder("saved_models").resolve()
+        else f"{flags} --saved-models {shown(folder)}"
+    )
 
 
 def percent(fraction: float) -> str:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from pipelines.data.pairs import Pairs
 from pipelines.support import reports
+from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY
 from pipelines.support.run_result import RunResult
 from pipelines.translation.config import WITH_ATTENTION
@@ -142,8 +143,8 @@ def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str
     flags = reports.model_flags(result)
     commands = [
         _predict_command(result),
-        f"python main.py predict {result.task} --input FILE --output FILE{flags}",
-        f"python main.py evaluate {result.task} --data FILE --target FILE{flags}",
+        f"{shell_command()} predict {result.task} --input FILE --output FILE{flags}",
+        f"{shell_command()} evaluate {result.task} --data FILE --target FILE{flags}",
     ]
     signatures = ", ".join(f"`{validation[f'{name}_signature']}`" for name in ("bleu", "chrf", "ter"))
     return [
@@ -184,4 +185,4 @@ def _reason(config: dict) -> str:
 
 
 def _predict_command(result: RunResult) -> str:
-    return f'python main.py predict {result.task} "A man is riding a bike."{reports.model_flags(result)}'
+    return f'{shell_command()} predict {result.task} "A man is riding a bike."{reports.model_flags(result)}'

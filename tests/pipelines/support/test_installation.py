@@ -1,0 +1,40 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipelines.support import installation
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    """The code lies in a folder without pyproject.toml, and the current folder is another one."""
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setattr(installation, "ROOT", tmp_path / "site-packages")
+
+
+def test_the_folders_of_a_checkout_are_beside_main():
+    assert (installation.default_folder("runs").parent / "main.py").is_file()
+
+
+def test_the_folders_of_an_installation_are_in_the_current_folder(installed):
+    assert installation.default_folder("saved_models") == Path.cwd() / "saved_models"
+
+
+@pytest.mark.parametrize(
+    ("called", "name", "typed"),
+    [
+        ("/venv/bin/unroll", "unroll", "unroll"),
+        ("main.py", "main.py", "python main.py"),
+        ("-c", "main.py", "python main.py"),
+    ],
+)
+def test_a_checkout_has_the_name_that_was_called(monkeypatch, called, name, typed):
+    monkeypatch.setattr(sys, "argv", [called])
+    assert (installation.called_name(), installation.shell_command()) == (name, typed)
+
+
+def test_an_installation_is_called_unroll(installed, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    assert (installation.called_name(), installation.shell_command()) == ("unroll", "unroll")
