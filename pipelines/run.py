@@ -30,6 +30,7 @@ class Destination:
         run: name of the run; None makes one from the data's name and a hash of the settings.
         name: name of the export; None is the task's name.
         tensorboard: whether to write the learning curves for TensorBoard.
+        verify: whether to check the export in a fresh process. Else that is left to `saved_model.copy`.
     """
 
     runs: Path
@@ -37,6 +38,7 @@ class Destination:
     run: str | None = None
     name: str | None = None
     tensorboard: bool = False
+    verify: bool = True
 
 
 def train(task_name: str, config: TrainingConfig, destination: Destination) -> RunResult:
@@ -147,8 +149,7 @@ def _train(task: Task, config, splits, record: RunRecord, folder: Path, destinat
         scores=trained.scores,
         **task.describe_data(trained.config, splits, trained.encoded),
     )
-    exports = destination.saved_models / destination.name
-    exported = _export(task, trained.servable, result, trained.config, folder, exports)
+    exported = _export(task, trained.servable, result, trained.config, folder, destination)
     result = dataclasses.replace(
         result,
         export=str(exported.path),
@@ -224,22 +225,19 @@ def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | Non
     )
 
 
-def _export(task: Task, servable, result: RunResult, config, folder: Path, exports: Path) -> Exported:
-    """Exports the servable, unless a process of this run was killed after it had done so.
-
-    Args:
-        exports: folder of the versions.
-    """
+def _export(task: Task, servable, result: RunResult, config, folder: Path, destination: Destination) -> Exported:
+    """Exports the servable, unless a process of this run was killed after it had done so."""
     from pipelines.export import saved_model
     from pipelines.export.card import make_card
 
+    exports = destination.saved_models / destination.name
     exported = run_folder.planned_export(folder, exports)
     if exported:
         console.say(f"{shown(exported.path)} is the export of this run already")
         sync(exports)  # it may have been killed before it did so
         remove_leftovers(exports)
         return exported
-    console.say("exporting, and checking the export in a fresh process ...")
+    console.say(f"exporting{', and checking the export in a fresh process' if destination.verify else ''} ...")
     return saved_model.export(
         servable,
         exports.name,
@@ -247,4 +245,5 @@ def _export(task: Task, servable, result: RunResult, config, folder: Path, expor
         make_card(result, config),
         task.example_requests(servable),
         plan=functools.partial(run_folder.plan_export, folder),
+        verify=destination.verify,
     )

@@ -9,13 +9,17 @@ from tests.command_line import ROOT
 PACKAGES = ("layers", "pipelines", "serving")
 MODULES = [
     path.relative_to(ROOT)
-    for path in (ROOT / "main.py", *(path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))))
+    for path in (
+        ROOT / "main.py",
+        ROOT / "unroll.py",
+        *(path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))),
+    )
     if path.name != "__init__.py"
 ]
 
 
 def test_modules_of_every_package_are_found():
-    assert {module.parts[0] for module in MODULES} == {"main.py", *PACKAGES}
+    assert {module.parts[0] for module in MODULES} == {"main.py", "unroll.py", *PACKAGES}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)

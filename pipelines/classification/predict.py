@@ -8,8 +8,11 @@ _NUM_STRONGEST = 5  # words that are listed for and against a label
 _GREEN, _RED, _BOLD, _RESET = "\033[32m", "\033[31m", "\033[1m", "\033[0m"
 
 
-def explain_texts(exported: Exported, texts: list[str]) -> list[dict]:
+def explain_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
     """Labels texts and weights their tokens.
+
+    Args:
+        loaded: `exported`, if it is loaded already.
 
     Returns:
         The dicts of `predict_texts`, each with "weights": [[token, weight], ...] in the order of the text. A weight is
@@ -18,7 +21,7 @@ def explain_texts(exported: Exported, texts: list[str]) -> list[dict]:
     Raises:
         UserError: the export has no such signature.
     """
-    loaded = exported.load()
+    loaded = loaded or exported.load()
     if "explain" not in loaded.signatures:
         raise UserError(f"{exported.title} has no explanations, as all exports of `transfer`: leave out --explain")
     results = predict_texts(exported, texts, loaded)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from pipelines.export import verify
+from pipelines.export import verify as verifier
 from pipelines.export.exported import CARD, Exported, files_of, versions
 from pipelines.support.files import make_folders, sync, sync_tree, write_json
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.temporary import temporary_folder
 
-_VERIFIER = Path(verify.__file__)
+_VERIFIER = Path(verifier.__file__)
+_WARM_UP_FOLDER, _WARM_UP = "assets.extra", "tf_serving_warmup_requests"
 
 
 def export(
@@ -26,6 +28,7 @@ def export(
     card: dict,
     requests: dict[str, dict],
     plan: Callable[[dict[str, dict]], None] = lambda files: None,
+    verify: bool = True,
 ) -> Exported:
     """Writes `servable` to `root/<name>/<n+1>`.
 
@@ -39,6 +42,7 @@ def export(
         card: content of model_card.json.
         requests: signature -> input -> values: a realistic request for every signature, for warm-up and verification.
         plan: called with the files of the export (see `files_of`) before it appears.
+        verify: whether to compare the export with `servable` in a fresh process.
 
     Raises:
         ValueError: `requests` lacks a signature or an input of one.
@@ -54,9 +58,34 @@ def export(
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
         sync_tree(part)
-        _verify(part, signatures, tensors)
+        if verify:
+            _verify(part, signatures, tensors)
         plan(files_of(part))
         return _publish(part, parent)
+
+
+def copy(source: Path, loaded, name: str, root: Path, version: int | None = None) -> Exported:
+    """Copies an export to `root/<name>/<version>`, and verifies the copy as `export` does.
+
+    Args:
+        source: folder of a version, with its warm-up requests.
+        loaded: the same SavedModel, loaded in this process; the copy must give its answers.
+        name: of the exported model.
+        root: folder of all exports.
+        version: None takes the next one.
+
+    Raises:
+        RuntimeError: the copy, loaded by a process without our code, gives other results than `loaded`.
+    """
+    parent = root / name
+    make_folders(parent)
+    requests = _read_warm_up(source)
+    with temporary_folder(parent) as part:
+        shutil.copytree(source, part, ignore=shutil.ignore_patterns(_WARM_UP), dirs_exist_ok=True)
+        _write_warm_up(part, name, requests)  # the requests hold the name
+        sync_tree(part)
+        _verify(part, {key: loaded.signatures[key] for key in requests}, requests)
+        return _publish(part, parent, version)
 
 
 def _request_tensors(name: str, signature, requests: dict[str, dict]) -> dict[str, tf.Tensor]:
@@ -79,9 +108,9 @@ def _write_warm_up(folder: Path, name: str, requests: dict[str, dict[str, tf.Ten
     """
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-    extra = folder / "assets.extra"
-    extra.mkdir()
-    with tf.io.TFRecordWriter(str(extra / "tf_serving_warmup_requests")) as writer:
+    path = folder / _WARM_UP_FOLDER / _WARM_UP
+    path.parent.mkdir(exist_ok=True)
+    with tf.io.TFRecordWriter(str(path)) as writer:
         for signature, inputs in requests.items():
             for rows in (slice(1), slice(None)):
                 request = predict_pb2.PredictRequest()
@@ -91,6 +120,20 @@ def _write_warm_up(folder: Path, name: str, requests: dict[str, dict[str, tf.Ten
                     request.inputs[key].CopyFrom(tf.make_tensor_proto(value[rows]))
                 log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
                 writer.write(log.SerializeToString())
+
+
+def _read_warm_up(folder: Path) -> dict[str, dict[str, tf.Tensor]]:
+    """Returns the requests that `_write_warm_up` wrote: signature -> input -> tensor."""
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    requests = {}
+    for record in tf.data.TFRecordDataset(str(folder / _WARM_UP_FOLDER / _WARM_UP)).as_numpy_iterator():
+        request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+        # The last request of each signature has all rows.
+        requests[request.model_spec.signature_name] = {
+            key: tf.constant(tf.make_ndarray(value)) for key, value in request.inputs.items()
+        }
+    return requests
 
 
 def _verify(folder: Path, signatures: dict, requests: dict[str, dict[str, tf.Tensor]]) -> None:
@@ -111,19 +154,19 @@ def _verify(folder: Path, signatures: dict, requests: dict[str, dict[str, tf.Ten
         raise RuntimeError(f"the export in {folder} gives other results than the trained model:\n{result.stderr}")
 
 
-def _publish(part: Path, parent: Path) -> Exported:
-    """Renames `part` to the next version in `parent`."""
+def _publish(part: Path, parent: Path, version: int | None = None) -> Exported:
+    """Renames `part` to a version in `parent`; None is the next one."""
     while True:  # another run may take the number at the same moment
-        version = max(versions(parent), default=0) + 1
-        path = parent / str(version)
+        number = max(versions(parent), default=0) + 1 if version is None else version
+        path = parent / str(number)
         try:
             os.rename(part, path)
             break
         except OSError:
-            if not path.exists():
+            if version is not None or not path.exists():
                 raise
     sync(parent)
-    return Exported(parent.name, version, path)
+    return Exported(parent.name, number, path)
 
 
 def _as_lists(tensors: dict[str, tf.Tensor]) -> dict[str, list]:

@@ -1,7 +1,7 @@
 """Settings that all tasks on labelled texts share."""
 
 import dataclasses
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
@@ -48,6 +48,8 @@ class LabelledConfig(TrainingConfig):
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
     polarity: tyro.conf.Suppress[bool] = False
     """Whether different spellings of negative, neutral and positive are read as the same labels (data/labels.py)."""
+    label_type: tyro.conf.Suppress[Literal["str", "int", "float", "bool"]] = "str"
+    """Type of the labels that Python code gave (pipelines/python/): its predictions have it, too."""
 
     def table_options(self) -> table_options.TableOptions:
         """Returns how to read tables."""

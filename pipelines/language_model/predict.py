@@ -5,11 +5,12 @@ from pipelines.decoding.options import SAMPLING, defaults, filled, with_defaults
 from pipelines.export.exported import Exported
 
 
-def continue_texts(exported: Exported, prompts: list[str], given: dict) -> list[dict]:
+def continue_texts(exported: Exported, prompts: list[str], given: dict, loaded=None) -> list[dict]:
     """Continues the prompts with an exported model.
 
     Args:
         given: option -> value; None takes the default of the model's card.
+        loaded: `exported`, if it is loaded already.
 
     Returns:
         One dict per prompt: "prompt", "text", "log_probability", "tokens", and "note" where tokens of the prompt are
@@ -19,7 +20,8 @@ def continue_texts(exported: Exported, prompts: list[str], given: dict) -> list[
         UserError: an option is out of its range.
     """
     options = with_defaults(SAMPLING, given, exported.card()["generation_defaults"])
-    signatures = exported.load().signatures
+    loaded = loaded or exported.load()  # kept as long as its signatures are used
+    signatures = loaded.signatures
     import tensorflow as tf
 
     from pipelines.support.quiet import capture_stderr_descriptor

@@ -6,6 +6,7 @@ A run that is killed at any moment continues from its last checkpoint and ends w
 import contextlib
 import dataclasses
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -272,6 +273,9 @@ class _Progress(keras.callbacks.Callback):
 @contextlib.contextmanager
 def _stop_signals():
     """Yields a function that returns whether SIGINT or SIGTERM arrived. A second signal interrupts immediately."""
+    if threading.current_thread() is not threading.main_thread():  # no other thread can handle signals
+        yield lambda: False
+        return
     received = []
 
     def request_stop(number, frame):

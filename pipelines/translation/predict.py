@@ -74,13 +74,16 @@ def make_request(given: dict, n_best: int, defaults: dict) -> Request:
     return Request(options, n_best)
 
 
-def translate_texts(exported: Exported, texts: list[str], request: Request) -> list[dict]:
+def translate_texts(exported: Exported, texts: list[str], request: Request, loaded=None) -> list[dict]:
     """Translates texts.
+
+    Args:
+        loaded: `exported`, if it is loaded already.
 
     Returns:
         One dict per text; see `format_results`.
     """
-    loaded = exported.load()
+    loaded = loaded or exported.load()
     return format_results(texts, _batched(loaded, request.options)(texts), request.n_best)
 
 

@@ -240,3 +240,36 @@ def test_an_export_that_tf_serving_cannot_run_does_not_appear(tmp_path):
     with pytest.raises(RuntimeError, match="operations that TF Serving cannot run: XlaDynamicUpdateSlice"):
         saved_model.export(NeedsXla(), "demo", tmp_path, {}, {"serving_default": {"text": TEXTS}})
     assert list((tmp_path / "demo").iterdir()) == []
+
+
+def test_a_copy_has_its_own_name_and_gives_the_same_answers(path, tmp_path, monkeypatch):
+    verified = []
+    monkeypatch.setattr(saved_model, "_verify", lambda *arguments: verified.append(arguments))
+    loaded = tf.saved_model.load(str(path))
+    copies = [saved_model.copy(path, loaded, "other", tmp_path) for _ in range(2)]
+    assert [copy.title for copy in copies] == ["other/1", "other/2"]
+    assert saved_model.copy(path, loaded, "other", tmp_path, version=9).title == "other/9"
+    warm_up = os.path.join("assets.extra", "tf_serving_warmup_requests")
+    source, copy = files_of(path), files_of(copies[0].path)
+    assert {name for name in source if source[name] != copy[name]} == {warm_up} and source.keys() == copy.keys()
+    assert (
+        b"other" in (copies[0].path / warm_up).read_bytes() and b"demo" not in (copies[0].path / warm_up).read_bytes()
+    )
+    _, signatures, requests = verified[0]
+    assert set(signatures) == set(requests) == set(REQUESTS)
+    for name, inputs in REQUESTS.items():
+        assert requests[name]["text"].numpy().tolist() == [text.encode() for text in inputs["text"]]
+
+
+def test_a_copy_does_not_replace_a_version(path, tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_model, "_verify", lambda *arguments: None)
+    loaded = tf.saved_model.load(str(path))
+    saved_model.copy(path, loaded, "other", tmp_path, version=3)
+    with pytest.raises(OSError):
+        saved_model.copy(path, loaded, "other", tmp_path, version=3)
+    assert versions(tmp_path / "other") == [3]
+
+
+def test_an_export_that_is_verified_later_appears_at_once(servable, tmp_path, monkeypatch):
+    monkeypatch.setattr(saved_model, "_verify", lambda *arguments: pytest.fail("verified"))
+    assert saved_model.export(servable, "demo", tmp_path, {}, REQUESTS, verify=False).title == "demo/1"

@@ -1,4 +1,5 @@
 import sys
+from types import SimpleNamespace
 
 from pipelines.support import console
 
@@ -24,3 +25,26 @@ def test_a_bar_on_a_terminal_shows_description_unit_and_position(capsys, monkeyp
         console.say("a message")
     error = capsys.readouterr().err
     assert "epoch 1" in error and "7/10" in error and "rows/s" in error and "a message\n" in error
+
+
+def test_a_bar_is_visible_in_a_notebook(capsys, monkeypatch):
+    shell = SimpleNamespace(config={"IPKernelApp": {}})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    with console.bar(10, "rows") as bar:
+        assert not bar.disable
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    with console.bar(10, "rows") as bar:
+        assert bar.disable
+
+
+def test_silence_holds_back_messages_and_bars(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with console.silence():
+        console.say("training ...")
+        with console.bar(10, "rows") as bar:
+            assert bar.disable
+    console.say("done")
+    assert capsys.readouterr().err == "done\n"
+    with console.silence(False):
+        console.say("training ...")
+    assert capsys.readouterr().err == "training ...\n"

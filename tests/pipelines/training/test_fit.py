@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import keras
 import numpy as np
@@ -272,3 +273,16 @@ def test_an_epoch_is_printed_with_its_scores_and_speed(tmp_path, capsys):
     for part in ("loss ", "mae ", "validation loss 0.5000", "validation bleu 12.5000", "learning weights 1,234"):
         assert part in line
     assert line.endswith(" rows/s")
+
+
+def test_signals_are_left_alone_outside_the_main_thread():
+    previous, found = signal.getsignal(signal.SIGINT), []
+
+    def train():
+        with fit._stop_signals() as stop_requested:
+            found.append((stop_requested(), signal.getsignal(signal.SIGINT)))
+
+    thread = threading.Thread(target=train)
+    thread.start()
+    thread.join()
+    assert found == [(False, previous)]

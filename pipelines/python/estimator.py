@@ -1,0 +1,135 @@
+"""What all estimators share: parameters, the run of `fit`, exports, and pickles."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from pipelines import run
+from pipelines.config import TrainingConfig
+from pipelines.python import settings
+from pipelines.python.errors import UserError, user_errors
+from pipelines.python.fitted import FittedExport
+from pipelines.python.runs import Place, undisturbed
+from pipelines.support import console
+from pipelines.support.files import check_folder
+from pipelines.task import TASKS
+
+_EXPORT_NAME = "model"
+
+
+class Estimator(BaseEstimator):
+    """A model of one task, with scikit-learn's conventions.
+
+    Attributes of a fitted estimator:
+        card_: the model card: what it was trained on, with which settings, and its scores.
+        scores_: split ("validation", and "test" if there is one) -> measures.
+        run_: folder of the run, with report.md; it is removed with the estimator unless `fit` had `run=`.
+    """
+
+    task: ClassVar[str]  # name in the registry
+    config_class: ClassVar[type[TrainingConfig]]
+
+    def _fit(self, run_name: str | None, write_data: Callable[[Path], dict[str, Any]]) -> Self:
+        """Trains as `main.py train` does.
+
+        Args:
+            run_name: name of the run; None keeps it in a temporary folder.
+            write_data: writes the data into a folder, and returns the fields of the config that name the files.
+        """
+        fields = settings.config_fields(self.config_class, self.get_params(deep=False))
+        if not isinstance(run_name, str | None):
+            raise UserError(f"run {run_name!r}: it must be the name of a folder in runs/{self.task}/")
+        with user_errors():
+            place = Place(self.task, run_name)
+        # The user gave data and no files: errors name the data.
+        names = {str(place.folder / file): name for file, name in self._file_names().items()}
+        with user_errors(names), undisturbed(), console.silence(not self.verbose), place.opened() as folder:
+            config = self.config_class(**fields | write_data(folder)).resolve()
+            # A temporary export is checked in a fresh process when it is exported to its final place.
+            destination = run.Destination(
+                place.runs, folder / "export", place.name, _EXPORT_NAME, verify=not place.temporary
+            )
+            result = run.train(self.task, config, destination)
+        self.run_ = place.folder
+        self._set_export(FittedExport(Path(result.export), place))
+        return self
+
+    @staticmethod
+    def _file_names() -> dict[str, str]:
+        """Returns the files that `write_data` writes -> what errors call them."""
+        return {"data.jsonl": "the data", "validation.jsonl": "the validation data"}
+
+    def _set_export(self, export: FittedExport) -> None:
+        """Makes the estimator a fitted one."""
+        self._export = export
+        self.card_ = export.card
+        self.scores_ = self.card_["scores"]
+
+    @property
+    def _fitted(self) -> FittedExport:
+        """The export.
+
+        Raises:
+            NotFittedError: there is none.
+        """
+        check_is_fitted(self)
+        return self._export
+
+    @classmethod
+    def from_export(cls, path: Path) -> Self:
+        """Returns a fitted estimator with an existing export. Its parameters are those of the export's training.
+
+        Args:
+            path: folder of a version.
+        """
+        export = FittedExport(path)
+        with user_errors():
+            card = export.card
+            parameters = cls._parameters(card) if TASKS[card["task"]].package == TASKS[cls.task].package else {}
+            export.loaded  # noqa: B018 (a damaged export is reported now)
+        estimator = cls(**parameters)
+        estimator._set_export(export)
+        return estimator
+
+    @classmethod
+    def _parameters(cls, card: dict[str, Any]) -> dict[str, Any]:
+        """Returns the parameters of an export's training that differ from their defaults, with preset and model."""
+        config = card["config"]
+        chosen = {name: config[name] for name in ("preset", "model") if name in config}
+        defaults = dataclasses.asdict(cls.config_class(**chosen).resolve())
+        changed = {name: value for name, value in config.items() if name in defaults and value != defaults[name]}
+        return chosen | {name: value for name, value in changed.items() if name in cls._get_param_names()}
+
+    def export(self, path: str | Path) -> Path:
+        """Writes the model as a SavedModel, which TF Serving takes.
+
+        The export is checked in a fresh process without Unroll's code before it appears.
+
+        Args:
+            path: `<name>/<version>`, such as saved_models/spam/1, or `<name>`, which gets the next version.
+
+        Returns:
+            The folder of the version.
+
+        Raises:
+            UserError: the version exists, or nothing can be written there.
+        """
+        fitted, path = self._fitted, Path(path).absolute()
+        from pipelines.export import saved_model
+
+        version = int(path.name) if path.name.isdigit() else None
+        parent = path if version is None else path.parent
+        if version is not None and path.exists():
+            raise UserError(f"{path} exists already: give another version, or {parent} for the next one")
+        with user_errors():
+            check_folder(parent, "export")
+            return saved_model.copy(fitted.exported.path, fitted.loaded, parent.name, parent.parent, version).path
+
+    def __getstate__(self) -> dict:
+        """Returns the state for pickle: with the files of the export, without the run."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "run_"}

@@ -1,0 +1,77 @@
+"""An export that an estimator uses: loaded at first use, and pickled with all its files."""
+
+import functools
+import os
+import shutil
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import Any
+
+from pipelines.export.exported import Exported
+
+PREFIX = "unroll-"
+
+
+def temporary_folder(owner) -> Path:
+    """Makes a folder that is removed when `owner` is garbage or the process ends."""
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    weakref.finalize(owner, _remove, folder, os.getpid())
+    return folder
+
+
+def _remove(folder: Path, process: int) -> None:
+    if os.getpid() == process:  # a forked process has a copy of the owner
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class FittedExport:
+    """A version of an exported model on this machine.
+
+    A pickle holds all its files: it can be loaded after the files are gone, and on another machine.
+
+    Args:
+        path: folder of the version.
+        owner: object that removes the files when it is garbage; None if they stay.
+    """
+
+    def __init__(self, path: Path, owner=None):
+        self._path, self._owner, self._lock = Path(path).absolute(), owner, threading.Lock()
+
+    @property
+    def exported(self) -> Exported:
+        """Name, version and path."""
+        version = int(self._path.name) if self._path.name.isdigit() else 1
+        return Exported(self._path.parent.name, version, self._path)
+
+    @functools.cached_property
+    def card(self) -> dict[str, Any]:
+        """The model card."""
+        return self.exported.card()
+
+    @property
+    def loaded(self):
+        """The SavedModel; keep it as long as one of its signatures is used."""
+        with self._lock:
+            return self._load
+
+    @functools.cached_property
+    def _load(self):
+        return self.exported.load()
+
+    def __getstate__(self) -> dict:
+        files = [path for path in sorted(self._path.rglob("*")) if path.is_file()]
+        return {
+            "name": self._path.parent.name,
+            "files": {str(f.relative_to(self._path)): f.read_bytes() for f in files},
+        }
+
+    def __setstate__(self, state: dict) -> None:
+        path = temporary_folder(self) / state["name"] / "1"
+        for name, content in state["files"].items():
+            file = path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+        (path / "variables").mkdir(parents=True, exist_ok=True)
+        self.__init__(path)

@@ -1,0 +1,192 @@
+"""What users give the Python interface: texts and labels as lists, pandas and NumPy objects, or `tf.data.Dataset`."""
+
+import math
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipelines.python.errors import UserError
+
+LABEL_TYPES = {"str": str, "bool": bool, "int": int, "float": float}  # names in the config -> types
+
+
+def texts(values, name: str = "X") -> list[str]:
+    """Returns texts as a list of str.
+
+    Args:
+        values: list, tuple, pandas Series, table of one column, NumPy array or `tf.data.Dataset` of str or UTF-8 bytes.
+        name: of the argument, for messages.
+
+    Raises:
+        UserError: `values` is something else, or one of the texts is missing or no text.
+    """
+    return [_text(value, name, i) for i, value in enumerate(_items(values, name))]
+
+
+def require_texts(values, name: str = "X") -> list[str]:
+    """Returns texts as `texts` does, at least one."""
+    found = texts(values, name)
+    if not found:
+        raise UserError(f"{name} has no texts: give at least one")
+    return found
+
+
+def texts_and_labels(values, labels) -> tuple[list[str], list]:
+    """Returns texts and labels as lists of the same length, at least 1.
+
+    Args:
+        values: as in `texts`; or a `tf.data.Dataset` of pairs (text, label), with `labels` None.
+        labels: list, Series or array of str, int, float or bool, all of one type.
+
+    Raises:
+        UserError: the errors of `texts`; or a label is missing, or the labels are of different types or another number.
+    """
+    if labels is None:
+        values, labels = _pairs(values, "y", "the labels")
+    found, classes = texts(values), [_label(label, i) for i, label in enumerate(_items(labels, "y"))]
+    require_equal_lengths(found, classes, "texts", "labels")
+    types = sorted({type(label).__name__ for label in classes})
+    if len(types) > 1:
+        raise UserError(f"y has labels of different types ({', '.join(types)}): convert them to one, such as str")
+    return found, classes
+
+
+def text_pairs(sources, targets) -> tuple[list[str], list[str]]:
+    """Returns sentences and their translations as lists of the same length, at least 1.
+
+    Args:
+        sources: as in `texts`; or a `tf.data.Dataset` of pairs (source, target), with `targets` None.
+        targets: as in `texts`.
+
+    Raises:
+        UserError: the errors of `texts`, or the numbers differ.
+    """
+    if targets is None:
+        sources, targets = _pairs(sources, "y", "the translations")
+    found, translations = texts(sources), texts(targets, "y")
+    require_equal_lengths(found, translations, "sentences", "translations")
+    return found, translations
+
+
+def require_equal_lengths(first: list, second: list, first_name: str, second_name: str) -> None:
+    """Raises a UserError if two lists are empty or of different lengths."""
+    if len(first) != len(second):
+        raise UserError(f"{len(first):,} {first_name} and {len(second):,} {second_name}: give one for each")
+    if not first:
+        raise UserError(f"there are no {first_name}: give at least one")
+
+
+def is_path(values) -> bool:
+    """Whether `values` names a file, folder or corpus instead of holding texts."""
+    return isinstance(values, str | Path)
+
+
+def class_names(labels: Iterable) -> dict[str, Any]:
+    """Returns name -> label, sorted by label. A name is what stands in reports and in the export.
+
+    Raises:
+        UserError: a label is empty, or two labels have the same name.
+    """
+    names: dict[str, Any] = {}
+    for label in sorted(set(labels)):
+        name = str(label).strip()
+        if not name:
+            raise UserError(f"y has the empty label {label!r}: give it a name, or leave out its rows")
+        if name in names:
+            raise UserError(f"y has the labels {names[name]!r} and {label!r}: remove the spaces around them")
+        names[name] = label
+    return names
+
+
+def _items(values, name: str) -> Iterable:
+    """Returns the rows of a one-dimensional collection."""
+    if isinstance(values, str | bytes | Path):
+        raise UserError(f"{name} is one text: give a list of texts, such as [{_short(values)}]")
+    if values is None or isinstance(values, dict | set | frozenset) or not isinstance(values, Iterable):
+        raise UserError(f"{name} is of the type {type(values).__name__}: give a list, a Series or an array")
+    if _is_dataset(values):
+        return _dataset_items(values, name)
+    if hasattr(values, "columns") and hasattr(values, "iloc"):  # a DataFrame, without an import of pandas
+        columns = list(values.columns)
+        if len(columns) != 1:
+            listed = ", ".join(map(str, columns))
+            raise UserError(
+                f"{name} is a table with the columns {listed}: give one of them, such as df[{columns[0]!r}]"
+            )
+        return values.iloc[:, 0]
+    if isinstance(values, np.ndarray):
+        if values.ndim == 2 and values.shape[1] == 1:
+            return values[:, 0]
+        if values.ndim != 1:
+            raise UserError(f"{name} is an array of the shape {values.shape}: give one of the shape (n,)")
+    return values
+
+
+def _is_dataset(values) -> bool:
+    """Whether `values` is a tf.data.Dataset; if TensorFlow is not loaded, it is none."""
+    return "tensorflow" in sys.modules and isinstance(values, sys.modules["tensorflow"].data.Dataset)
+
+
+def _dataset_items(dataset, name: str) -> Iterable:
+    for element in dataset.as_numpy_iterator():
+        if isinstance(element, tuple | dict):
+            raise UserError(f"{name} is a Dataset of several components: give one of them with dataset.map")
+        yield from np.ravel(element) if isinstance(element, np.ndarray) else [element]  # a batch, or one row
+
+
+def _pairs(values, name: str, missing: str) -> tuple[list, list]:
+    """Returns the two columns of a Dataset of pairs, batched or not."""
+    if not _is_dataset(values):
+        raise UserError(f"{name} is missing: give {missing}, one for each text")
+    first, second = [], []
+    for element in values.as_numpy_iterator():
+        if not isinstance(element, tuple) or len(element) != 2:
+            raise UserError(f"the Dataset has no pairs: give one of (text, label), or give {missing} as {name}")
+        for column, part in zip((first, second), element):
+            column.extend(np.ravel(part) if isinstance(part, np.ndarray) else [part])
+    return first, second
+
+
+def _text(value, name: str, row: int) -> str:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if _is_missing(value):
+        raise UserError(f"{name} has no text at position {row} ({value}): leave out the rows without a text")
+    raise UserError(
+        f"{name} has {_short(value)} at position {row}, of the type {type(value).__name__}: a text is a str"
+    )
+
+
+def _label(value, row: int):
+    """Returns a label as a str, bool, int or float of Python."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return str(value)
+    if _is_missing(value):
+        raise UserError(f"y has no label at position {row} ({value}): leave out the rows without a label")
+    if not isinstance(value, bool | int | float):
+        kind = type(value).__name__
+        raise UserError(f"y has {_short(value)} at position {row}, of the type {kind}: a label is a str, int or bool")
+    return value
+
+
+def _is_missing(value) -> bool:
+    """Whether `value` is None, NaN, or pandas' NA or NaT."""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or type(value).__name__ in ("NAType", "NaTType")
+    )
+
+
+def _short(value) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:40]}..."

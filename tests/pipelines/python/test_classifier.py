@@ -1,0 +1,202 @@
+import dataclasses
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import estimator_checks
+
+import unroll
+from pipelines.classification.config import ClassificationConfig
+from pipelines.python import settings
+from tests.pipelines.python.conftest import SMALL, labelled
+
+# Those of `check_estimator` that need no numbers in X.
+CHECKS = [
+    estimator_checks.check_estimator_cloneable,
+    estimator_checks.check_estimator_tags_renamed,
+    estimator_checks.check_valid_tag_types,
+    estimator_checks.check_estimator_repr,
+    estimator_checks.check_no_attributes_set_in_init,
+    estimator_checks.check_mixin_order,
+    estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
+    estimator_checks.check_parameters_default_constructible,
+    estimator_checks.check_get_params_invariance,
+    estimator_checks.check_set_params,
+    estimator_checks.check_estimators_unfitted,
+]
+
+
+@pytest.mark.parametrize("estimator", [unroll.TextClassifier, unroll.TextEncoder], ids=lambda each: each.__name__)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_checks_of_scikit_learn(check, estimator):
+    check(estimator.__name__, estimator(preset="quick"))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_check_estimator_accepts_it():
+    results = estimator_checks.check_estimator(unroll.TextClassifier(preset="quick"), on_fail=None)
+    assert results and all(result["status"] == "passed" for result in results)
+
+
+def test_every_setting_that_is_no_file_is_a_parameter():
+    parameters = set(unroll.TextClassifier().get_params())
+    fields = {field.name for field in dataclasses.fields(ClassificationConfig)}
+    assert fields - parameters == {"data", "valid", "polarity", "label_type", "num_negations"}
+    assert parameters - fields == set(settings.COMMON)
+    assert clone(unroll.TextClassifier(model="gru", epochs=3)).get_params()["epochs"] == 3
+
+
+@pytest.mark.slow
+def test_labels_come_back_with_their_type(fitted):
+    texts, labels = labelled()
+    predicted = fitted.predict(texts)
+    assert fitted.classes_.tolist() == [False, True] and fitted.classes_.dtype == bool
+    assert predicted.dtype == bool and fitted.score(texts, labels) == (predicted == labels).mean() > 0.9
+    assert fitted.card_["classes"] == ["False", "True"]
+
+
+@pytest.mark.slow
+def test_probabilities_have_the_order_of_the_classes(fitted):
+    probabilities = fitted.predict_proba(pd.Series(["a lovely film", "a dull film"]))
+    assert probabilities.shape == (2, 2) and probabilities.dtype == np.float32
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
+    assert (fitted.classes_[probabilities.argmax(axis=1)] == fitted(["a lovely film", "a dull film"])).all()
+
+
+@pytest.mark.slow
+def test_an_explanation_weighs_the_words(fitted):
+    (explanation,) = fitted.explain(["a lovely film"])
+    assert explanation["label"] is True or explanation["label"] is False
+    assert [word for word, _ in explanation["weights"]] == ["a", "lovely", "film"]
+    assert set(explanation["probabilities"]) == {True, False}
+    assert fitted.explain([]) == []
+
+
+@pytest.mark.slow
+def test_no_texts_have_no_labels(fitted):
+    assert fitted.predict([]).shape == (0,) and fitted.predict([]).dtype == bool
+    assert fitted.predict_proba([]).shape == (0, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("X", ["one text", [1], ["a", None], pd.DataFrame({"a": ["x"], "b": ["y"]})], ids=str)
+def test_what_is_no_text_gets_no_label(fitted, X):
+    with pytest.raises(unroll.UserError):
+        fitted.predict(X)
+
+
+@pytest.mark.slow
+def test_texts_in_several_threads(fitted):
+    texts, _ = labelled()
+    expected, found = fitted.predict_proba(texts), []
+    threads = [threading.Thread(target=lambda: found.append(fitted.predict_proba(texts))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 4
+    for probabilities in found:
+        np.testing.assert_allclose(probabilities, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "explain"])
+def test_before_fit_there_is_nothing_to_use(method):
+    with pytest.raises(NotFittedError, match="TextClassifier instance is not fitted yet"):
+        getattr(unroll.TextClassifier(), method)(["a text"])
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "validation_data", "part"),
+    [
+        ("reviews.csv", None, (["a"], [1]), "give validation_data as a path, too"),
+        (["a", "b"], [1, 0], "reviews.csv", "give a pair"),
+        (["a", "b"], [1, 0], (["a"], [1, 0]), "1 texts and 2 labels"),
+    ],
+)
+def test_validation_data_is_of_the_same_kind(X, y, validation_data, part):
+    with pytest.raises(unroll.UserError, match=part):
+        unroll.TextClassifier(**SMALL).fit(X, y, validation_data=validation_data)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "parts"),
+    [
+        ([], [], ["no texts"]),
+        (["a", "b"], [1], ["2 texts and 1 labels"]),
+        (["a", "b", "c"], [1, 1, 1], ["the data", "all 3 rows have the label '1'"]),
+        (["a", "b"], [1, np.nan], ["no label at position 1"]),
+        (["a", "b"], None, ["y is missing"]),
+        ("reviews.csv", [1], ["'reviews.csv'", "leave out y"]),
+        ("nowhere.csv", None, ["no such file or folder: nowhere.csv"]),
+    ],
+    ids=str,
+)
+def test_data_that_cannot_be_learned_from_is_refused_with_one_line(X, y, parts):
+    with pytest.raises(unroll.UserError) as caught:
+        unroll.TextClassifier(**SMALL).fit(X, y)
+    assert "\n" not in str(caught.value) and "unroll-" not in str(caught.value)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts"),
+    [
+        ({"model": "bags"}, ["model 'bags'", "'bag'"]),
+        ({"epochs": "3"}, ["epochs '3'", "int"]),
+        ({"epochs": 0}, ["--epochs 0", "at least 1"]),
+        ({"model": "bag", "num_layers": 2}, ["--num-layers has no effect"]),
+    ],
+    ids=str,
+)
+def test_parameters_are_checked_by_fit(parameters, parts):
+    with pytest.raises(unroll.UserError) as caught:
+        unroll.TextClassifier(**{"preset": "quick", **parameters}).fit(*labelled())
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_it_is_a_classifier_of_strings():
+    tags = unroll.TextClassifier().__sklearn_tags__()
+    assert sklearn.base.is_classifier(unroll.TextClassifier())
+    assert tags.input_tags.string and not tags.input_tags.two_d_array
+
+
+@pytest.mark.long
+def test_the_same_seed_gives_the_same_probabilities_from_any_kind_of_data(fitted, tmp_path):
+    import tensorflow as tf
+
+    texts, labels = labelled()
+    table = pd.DataFrame({"text": texts, "label": labels})
+    dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(7)
+    expected = fitted.predict_proba(texts)
+    for data in ((table.text, table.label), (np.array(texts), np.array(labels)), (dataset,)):
+        np.testing.assert_array_equal(unroll.TextClassifier(**SMALL).fit(*data).predict_proba(texts), expected)
+    other = unroll.TextClassifier(**SMALL, random_state=7).fit(texts, labels)
+    assert not np.array_equal(other.predict_proba(texts), expected)
+    table.to_csv(tmp_path / "films.csv", index=False)
+    from_file = unroll.TextClassifier(**SMALL).fit(tmp_path / "films.csv")
+    assert from_file.classes_.tolist() == ["False", "True"]
+    own = unroll.TextClassifier(**SMALL).fit(texts, labels, validation_data=(table.text[:9], table.label[:9]))
+    assert own.card_["rows"] == {"train": 31, "valid": 9}
+
+
+@pytest.mark.long
+def test_in_pipelines_cross_validation_and_searches():
+    texts, labels = labelled(24)
+    numbers = [3 if label else 10 for label in labels]
+    small = unroll.TextClassifier(**SMALL | {"epochs": 1})
+    pipeline = make_pipeline(FunctionTransformer(list), small)
+    scores = cross_val_score(pipeline, pd.Series(texts), pd.Series(numbers), cv=2, error_score="raise")
+    assert scores.shape == (2,) and (scores >= 0).all()
+    search = GridSearchCV(small, {"epochs": [1, 4]}, cv=2, error_score="raise").fit(texts, numbers)
+    assert search.best_params_["epochs"] in (1, 4)
+    assert search.predict(texts).dtype == np.array(numbers).dtype and search.classes_.tolist() == [3, 10]

@@ -1,0 +1,78 @@
+"""The Python interface as users meet it: its import, and the documents about it."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+import unroll
+from pipelines.data import sample_pairs, sample_reviews
+from pipelines.version import VERSION
+from tests.command_line import ROOT
+
+HEAVY = {"tensorflow", "keras", "pandas", "numpy", "sklearn", "matplotlib", "tyro"}
+
+
+def test_the_import_is_light(tmp_path):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import unroll; print(sorted({HEAVY} & set(sys.modules)))"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert process.stdout == "[]\n", process.stderr
+
+
+def test_the_names_are_listed_and_there():
+    assert set(unroll.__all__) <= set(dir(unroll))
+    for name in unroll.__all__:
+        assert getattr(unroll, name).__name__ == name
+    assert unroll.__version__ == VERSION
+    with pytest.raises(AttributeError, match="no attribute 'Textclassifier'"):
+        unroll.Textclassifier  # noqa: B018
+
+
+def code_blocks(name):
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def data(tmp_path, monkeypatch):
+    """The files that the documents read, in the current folder."""
+    import pandas as pd
+
+    texts, labels, _ = sample_reviews.generate(200)
+    pd.DataFrame({"text": texts, "label": labels}).to_csv(tmp_path / "reviews.csv", index=False)
+    (tmp_path / "story.txt").write_text("Once upon a time there was a king who had three daughters. " * 200)
+    pairs = zip(*sample_pairs.generate(300), strict=True)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.long
+def test_the_code_in_the_document_runs(data, capsys):
+    blocks = code_blocks("docs/python.md")
+    assert len(blocks) > 5
+    names = {}
+    for block in blocks:
+        exec(compile(block, "docs/python.md", "exec"), names)
+    assert (data / "saved_models" / "reviews" / "1" / "saved_model.pb").is_file()
+    assert "it must be one of" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_the_code_in_the_readme_runs(data):
+    (block,) = code_blocks("README.md")
+    exec(compile(block, "README.md", "exec"), {})
+
+
+@pytest.mark.long
+def test_the_notebook_runs(tmp_path, monkeypatch):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.read(ROOT / "docs" / "python.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells)  # committed without outputs: they would go stale
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert (tmp_path / "saved_models" / "messages" / "1" / "saved_model.pb").is_file()
+    printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
+    assert "epoch 1/6" in printed and "Traceback" not in printed

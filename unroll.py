@@ -1,0 +1,56 @@
+"""Unroll from Python: `TextClassifier`, `Translator`, `LanguageModel`, `TextEncoder`, and `load` for their exports.
+
+    classifier = unroll.TextClassifier(preset="quick").fit(texts, labels)
+    classifier.predict(["A gripping story and a wonderful cast."])
+    classifier.export("saved_models/reviews")
+
+They train as the command line does. TensorFlow, pandas and scikit-learn are imported at first use. See docs/python.md.
+"""
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipelines.python.errors import UserError
+from pipelines.version import VERSION
+
+if TYPE_CHECKING:
+    from pipelines.python.classifier import TextClassifier
+    from pipelines.python.encoder import TextEncoder
+    from pipelines.python.language_model import LanguageModel
+    from pipelines.python.translator import Translator
+
+__all__ = ["LanguageModel", "TextClassifier", "TextEncoder", "Translator", "UserError", "load"]
+__version__ = VERSION
+_MODULES = {
+    "TextClassifier": "classifier",
+    "Translator": "translator",
+    "LanguageModel": "language_model",
+    "TextEncoder": "encoder",
+}
+
+
+def load(path: str | Path):
+    """Returns an exported model as a fitted `TextClassifier`, `Translator`, `LanguageModel` or `TextEncoder`.
+
+    The estimator is also a function of texts.
+
+    Args:
+        path: folder of a version, such as saved_models/spam/1, or saved_models/spam for its newest version.
+
+    Raises:
+        UserError: there is no export, or it is damaged.
+    """
+    from pipelines.python import loading
+
+    return loading.load(path)
+
+
+def __getattr__(name: str):
+    if name not in _MODULES:
+        raise AttributeError(f"module 'unroll' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"pipelines.python.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_MODULES])
