@@ -75,14 +75,18 @@ class TextClassifier(ClassifierMixin, Estimator):
         Args:
             X: texts, as for `fit`.
         """
-        probabilities = self._probabilities(X)
-        return self.classes_[probabilities.argmax(axis=1)]
+        outputs = self._outputs(X)
+        index = {name: i for i, name in enumerate(self._labels)}
+        return self.classes_[[index[name] for name in outputs["label"]]] if outputs else self.classes_[:0]
 
     __call__ = predict
 
     def predict_proba(self, X) -> np.ndarray:
         """Returns the probabilities of the labels, float32 [n, classes], in the order of `classes_`."""
-        return self._probabilities(X)
+        outputs = self._outputs(X)
+        index = {name: i for i, name in enumerate(self.card_["classes"])}
+        columns = [index[name] for name in self._labels]
+        return outputs["probabilities"][:, columns] if outputs else np.zeros((0, len(columns)), np.float32)
 
     def explain(self, X) -> list[dict]:
         """Labels texts and weights their words.
@@ -107,17 +111,16 @@ class TextClassifier(ClassifierMixin, Estimator):
             result["weights"] = [tuple(each) for each in result["weights"]]
         return results
 
-    def _probabilities(self, X) -> np.ndarray:
+    def _outputs(self, X) -> dict[str, np.ndarray]:
+        """Returns the outputs of the export; of no texts, none."""
         fitted, texts = self._fitted, inputs.texts(X)
         if not texts:
-            return np.zeros((0, len(self.classes_)), np.float32)
+            return {}
         with user_errors():
             loaded = fitted.loaded
         from pipelines.export.signatures import BatchedSignature
 
-        outputs = BatchedSignature(loaded.signatures["serving_default"])(texts)
-        index = {name: i for i, name in enumerate(fitted.card["classes"])}
-        return outputs["probabilities"][:, [index[name] for name in self._labels]]
+        return BatchedSignature(loaded.signatures["serving_default"])(texts)
 
     def _set_export(self, export: FittedExport) -> None:
         super()._set_export(export)

@@ -3,7 +3,7 @@ import pytest
 import unroll
 
 WORDS = {True: ("lovely", "bright", "funny", "warm"), False: ("dull", "grey", "boring", "cold")}
-SMALL = {"preset": "quick", "epochs": 2, "verbose": False}
+SMALL = {"preset": "quick", "model": "bag", "epochs": 2, "verbose": False}
 
 
 def labelled(count=40):
