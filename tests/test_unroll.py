@@ -38,7 +38,7 @@ def data(tmp_path, monkeypatch):
     """The files that the documents read, in the current folder."""
     import pandas as pd
 
-    texts, labels, _ = sample_reviews.generate(200)
+    texts, labels, *_ = sample_reviews.generate(200)
     pd.DataFrame({"text": texts, "label": labels}).to_csv(tmp_path / "reviews.csv", index=False)
     (tmp_path / "story.txt").write_text("Once upon a time there was a king who had three daughters. " * 200)
     pairs = zip(*sample_pairs.generate(300), strict=True)

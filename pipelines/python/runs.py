@@ -90,18 +90,25 @@ def undisturbed() -> Iterator[None]:
         policy = sys.modules["keras"].config.dtype_policy() if "keras" in sys.modules else None
         deterministic = "tensorflow" in sys.modules and _determinism().is_op_determinism_enabled()
         log = logging.getLogger("tensorflow")
-        level = log.level
-        log.setLevel(logging.ERROR)  # with the second training, TensorFlow warns of "retracing"
+        log.addFilter(_is_error)
         try:
             yield
         finally:
-            log.setLevel(level)
+            log.removeFilter(_is_error)
             random.setstate(states[0])
             np.random.set_state(states[1])
             if policy is not None:
                 sys.modules["keras"].config.set_dtype_policy(policy)
             if "tensorflow" in sys.modules and not deterministic:
                 _determinism().disable_op_determinism()
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    """Whether a line of TensorFlow's log is an error.
+
+    The others say nothing to a user: that files are written, and that the second training in a process is traced again.
+    """
+    return record.levelno >= logging.ERROR
 
 
 def _require_tensorflow() -> None:

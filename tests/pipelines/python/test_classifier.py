@@ -1,18 +1,22 @@
 import dataclasses
+import json
 import threading
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import tensorflow as tf
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 import unroll
+from pipelines import run
 from pipelines.classification.config import ClassificationConfig
 from pipelines.python import settings
 from tests.pipelines.python.conftest import SMALL, labelled
@@ -170,33 +174,58 @@ def test_it_is_a_classifier_of_strings():
     assert tags.input_tags.string and not tags.input_tags.two_d_array
 
 
-@pytest.mark.long
-def test_the_same_seed_gives_the_same_probabilities_from_any_kind_of_data(fitted, tmp_path):
-    import tensorflow as tf
+@pytest.fixture
+def data_of(monkeypatch):
+    """`fit` without a training. Returns the content of the files that it writes: config field -> lines."""
 
-    texts, labels = labelled()
-    table = pd.DataFrame({"text": texts, "label": labels})
-    dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(7)
-    expected = fitted.predict_proba(texts)
+    def stop(task, config, destination):
+        files = {"data": config.data, **config.data_files()}
+        raise unroll.UserError(json.dumps({field: Path(path).read_text() for field, path in files.items()}))
+
+    def fit(estimator, *arguments, **options):
+        with pytest.raises(unroll.UserError) as caught:
+            estimator.fit(*arguments, **options)
+        return json.loads(str(caught.value))
+
+    monkeypatch.setattr(run, "train", stop)
+    return fit
+
+
+def test_the_kind_of_the_data_changes_nothing(data_of):
+    texts, labels = labelled(5)
+    table, classifier = pd.DataFrame({"text": texts, "label": labels}), unroll.TextClassifier(**SMALL)
+    dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(2)
+    expected = data_of(classifier, texts, labels)
+    rows = [json.loads(line) for line in expected["data"].splitlines()]
+    assert rows == [{"text": text, "label": str(label)} for text, label in zip(texts, labels, strict=True)]
     for data in ((table.text, table.label), (np.array(texts), np.array(labels)), (dataset,)):
-        np.testing.assert_array_equal(unroll.TextClassifier(**SMALL).fit(*data).predict_proba(texts), expected)
+        assert data_of(classifier, *data) == expected
+
+
+def test_validation_texts_and_groups_are_written_as_well(data_of):
+    texts, labels = labelled(4)
+    files = data_of(
+        unroll.TextClassifier(**SMALL), texts, labels, groups=[1, 1, 2, 2], validation_data=(texts[:1], labels[:1])
+    )
+    assert [json.loads(line)["url"] for line in files["data"].splitlines()] == ["1", "1", "2", "2"]
+    assert json.loads(files["valid"]) == {"text": texts[0], "label": "True"}
+
+
+@pytest.mark.long
+def test_the_same_seed_gives_the_same_probabilities(fitted):
+    texts, labels = labelled()
+    expected = fitted.predict_proba(texts)
+    np.testing.assert_array_equal(unroll.TextClassifier(**SMALL).fit(texts, labels).predict_proba(texts), expected)
     other = unroll.TextClassifier(**SMALL, random_state=7).fit(texts, labels)
     assert not np.array_equal(other.predict_proba(texts), expected)
-    table.to_csv(tmp_path / "films.csv", index=False)
-    from_file = unroll.TextClassifier(**SMALL).fit(tmp_path / "films.csv")
-    assert from_file.classes_.tolist() == ["False", "True"]
-    own = unroll.TextClassifier(**SMALL).fit(texts, labels, validation_data=(table.text[:9], table.label[:9]))
-    assert own.card_["rows"] == {"train": 31, "valid": 9}
 
 
 @pytest.mark.long
-def test_in_pipelines_cross_validation_and_searches():
+def test_in_pipelines_and_searches():
     texts, labels = labelled(24)
     numbers = [3 if label else 10 for label in labels]
-    small = unroll.TextClassifier(**SMALL | {"epochs": 1})
-    pipeline = make_pipeline(FunctionTransformer(list), small)
-    scores = cross_val_score(pipeline, pd.Series(texts), pd.Series(numbers), cv=2, error_score="raise")
-    assert scores.shape == (2,) and (scores >= 0).all()
-    search = GridSearchCV(small, {"epochs": [1, 4]}, cv=2, error_score="raise").fit(texts, numbers)
-    assert search.best_params_["epochs"] in (1, 4)
+    pipeline = make_pipeline(FunctionTransformer(list), unroll.TextClassifier(**SMALL))
+    search = GridSearchCV(pipeline, {"textclassifier__epochs": [1]}, cv=2, error_score="raise")
+    search.fit(pd.Series(texts), pd.Series(numbers))
+    assert search.best_estimator_[-1].card_["config"]["epochs"] == 1 and 0 <= search.best_score_ <= 1
     assert search.predict(texts).dtype == np.array(numbers).dtype and search.classes_.tolist() == [3, 10]

@@ -22,7 +22,7 @@ def refuse(*arguments):
 
 @pytest.mark.slow
 def test_fit_returns_the_estimator_with_card_scores_and_report(fitted):
-    assert fitted.card_["task"] == "classification" and fitted.card_["config"]["epochs"] == 2
+    assert fitted.card_["task"] == "classification" and fitted.card_["config"]["epochs"] == 3
     assert fitted.scores_ == fitted.card_["scores"]
     assert "validation" in fitted.scores_
     assert (fitted.run_ / "report.md").is_file()
@@ -40,7 +40,7 @@ def test_a_pickle_works_without_the_files(fitted, tmp_path):
         np.testing.assert_array_equal(again.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_run_goes_with_the_estimator():
     texts, labels = labelled(20)
     classifier = unroll.TextClassifier(**SMALL | {"epochs": 1}).fit(texts, labels)
@@ -50,7 +50,7 @@ def test_the_run_goes_with_the_estimator():
     assert classifier.run_ != first and classifier.run_.is_dir() and not first.exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_named_run_is_kept_and_found_again(tmp_path, monkeypatch, without_verification):
     monkeypatch.chdir(tmp_path)
     texts, labels = labelled(20)

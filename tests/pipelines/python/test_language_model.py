@@ -7,7 +7,7 @@ SENTENCE = "the cat sat on the mat and the dog sat on the cat"
 SMALL = {"preset": "quick", "epochs": 1, "hidden_size": 16, "batch_size": 4, "verbose": False}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_learns_from_texts_and_continues_them():
     model = unroll.LanguageModel(tokenizer="word", **SMALL).fit([SENTENCE] * 40, validation_data=[SENTENCE] * 5)
     assert model.card_["task"] == "language-model"

@@ -45,7 +45,7 @@ def test_a_language_model_of_the_command_line(golden):
     assert model.generate([]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_translator_of_the_command_line(golden):
     translator = unroll.load(golden("nmt"))
     assert isinstance(translator, unroll.Translator)
@@ -56,7 +56,7 @@ def test_a_translator_of_the_command_line(golden):
         translator.translate(["the house"], beam_width=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_encoder_of_the_command_line(golden):
     encoder = unroll.load(golden("encoder"))
     assert isinstance(encoder, unroll.TextEncoder)

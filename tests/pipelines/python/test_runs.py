@@ -1,4 +1,5 @@
 import gc
+import logging
 import random
 
 import keras
@@ -83,6 +84,17 @@ def test_the_process_is_left_as_it_was():
         assert keras.config.dtype_policy().name == "mixed_bfloat16"
     finally:
         keras.config.set_dtype_policy("float32")
+
+
+def test_only_errors_of_tensorflow_are_logged_in_a_training(capsys):
+    log = logging.getLogger("tensorflow")
+    with runs.undisturbed():
+        assert [bool(log.filter(record_of(level))) for level in (logging.WARNING, logging.ERROR)] == [False, True]
+    assert log.filter(record_of(logging.WARNING))
+
+
+def record_of(level):
+    return logging.LogRecord("tensorflow", level, "file", 1, "message", None, None)
 
 
 def test_another_backend_of_keras_is_refused(monkeypatch):

@@ -1,24 +1,45 @@
+import json
+from pathlib import Path
+
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import unroll
-from pipelines.data import sample_pairs
+from pipelines import run
 
 SMALL = {"preset": "quick", "epochs": 1, "hidden_size": 16, "num_heads": 2, "verbose": False}
 
 
-@pytest.mark.long
-def test_it_learns_from_pairs_in_memory_and_in_files(tmp_path):
-    english, spanish = sample_pairs.generate(400)
-    translator = unroll.Translator(**SMALL).fit(
-        english[:300], spanish[:300], validation_data=(english[300:], spanish[300:])
-    )
-    assert translator.card_["task"] == "translation" and translator.card_["rows"]["valid"] == 100
-    assert isinstance(translator.translate(english[0]), str)
-    for name, lines in (("a.en", english), ("a.es", spanish)):
-        (tmp_path / name).write_text("\n".join(lines))
-    from_files = unroll.Translator(**SMALL).fit(tmp_path / "a.en", tmp_path / "a.es")
-    assert from_files.card_["pair"] == "en-es"
+@pytest.fixture
+def config_of(monkeypatch):
+    """`fit` without a training. Returns the config, with the content of files for their paths."""
+
+    def stop(task, config, destination):
+        files = {"data": config.data, **config.data_files()}
+        contents = {field: Path(path).read_text().splitlines() for field, path in files.items()}
+        raise unroll.UserError(json.dumps({"task": task, **contents}))
+
+    def fit(estimator, *arguments, **options):
+        with pytest.raises(unroll.UserError) as caught:
+            estimator.fit(*arguments, **options)
+        return json.loads(str(caught.value))
+
+    monkeypatch.setattr(run, "train", stop)
+    return fit
+
+
+def test_pairs_in_memory_become_two_files(config_of):
+    english, spanish = ["a\nhouse", "two dogs"], ["una casa", "dos perros"]
+    found = config_of(unroll.Translator(**SMALL), english, spanish, validation_data=(["a"], ["una"]))
+    files = {"data": ["a house", "two dogs"], "target": spanish, "valid": ["a"], "valid_target": ["una"]}
+    assert found == {"task": "translation"} | files
+
+
+def test_files_are_read_as_they_are(config_of, tmp_path):
+    for name in ("a.en", "a.es"):
+        (tmp_path / name).write_text(name)
+    found = config_of(unroll.Translator(**SMALL), tmp_path / "a.en", tmp_path / "a.es")
+    assert found == {"task": "translation", "data": ["a.en"], "target": ["a.es"]}
 
 
 @pytest.mark.parametrize(
