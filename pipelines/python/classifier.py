@@ -1,5 +1,6 @@
 """`unroll.TextClassifier`: text -> label."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any, Self
 
@@ -7,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.labelled.config import TABLE_FIELDS, LabelledConfig
 from pipelines.python import inputs, runs
 from pipelines.python.errors import UserError, user_errors
 from pipelines.python.estimator import Estimator
@@ -148,7 +150,7 @@ class TextClassifier(ClassifierMixin, Estimator):
 
 
 # How to read the files that `fit` writes, whatever the user's own files need.
-_TABLE = {"text_column": None, "label_column": None, "encoding": None, "separator": None, "header": True}
+_TABLE = {field.name: field.default for field in dataclasses.fields(LabelledConfig) if field.name in TABLE_FIELDS}
 
 
 def _pair(validation_data) -> tuple:

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from tensorflow.python.framework import config
 
-from pipelines.data import tables
-from pipelines.data.table_options import DEFAULTS
+from pipelines.data import labelled_texts
 from pipelines.python import runs
 from pipelines.python.errors import UserError
 
@@ -47,9 +46,8 @@ def test_texts_come_back_from_the_files_as_they_were(tmp_path):
     texts = ['a "quote", and\ttabs', "two\nlines", "\N{GRINNING FACE}", " spaces ", "=1+1", "NaN"]
     labels = ["x", "y", "z", "1", "NA", "true"]
     path = runs.write_table(tmp_path / "data.jsonl", {"text": texts, "label": labels})
-    found_texts, found_labels, groups, dropped = tables.read(tmp_path / "data.jsonl", DEFAULTS)
-    assert path == str(tmp_path / "data.jsonl")
-    assert (found_texts.tolist(), found_labels.tolist(), groups, dropped) == (texts, labels, None, {})
+    rows = labelled_texts.read(path)["train"]
+    assert (rows.texts.tolist(), rows.labels.tolist(), rows.groups, rows.dropped) == (texts, labels, None, {})
 
 
 def test_lone_surrogates_are_replaced(tmp_path):
