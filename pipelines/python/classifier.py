@@ -15,7 +15,8 @@ from pipelines.python.estimator import Estimator
 from pipelines.python.fitted import FittedExport
 from pipelines.python.settings import estimator_of
 
-_NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations")  # the last one needs `polarity`
+# num_negations needs `polarity`; scikit-learn has cross-validation.
+_NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations", "folds")
 
 
 @estimator_of(ClassificationConfig, leave_out=_NOT_PARAMETERS)
