@@ -9,11 +9,12 @@ import tyro
 
 from pipelines import inventory
 from pipelines.classification.config import ClassificationConfig
-from pipelines.command_line import ROOT, RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_json
+from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_json
 from pipelines.config import NAME, PATH
 from pipelines.data import paths
 from pipelines.labelled.command import TableFlags
 from pipelines.support.errors import UserError
+from pipelines.support.installation import ROOT
 from pipelines.version import VERSION
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
