@@ -35,7 +35,7 @@ def fit(
         layer: its logits are those of all classes with the first weighting, then those with the second.
         inputs: of the training texts: "ids", ragged int32 [n, (tokens)], and "characters", ragged int32 [n, (length)],
             if the layer counts n-grams of them.
-        labels: int [n], class ids; every class has a text.
+        labels: int [n], class ids; every class has a text. Of several labels per text, int [n, classes] of 0 and 1.
         class_weight: weight of the texts of each class.
         seed: of the order in which the solver visits the texts.
     """
@@ -45,15 +45,17 @@ def fit(
     text_weight = None if class_weight is None else np.array([class_weight[label] for label in labels.tolist()])
     scale = np.where(hashes % 2, 1.0, _TOKEN_WEIGHT)  # even hashes are those of tokens
     num_classes = layer.num_classes // 2
+    is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
+    one_decision = num_classes == 2 and labels.ndim == 1
     columns = []
     for weigh in (_inverse_frequencies, _log_count_ratios):
-        for c in range(num_classes) if num_classes > 2 else [1]:
-            ratios = scale * weigh(occurrences, labels == c)
-            columns.append((ratios, *_fit_one_class(occurrences, ratios, labels == c, text_weight, seed)))
+        for of_class in is_class[1:] if one_decision else is_class:
+            ratios = scale * weigh(occurrences, of_class)
+            columns.append((ratios, *_fit_one_class(occurrences, ratios, of_class, text_weight, seed)))
     ratios, weights, bias, min_norm = (
         np.stack(values, axis=-1).astype(np.float32) for values in zip(*columns, strict=True)
     )
-    if num_classes == 2:  # one decision; each class gets half of its logit
+    if one_decision:  # each class gets half of its logit
         half = np.float32([-0.5, 0.5, -0.5, 0.5])
         ratios, min_norm = np.repeat(ratios, 2, -1), np.repeat(min_norm, 2)
         weights, bias = np.repeat(weights, 2, -1) * half, np.repeat(bias, 2) * half
@@ -125,5 +127,7 @@ def _fit_one_class(
     solver = LogisticRegression(
         C=_INVERSE_REGULARIZATION, solver="liblinear", dual=True, tol=0.01, max_iter=1000, random_state=seed
     )
+    if is_class.all():  # one of several labels, and every text has it: there is nothing to learn
+        return np.zeros(len(ratios)), np.log(len(is_class) + 1.0), min_norm
     solver.fit(scaled, is_class, text_weight)
     return solver.coef_[0], solver.intercept_[0], min_norm

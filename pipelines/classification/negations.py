@@ -19,7 +19,7 @@ _DEGREE = "very|really|quite|pretty|extremely|truly"
 _ADJECTIVE = re.compile(rf"\b(?:an?|is|was|are|were) (?:{_DEGREE}) ([a-z]+)")
 _NOUN = re.compile(rf"\ban? (?:{_DEGREE}) [a-z]+ ([a-z]+)(?=[.,;!?])")
 _MIN_TEXTS = 10  # texts that use an adjective in this way
-_MIN_LOG_ODDS = 0.7  # twice as many texts of one class as of the other contain it
+_MIN_LOG_RATIO = 0.7  # it is in twice as large a fraction of the texts of one class as of the other
 _NUM_NOUNS = 12
 _PLAIN = (
     "{a} {x} {n}",
@@ -51,6 +51,7 @@ _NEGATIONS = ("not", "not at all", "hardly", "never", "by no means", "far from",
 
 def adjectives(data: Labelled) -> tuple[list[str], list[str]]:
     """Returns the adjectives of texts of class 0 and those of texts of class 1, in alphabetical order."""
+    num_texts = np.bincount(data.labels, minlength=2)
     used, texts_with = collections.Counter(), (collections.Counter(), collections.Counter())
     for text, label in zip(data.texts, data.labels, strict=True):
         text = text.lower()
@@ -58,9 +59,10 @@ def adjectives(data: Labelled) -> tuple[list[str], list[str]]:
         texts_with[label].update(set(re.findall(r"[a-z]+", text)))
     blame, praise = [], []
     for word in sorted(word for word, texts in used.items() if texts >= _MIN_TEXTS):
-        log_odds = math.log((texts_with[1][word] + 1) / (texts_with[0][word] + 1))
-        if abs(log_odds) >= _MIN_LOG_ODDS:
-            (praise if log_odds > 0 else blame).append(word)
+        in_negative, in_positive = ((texts_with[label][word] + 1) / (num_texts[label] + 1) for label in (0, 1))
+        log_ratio = math.log(in_positive / in_negative)
+        if abs(log_ratio) >= _MIN_LOG_RATIO:
+            (praise if log_ratio > 0 else blame).append(word)
     return blame, praise
 
 

@@ -1,5 +1,7 @@
 """Explains the labels of a classifier: the words that count for and against each one."""
 
+import numpy as np
+
 from pipelines.export.exported import Exported
 from pipelines.labelled.predict import predict_texts
 from pipelines.support.errors import UserError
@@ -16,7 +18,8 @@ def explain_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
 
     Returns:
         The dicts of `predict_texts`, each with "weights": [[token, weight], ...] in the order of the text. A weight is
-        what the label's log-odds lose when the token is deleted: positive for a token that counts for the label.
+        what the label's log-odds lose when the token is deleted: positive for a token that counts for the label. If a
+        text may have several labels, "weights" has such a list for each of its labels, or for the most probable one.
 
     Raises:
         UserError: the export has no such signature.
@@ -33,14 +36,31 @@ def explain_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
         text = tf.constant([result["text"].encode("utf-8", "surrogatepass")])
         with capture_stderr_descriptor():  # the first call may print lines about oneDNN
             outputs = loaded.signatures["explain"](text=text)
-        pieces, weights = outputs["pieces"].numpy()[0], outputs["weights"].numpy()[0]
-        result["weights"] = [[piece.decode(), round(float(w), 4)] for piece, w in zip(pieces, weights, strict=True)]
+        pieces = [piece.decode() for piece in outputs["pieces"].numpy()[0]]
+        weights = outputs["weights"].numpy()[0]  # [pieces], or [pieces, classes]
+        if "labels" not in result:
+            result["weights"] = _weighted(pieces, weights)
+            continue
+        probabilities = result["probabilities"]
+        explained = result["labels"] or [max(probabilities, key=probabilities.get)]
+        index = {name: i for i, name in enumerate(probabilities)}
+        result["weights"] = {name: _weighted(pieces, weights[:, index[name]]) for name in explained}
     return results
 
 
+def _weighted(pieces: list[str], weights: np.ndarray) -> list[list]:
+    return [[piece, round(float(weight), 4)] for piece, weight in zip(pieces, weights, strict=True)]
+
+
 def format_weights(result: dict, color: bool) -> str:
-    """Returns the strongest tokens for and against the label; with `color`, also the text with colored tokens."""
-    weights = result["weights"]
+    """Returns the strongest tokens for and against each label; with `color`, also the text with colored tokens."""
+    if "labels" not in result:
+        return _format_label(result["weights"], color)
+    by_label = result["weights"].items()
+    return "\n".join(f"    {name}:\n{_format_label(weights, color)}" for name, weights in by_label)
+
+
+def _format_label(weights: list[list], color: bool) -> str:
     threshold = 0.2 * max((abs(weight) for _, weight in weights), default=0.0)
     lines = []
     if color and weights:

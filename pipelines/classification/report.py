@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from pipelines.labelled import report
+from pipelines.labelled import multi_label_report, report
+from pipelines.labelled.config import multi_label
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 
@@ -12,7 +13,13 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
     # In training, the logits are those of the network alone.
     both = {"curve_labels": ("training, network alone", "validation, with the linear model")}
     labels = both if result.config.get("max_ngrams") else {}
-    report.write(result, details, folder, data_lines=[_window_line(result)], **labels)
+    write = multi_label_report.write if multi_label(result.config) else report.write
+    write(result, details, folder, data_lines=[_window_line(result)], **labels)
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines that the terminal shows at the end of a run."""
+    return (multi_label_report if multi_label(result.config) else report).summarize(result)
 
 
 def _window_line(result: RunResult) -> str:

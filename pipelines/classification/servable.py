@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from pipelines.labelled.outputs import label_outputs
+from pipelines.labelled.outputs import MOST_PROBABLE, Decision, label_index, label_outputs
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 MAX_PIECES = 200  # of an explanation: the model labels the text once per piece
@@ -28,6 +28,7 @@ class Classifier(tf.Module):
         max_tokens: maximum number of tokens per text; longer texts keep their first and last half.
         max_characters: maximum number of characters for the linear model; 0 if it counts none.
         classes: names of the classes.
+        decision: how labels follow from probabilities.
     """
 
     def __init__(
@@ -37,8 +38,10 @@ class Classifier(tf.Module):
         max_tokens: int,
         max_characters: int,
         classes: tuple[str, ...],
+        decision: Decision = MOST_PROBABLE,
     ):
         super().__init__()
+        self.decision = decision
         self._tokenizer = tokenizer
         self._classes = tf.constant(classes, tf.string)
         self._max_tokens = max_tokens
@@ -52,7 +55,7 @@ class Classifier(tf.Module):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
         ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)  # [batch, (tokens)]
         tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
-        return label_outputs(self._logits(ids, tokens), self._classes)
+        return label_outputs(self._logits(ids, tokens), self._classes, self.decision)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def explain(self, text):
@@ -65,8 +68,10 @@ class Classifier(tf.Module):
 
         Returns:
             The outputs of `classify`, with pieces: string [batch, pieces], and weights: float32 [batch, pieces],
-            positive for a piece that counts for the label. After the last piece of a text there are "" and 0.
+            positive for a piece that counts for the label. After the last piece of a text there are "" and 0. With
+            several labels per text, weights: float32 [batch, pieces, classes], for every class.
         """
+        by_class = [len(self._classes)] if self.decision.multi_label else []
         ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)
         tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
         logits, pieces, weights = tf.map_fn(
@@ -75,10 +80,11 @@ class Classifier(tf.Module):
             fn_output_signature=(
                 tf.TensorSpec(self._classes.shape, tf.float32),
                 tf.RaggedTensorSpec([None], tf.string, ragged_rank=0),
-                tf.RaggedTensorSpec([None], tf.float32, ragged_rank=0),
+                tf.RaggedTensorSpec([None, *by_class], tf.float32, ragged_rank=0),
             ),
         )
-        return {**label_outputs(logits, self._classes), "pieces": pieces.to_tensor(), "weights": weights.to_tensor()}
+        labels = label_outputs(logits, self._classes, self.decision)
+        return {**labels, "pieces": pieces.to_tensor(), "weights": weights.to_tensor()}
 
     def _explain_one(self, ids, tokens):
         """Explains one text: int32 [tokens], string [tokens] -> logits [classes], pieces [n], weights [n]."""
@@ -92,13 +98,19 @@ class Classifier(tf.Module):
         variants = tf.ragged.boolean_mask(tf.repeat(ids[None], num_pieces + 1, axis=0), kept)
         token_variants = tf.ragged.boolean_mask(tf.repeat(tokens[None], num_pieces + 1, axis=0), kept)
         logits = self._logits(variants, token_variants)  # [pieces + 1, classes]
-        label = tf.argmax(logits[0], output_type=tf.int32)
-        is_label = tf.one_hot(label, tf.shape(logits)[1], on_value=True, off_value=False)
-        others = tf.reduce_logsumexp(tf.where(is_label, -float("inf"), logits), axis=-1)
-        log_odds = logits[:, label] - others  # [pieces + 1]
         tokens_of_piece = tf.RaggedTensor.from_value_rowids(tokens[1:-1], piece_of[1:-1], num_pieces, validate=False)
         pieces = tf.strings.reduce_join(tokens_of_piece, axis=-1, separator=" ")
+        log_odds = self._log_odds(logits)
         return logits[0], pieces, log_odds[0] - log_odds[1:]
+
+    def _log_odds(self, logits):
+        """Logits [n, classes] -> the log-odds of row 0's label, [n]; with several labels, of every class."""
+        if self.decision.multi_label:
+            return logits
+        label = label_index(tf.nn.softmax(logits[:1]), self.decision)[0]
+        is_label = tf.one_hot(label, tf.shape(logits)[1], on_value=True, off_value=False)
+        others = tf.reduce_logsumexp(tf.where(is_label, -float("inf"), logits), axis=-1)
+        return logits[:, label] - others
 
     def _logits(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor) -> tf.Tensor:
         """The logits, [batch, classes], of texts of these ids, which spell these tokens."""

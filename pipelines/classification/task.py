@@ -1,6 +1,7 @@
 """Text classification: text -> label."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.servable import Classifier, characters_of, network_inputs
 from pipelines.data import batching
+from pipelines.labelled import losses, thresholds
 from pipelines.labelled.examples import example_texts
-from pipelines.labelled.metrics import measure  # noqa: F401 (a member of Task)
-from pipelines.labelled.report import summarize  # noqa: F401 (a member of Task)
+from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import (
     Labelled,
     LabelledSplits,
@@ -105,12 +106,14 @@ def build(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Token
 
 
 def compile_model(config: ClassificationConfig, model: keras.Model, total_steps: int) -> None:
-    """Adam with a warm-up and a cosine, cross-entropy, and accuracy."""
+    """Adam with a warm-up and a cosine, cross-entropy, and accuracy.
+
+    With several labels per text, cross-entropy and accuracy are those of the decisions on each label.
+    """
     schedule = warmup_cosine(config.learning_rate, total_steps, warmup_steps=max(1, total_steps // 20))
     model.compile(
         optimizer=keras.optimizers.Adam(schedule, global_clipnorm=config.clip_norm),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[keras.metrics.SparseCategoricalAccuracy("accuracy")],
+        **(losses.several_labels() if config.multi_label else losses.one_label()),
     )
 
 
@@ -177,8 +180,9 @@ def make_validator(
 def make_servable(
     config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, model: keras.Model
 ) -> Classifier:
-    """Returns the classifier of strings."""
-    return Classifier(model, tokenizer, config.max_tokens, config.max_characters, splits.classes)
+    """Returns the classifier of strings, with the thresholds of `config`."""
+    make = functools.partial(Classifier, model, tokenizer, config.max_tokens, config.max_characters, splits.classes)
+    return thresholds.decide(config, splits, make)
 
 
 def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
@@ -194,3 +198,4 @@ def example_requests(servable: Classifier) -> dict[str, dict]:
 
 
 write_report = report.write_report
+summarize = report.summarize

@@ -102,11 +102,11 @@ def padded_batches(
 
     Args:
         ids: ragged int32 [n, (tokens)], or a dict of them.
-        labels: int [n].
+        labels: int [n], or [n, classes] of 0 and 1 where a text may have several labels.
         order: row numbers, int [m].
 
     Returns:
-        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch]).
+        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch] or [batch, classes]).
     """
     labels = tf.constant(labels, tf.int32)
 

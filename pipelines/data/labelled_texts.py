@@ -1,12 +1,14 @@
 """Labelled texts from any source: a file, a folder, a named corpus, or the embedded sample."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 
 from pipelines.data import corpora, folders, sample_reviews, tables
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.support.errors import UserError
 
 KIND = "labelled texts"  # of corpora
 
@@ -17,7 +19,7 @@ class LabelledTexts:
 
     Attributes:
         texts: object array [n] of str.
-        labels: object array [n] of str.
+        labels: object array [n] of str, or of tuples of str if a text may have several labels.
         groups: object array [n] of str. Rows of one group (one film) stay together in a split. None: each text is its
             own group.
         dropped: reason -> number of rows that were left out while reading.
@@ -54,6 +56,12 @@ def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, Label
     Raises:
         UserError: the source is missing, empty or not readable, or has no such column.
     """
+    is_table = isinstance(data, tuple) or (data is not None and not Path(data).is_dir())
+    if options.multi_label and (not is_table or corpora.named(data, KIND)):
+        raise UserError(
+            f"{data or 'the sample'}: each text has one label; several labels per text come from a table, with "
+            "--labels-separator or --label-columns"
+        )
     if data is None:
         splits = {"train": sample_reviews.generate()}
     elif corpora.named(data, KIND):
@@ -75,7 +83,8 @@ def fresh_sample() -> LabelledTexts:
 def _without_empty_rows(rows: LabelledTexts) -> LabelledTexts:
     """Removes rows without a text or a label, and counts them in `dropped`."""
     has_text = np.array([bool(text.strip()) for text in rows.texts], dtype=bool)
-    has_label = np.array([bool(label.strip()) for label in rows.labels], dtype=bool)
+    # A text with a set of labels may have none of them.
+    has_label = np.array([isinstance(label, tuple) or bool(label.strip()) for label in rows.labels], dtype=bool)
     for reason, dropped in (("empty text", ~has_text), ("no label", has_text & ~has_label)):
         if dropped.any():
             rows.dropped[reason] = rows.dropped.get(reason, 0) + int(dropped.sum())

@@ -62,6 +62,11 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         for spelling in SPELLINGS:
             if found == set(spelling):
                 return tuple(spelling.values())
+    return in_order(found)
+
+
+def in_order(found: set[str]) -> tuple[str, ...]:
+    """Returns labels in the order of their ids: numbers by size, everything else in alphabetical order."""
     if all(_is_number(label) for label in found):
         return tuple(sorted(found, key=lambda label: (float(label), label)))
     return tuple(sorted(found))

@@ -4,7 +4,18 @@ import dataclasses
 
 from pipelines.support.errors import UserError
 
+DEFAULT_LABELS_SEPARATOR = "|"  # of labels that are written to one cell
 _ESCAPED = {"\\t": "\t", "tab": "\t"}
+
+
+def unescaped(separator: str | None) -> str | None:
+    r"""Returns a separator that may be given as \t or tab."""
+    return _ESCAPED.get(separator, separator)
+
+
+def column_names(listed: str | None) -> tuple[str, ...]:
+    """Returns the columns of --label-columns, such as "news,sport"; none for None."""
+    return tuple(name.strip() for name in listed.split(",")) if listed else ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,6 +30,8 @@ class TableOptions:
         group_column: column whose rows of one value belong together, where the table has it.
         trained_text_column, trained_label_column: columns of the table that a model was trained on; used before columns
             with usual names, if the table has them.
+        labels_separator: the string between the labels of a cell; None: a cell has one label.
+        label_columns: columns of 0 and 1, one per label; empty: the labels are in one column.
     """
 
     text_column: str | None = None
@@ -29,6 +42,13 @@ class TableOptions:
     group_column: str = "url"
     trained_text_column: str | None = None
     trained_label_column: str | None = None
+    labels_separator: str | None = None
+    label_columns: tuple[str, ...] = ()
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels."""
+        return self.labels_separator is not None or bool(self.label_columns)
 
     def after_training(self, config: dict) -> "TableOptions":
         """Returns the options for a table that a trained model reads.
@@ -37,25 +57,64 @@ class TableOptions:
             config: of the model's training.
         """
         text, label = config.get("text_column"), config.get("label_column")
-        return dataclasses.replace(self, trained_text_column=text, trained_label_column=label)
+        trained = dataclasses.replace(self, trained_text_column=text, trained_label_column=label)
+        if self.multi_label:
+            return trained
+        separator, columns = config.get("labels_separator"), column_names(config.get("label_columns"))
+        return dataclasses.replace(trained, labels_separator=unescaped(separator), label_columns=columns)
 
 
 DEFAULTS = TableOptions()
 
 
-def make(text_column=None, label_column=None, encoding=None, separator=None, no_header=False) -> TableOptions:
-    r"""Returns the options that the flags of the same names state. The separator may be given as \t or tab.
+def make(
+    text_column=None,
+    label_column=None,
+    encoding=None,
+    separator=None,
+    no_header=False,
+    labels_separator=None,
+    label_columns=None,
+) -> TableOptions:
+    r"""Returns the options that the flags of the same names state. A separator may be given as \t or tab.
 
     Raises:
-        UserError: the encoding is unknown, or the separator is not one character.
+        UserError: the encoding is unknown, a separator has the wrong length, --label-columns has no two columns, or two
+            flags exclude each other.
     """
+    _check_labels(label_column, labels_separator, label_columns)
     try:
         "".encode(encoding or "utf-8")
     except LookupError as error:
         raise UserError(
             f"--encoding {encoding} is unknown: give a name such as utf-8, utf-16, cp1252 or gb18030"
         ) from error
-    separator = _ESCAPED.get(separator, separator)
+    separator = unescaped(separator)
     if separator is not None and len(separator) != 1:
         raise UserError(f"--separator {separator!r}: it must be one character, or tab")
-    return TableOptions(text_column, label_column, encoding, separator, header=not no_header)
+    return TableOptions(
+        text_column,
+        label_column,
+        encoding,
+        separator,
+        header=not no_header,
+        labels_separator=unescaped(labels_separator),
+        label_columns=column_names(label_columns),
+    )
+
+
+def _check_labels(label_column: str | None, labels_separator: str | None, label_columns: str | None) -> None:
+    """Raises a UserError if the flags on several labels per text cannot be used."""
+    if labels_separator == "":
+        raise UserError('--labels-separator is empty: give the characters between two labels of a cell, such as "|"')
+    if label_columns is None:
+        return
+    for name, value in (("--label-column", label_column), ("--labels-separator", labels_separator)):
+        if value is not None:
+            raise UserError(f"--label-columns has one column of 0 and 1 per label: leave out {name}")
+    names = column_names(label_columns)
+    if len(names) < 2 or len(set(names)) < len(names) or not all(names):
+        raise UserError(
+            f"--label-columns {label_columns}: give at least two different columns with commas between them; for one "
+            "column use --label-column"
+        )

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import delimited, encodings, typed_tables
+from pipelines.data import delimited, encodings, label_sets, typed_tables
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
-LABEL_NAMES = ("label", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
+LABEL_NAMES = ("label", "labels", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
 GROUP_NAME = "url"
 # Suffix -> function that reads chunks.
 READERS = {
@@ -181,6 +181,8 @@ def _listed(names: list[str]) -> str:
 def read(files: Sequence[Path], options: TableOptions) -> tuple:
     """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped.
 
+    The labels are str, or tuples of str if the options allow several labels per text.
+
     Args:
         files: tables with the same columns.
 
@@ -189,10 +191,33 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     """
     first_rows = columns(files[0], options)
     text = text_column(files[0], first_rows, options)
-    label = label_column(files[0], first_rows, options, text)
-    table, dropped = _all_rows(files, first_rows, [text, label], options)
+    label_names = _label_columns(files[0], first_rows, options, text)
+    table, dropped = _all_rows(files, first_rows, [text, *label_names], options)
     groups = table[options.group_column].to_numpy(object) if options.group_column in table else None
-    return table[text].to_numpy(object), table[label].to_numpy(object), groups, dropped
+    if options.label_columns:
+        labels = label_sets.from_columns(files[0], table, options.label_columns)
+    else:
+        labels = table[label_names[0]].to_numpy(object)
+    if options.labels_separator is not None:
+        labels = label_sets.split_cells(labels, options.labels_separator)
+    return table[text].to_numpy(object), labels, groups, dropped
+
+
+def _label_columns(path: Path, first_rows: pd.DataFrame, options: TableOptions, text: str) -> list[str]:
+    """Returns the columns of --label-columns, or the one column with the label."""
+    missing = [name for name in options.label_columns if name not in first_rows]
+    if missing:
+        raise UserError(
+            f"{path} has no column {missing[0]!r} (--label-columns); its columns are: "
+            f"{_listed(list(first_rows.columns))}"
+        )
+    found = list(options.label_columns) or [label_column(path, first_rows, options, text)]
+    if text in found:
+        raise UserError(
+            f"{path}: the column {text!r} cannot be both text and label: name the right ones with --text-column and "
+            "--label-column"
+        )
+    return found
 
 
 def check_columns(path: Path, first_rows: pd.DataFrame, first: Path, names: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.data import encodings
-from pipelines.data.table_options import TableOptions
+from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, TableOptions
 from pipelines.support.errors import UserError
 
 
@@ -83,9 +83,9 @@ def excel(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.Dat
 
 
 def _object(line: str) -> dict | None:
-    """Returns the JSON object of a line; None if it is something else."""
+    """Returns the JSON object of a line; None if it is something else. Fractions stay as spelled; NaN is missing."""
     try:
-        value = json.loads(line)
+        value = json.loads(line, parse_float=str, parse_constant=lambda name: None)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
@@ -97,7 +97,10 @@ def _frame(rows: list[dict], columns: dict[str, None]) -> pd.DataFrame:
 
 
 def _shown(value) -> str:
-    """Returns a cell as text: a missing value is empty, true and false are in lower case, 3.0 of Excel is 3."""
+    """Returns a cell as text: a missing value is empty, true and false are in lower case, 3.0 of Excel is 3.
+
+    A list has | between its values.
+    """
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -106,4 +109,6 @@ def _shown(value) -> str:
         return str(int(value))
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
+    if isinstance(value, list):
+        return DEFAULT_LABELS_SEPARATOR.join(map(_shown, value))
     return value if isinstance(value, str) else str(value)

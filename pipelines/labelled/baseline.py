@@ -25,7 +25,7 @@ _Z = 1.959964  # 97.5 % of a normal distribution is below it
 
 
 def add_baselines(
-    scores: dict[str, dict], splits: LabelledSplits, probabilities: dict[str, np.ndarray], class_weights: bool
+    scores: dict[str, dict], splits: LabelledSplits, labels: dict[str, np.ndarray], class_weights: bool
 ) -> None:
     """Fits the baselines, and adds "baselines" to the scores of each split, a list of dicts.
 
@@ -34,7 +34,7 @@ def add_baselines(
 
     Args:
         scores: split ("validation", "test") -> scores of the model.
-        probabilities: split -> those of the model, float [n, classes].
+        labels: split -> class ids that the model predicts, int [n].
         class_weights: whether each class has the same weight in training.
     """
     console.say("fitting the baselines: TF-IDF and logistic regression ...")
@@ -48,7 +48,7 @@ def add_baselines(
         for i, name in enumerate(scores):
             comparison = {"left_out": reason}
             if not reason:
-                model_is_right = probabilities[name].argmax(axis=1) == parts[name].labels
+                model_is_right = labels[name] == parts[name].labels
                 comparison = _compare(predicted[i] == parts[name].labels, model_is_right)
             scores[name]["baselines"].append({"features": features, **comparison})
 

@@ -47,13 +47,21 @@ class TableFlags:
     no_header: bool = False
     """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
 
-    def options(self, label_column: str | None = None) -> table_options.TableOptions:
-        """Returns the options that the flags state.
+    def options(self, label_column=None, labels_separator=None, label_columns=None) -> table_options.TableOptions:
+        """Returns the options that these flags and the flags on labels state.
 
         Raises:
             UserError: one of them cannot be used.
         """
-        return table_options.make(self.text_column, label_column, self.encoding, self.separator, self.no_header)
+        return table_options.make(
+            self.text_column,
+            label_column,
+            self.encoding,
+            self.separator,
+            self.no_header,
+            labels_separator,
+            label_columns,
+        )
 
     def given(self) -> dict[str, bool]:
         """Returns flag -> whether the user gave it."""
@@ -70,6 +78,11 @@ class Evaluate:
     on the embedded sample needs none: it is measured on a fresh sample."""
     label_column: Annotated[str | None, NAME] = None
     """Column with the label. By default the first column with a usual name (label, class, ...)."""
+    labels_separator: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
+    """For a model with several labels per text: the text between the labels of a cell. By default that of the
+    training."""
+    label_columns: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME", help_behavior_hint="")] = None
+    """For a model with several labels per text: columns of 0 and 1. By default those of the training."""
     mistakes: Annotated[Path | None, PATH] = None
     """Write the texts with a wrong label to this CSV file, the highest probability first."""
     by: Annotated[str | None, tyro.conf.arg(metavar="COLUMN", help_behavior_hint="")] = None
@@ -83,7 +96,7 @@ class Evaluate:
         """Measures, and prints the scores."""
         from pipelines.labelled.evaluate import evaluate, format_scores
 
-        options = self.table.options(self.label_column)
+        options = self.table.options(self.label_column, self.labels_separator, self.label_columns)
         exported = self.model.find(self.task)
         scores = evaluate(exported, paths.expanded(self.data), options, self.mistakes, self.by)
         print_json(scores) if self.json else print(format_scores(scores))
@@ -142,7 +155,12 @@ class Predict:
     def format_result(self, result: dict) -> str:
         """Returns the lines of one text for a terminal."""
         note = f"   ({result['note']})" if "note" in result else ""
-        return f"{result['label']:<10} {result['score']:.3f}   {' '.join(result['text'].split())[:120]}{note}"
+        text = f"{' '.join(result['text'].split())[:120]}{note}"
+        if "labels" not in result:
+            return f"{result['label']:<10} {result['score']:.3f}   {text}"
+        probabilities = result.get("probabilities", {})  # a server does not name the classes
+        labels = [f"{name} {probabilities[name]:.3f}" if probabilities else name for name in result["labels"]]
+        return f"{', '.join(labels) or 'no label'}   {text}"
 
     def _label_file(self, exported: Exported) -> None:
         from pipelines.labelled.predict import predict_file
@@ -158,8 +176,13 @@ class Predict:
     def _label_on_server(self) -> None:
         model = self.model.name or self.task
         outputs = self.model.ask(model, {"text": list(self.texts)})
-        columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
-        self._print_results(model, [{"text": text, "label": label, "score": score} for text, label, score in columns])
+        if "labels" in outputs:
+            sets = [[name for name in labels if name] for labels in outputs["labels"]]
+            results = [{"text": text, "labels": labels} for text, labels in zip(self.texts, sets, strict=True)]
+        else:
+            columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
+            results = [{"text": text, "label": label, "score": score} for text, label, score in columns]
+        self._print_results(model, results)
 
     def _print_results(self, model: str, results: list[dict]) -> None:
         if self.json:

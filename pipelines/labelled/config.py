@@ -1,15 +1,63 @@
 """Settings that all tasks on labelled texts share."""
 
 import dataclasses
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import tyro
 
 from pipelines.config import NAME, PATHS, TrainingConfig, reject_without_effect, require, with_expanded_paths
 from pipelines.data import table_options
 from pipelines.data.paths import Data
+from pipelines.support.errors import UserError
 
-TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "no_header")
+TABLE_FIELDS = (
+    "text_column",
+    "label_column",
+    "labels_separator",
+    "label_columns",
+    "encoding",
+    "separator",
+    "no_header",
+)
+BEST_F1 = "best-f1"
+PRECISION = "precision"
+
+
+class ThresholdChoice(NamedTuple):
+    """How a threshold is chosen.
+
+    Attributes:
+        precision: the minimum precision; None: the highest F1, or `value`.
+        value: the threshold itself; None: it is chosen on validation texts.
+    """
+
+    precision: float | None = None
+    value: float | None = None
+
+
+def multi_label(config: dict) -> bool:
+    """Whether a text may have several labels, by the fields of a config; an older version has no such fields."""
+    return any(config.get(field) is not None for field in ("labels_separator", "label_columns"))
+
+
+def parse_threshold(text: str) -> ThresholdChoice:
+    """Reads the value of --threshold: best-f1, precision=X, or a probability.
+
+    Raises:
+        UserError: it is none of these.
+    """
+    if text == BEST_F1:
+        return ThresholdChoice()
+    name, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = 0.0
+    if name not in ("", PRECISION) or not 0 < value < 1:
+        raise UserError(
+            f"--threshold {text}: it must be {BEST_F1}, {PRECISION}=X, or a probability X, each X between 0 and 1"
+        )
+    return ThresholdChoice(precision=value) if name else ThresholdChoice(value=value)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +82,10 @@ class LabelledConfig(TrainingConfig):
     """Column with the text. By default the first column with a usual name (text, sentence, ...)."""
     label_column: Annotated[str | None, NAME] = None
     """Column with the label. By default the first column with a usual name (label, class, ...)."""
+    labels_separator: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
+    """A text may have several labels, or none: they are in one column, with this text between them, such as "|"."""
+    label_columns: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME", help_behavior_hint="")] = None
+    """A text may have several labels, or none: each label has a column of this name with 0 or 1."""
     encoding: Annotated[str | None, NAME] = None
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     separator: Annotated[str | None, NAME] = None
@@ -44,6 +96,13 @@ class LabelledConfig(TrainingConfig):
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     no_baseline: bool = False
     """Do not compare the model with TF-IDF and logistic regression, which are fitted to the same texts in seconds."""
+    positive: Annotated[str | None, tyro.conf.arg(metavar="LABEL", help_behavior_hint="")] = None
+    """Two classes: the label that --threshold, F1 and the precision-recall curve are about. By default the last one in
+    alphabetical order, or the larger number."""
+    threshold: Annotated[str | None, tyro.conf.arg(metavar="best-f1|precision=X|X", help_behavior_hint="")] = None
+    """Probability from which a text has the label of --positive; of several labels per text, each label. best-f1 and
+    precision=X choose it on the validation texts: the highest F1, or the highest recall with at least this precision.
+    By default a text has its most probable label; with several labels per text, the default is best-f1."""
     max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
     polarity: tyro.conf.Suppress[bool] = False
@@ -53,7 +112,12 @@ class LabelledConfig(TrainingConfig):
 
     def table_options(self) -> table_options.TableOptions:
         """Returns how to read tables."""
-        return table_options.make(self.text_column, self.label_column, self.encoding, self.separator, self.no_header)
+        return table_options.make(**{name: getattr(self, name) for name in TABLE_FIELDS})
+
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels."""
+        return multi_label(vars(self))
 
     def resolve(self):
         """As `TrainingConfig.resolve`; also replaces the patterns of --data and --valid by the files that match."""
@@ -69,6 +133,16 @@ class LabelledConfig(TrainingConfig):
         require(self.folds == 0 or 2 <= self.folds <= 100, "folds", self.folds, "from 2 to 100")
         if self.folds:
             reject_without_effect(self, "--folds holds out parts of --data in turn", "valid", "valid_fraction")
+        if self.threshold is not None:
+            parse_threshold(self.threshold)
+        if self.polarity:
+            reason = "`sentiment` has one label per text, negative or positive; use `train classification`"
+            reject_without_effect(self, reason, "labels_separator", "label_columns", "positive")
+        if self.multi_label:
+            reject_without_effect(self, "each label has its own threshold", "class_weights", "positive")
+            reject_without_effect(self, "it is for one label per text", "folds")
+        if self.folds:
+            reject_without_effect(self, "a threshold is part of an export, which --folds does not make", "threshold")
         if self.valid:
             reject_without_effect(self, "the validation texts are those of --valid", "valid_fraction")
         if not self.data and not self.valid:

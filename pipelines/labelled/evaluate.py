@@ -6,11 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import labelled_texts, labels, paths, sources
+from pipelines.data import label_sets, labelled_texts, labels, paths, sources
+from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.paths import Data
-from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
-from pipelines.labelled import group_scores, metrics
+from pipelines.labelled import group_scores
+from pipelines.labelled.config import multi_label
+from pipelines.labelled.measure import compute_scores, predicted
+from pipelines.labelled.splits import Labelled, with_class_ids
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 
@@ -31,7 +35,7 @@ def evaluate(
         by: column whose values are groups, which are scored one by one.
 
     Returns:
-        Scores of `metrics.compute_scores`, with "model", "data", "classes" and "left_out" (reason -> rows), and with
+        Scores of `measure.compute_scores`, with "model", "data", "classes" and "left_out" (reason -> rows), and with
         `by`: "by" and "groups" (see `group_scores.compute_scores`).
 
     Raises:
@@ -44,35 +48,47 @@ def evaluate(
     classes = tuple(card["classes"])
     if data is None and not card["sample"]:
         raise UserError(f"{exported.title} was trained on real texts: give labelled texts to measure it on with --data")
+    if options.multi_label and not multi_label(card["config"]):
+        raise UserError(f"{exported.title} gives each text one label: leave out --labels-separator and --label-columns")
     parts = (
         labelled_texts.read(data, options.after_training(card["config"]))
         if data
         else {"train": labelled_texts.fresh_sample()}
     )
     rows = parts.get("test", parts["train"])
-    ids = labels.class_ids(rows.labels, classes, card["config"]["polarity"])
-    left_out = dict(rows.dropped)
-    if (ids < 0).any():
-        left_out["unknown label"] = int((ids < 0).sum())
-    if not (ids >= 0).any():
-        unknown = ", ".join(sorted(set(rows.labels))[:5]) or "none"
+    notes: dict[str, int] = {}
+    known = with_class_ids(rows, classes, card["config"]["polarity"], notes, "evaluation")
+    if not (known.labels.any() if known.labels.ndim == 2 else len(known)):
+        unknown = ", ".join(sorted({name for label in rows.labels for name in np.atleast_1d(label)})[:5]) or "none"
         raise UserError(
             f"{paths.shown(data)}: its labels ({unknown}) are none of {exported.title}'s ({', '.join(classes)})"
         )
-    rows, ids = rows.take(ids >= 0), ids[ids >= 0]
-    texts = rows.texts
-    outputs = _classify(exported, texts)
+    outputs = _classify(exported, known.texts)
     if mistakes is not None:
-        _write_mistakes(mistakes, texts, ids, outputs, classes)
+        _write_mistakes(mistakes, known, outputs, classes)
+    left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
     about = {"model": exported.title, "data": sources.name(data), "classes": list(classes), "left_out": left_out}
     if by is not None:
-        is_correct = outputs["probabilities"].argmax(axis=1) == ids
-        about |= {"by": by, "groups": group_scores.compute_scores(rows.groups, is_correct)}
-    return about | metrics.compute_scores(ids, outputs["probabilities"], classes, texts)
+        is_correct = predicted(outputs, classes) == known.labels  # with several labels per text, all must be correct
+        groups = group_scores.compute_scores(
+            _known_groups(rows, classes, card["config"]["polarity"]),
+            is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct,
+        )
+        about |= {"by": by, "groups": groups}
+    return about | compute_scores(known, outputs, classes)
+
+
+def _known_groups(rows: LabelledTexts, classes: tuple[str, ...], polarity: bool) -> np.ndarray:
+    """Returns the groups of the rows that `with_class_ids` keeps."""
+    if label_sets.are_sets(rows.labels):
+        return rows.groups
+    return rows.groups[labels.class_ids(rows.labels, classes, polarity) >= 0]
 
 
 def format_scores(scores: dict) -> str:
     """Returns the result of `evaluate` as text for a terminal."""
+    if "micro_f1" in scores:
+        return _format_label_sets(scores)
     classes = scores["classes"]
     f1 = f"F1 of {classes[-1]}" if len(classes) == 2 else "macro-F1"
     roc_auc = scores["roc_auc"]
@@ -83,23 +99,61 @@ def format_scores(scores: dict) -> str:
         "log loss, nats": f"{scores['log_loss']:.4f}",
         "calibration error": f"{scores['calibration_error']:.4f}",
     }
-    lines = [f"{scores['model']} on {scores['data']}: {scores['rows']:,} texts", ""]
-    lines += [f"  {name:<24}{value}" for name, value in values.items()]
+    if "average_precision" in scores:
+        values[f"average precision of {classes[-1]}"] = _number(scores["average_precision"])
+    lines = _title_and_values(scores, values)
     width = max(12, *(len(name) + 2 for name in classes))
     lines += ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
     for name, row in zip(classes, scores["confusion_matrix"], strict=True):
         lines.append(f"  {name:<24}" + "".join(f"{count:>{width},}" for count in row))
-    lines += ["", f"  {'label':<24}{'texts':>12}{'precision':>12}{'recall':>12}{'F1':>12}"]
-    for each in scores["by_class"]:
-        numbers = "".join(f"{_number(each[name]):>12}" for name in ("precision", "recall", "f1"))
-        lines.append(f"  {each['class']:<24}{each['rows']:>12,}{numbers}")
+    lines += _class_lines(scores, ("precision", "recall", "f1"))
     lines += ["", f"  {'words':<24}{'texts':>12}{'accuracy':>12}"]
     for group in scores["accuracy_by_length"]:
         lines.append(f"  {group['words']:<24}{group['rows']:>12,}{group['accuracy']:>12.4f}")
-    if "groups" in scores:
-        lines += ["", *group_scores.format_scores(scores["by"], scores["groups"])]
-    lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_group_lines(scores), *_left_out_lines(scores)])
+
+
+def _group_lines(scores: dict) -> list[str]:
+    return ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
+
+
+def _format_label_sets(scores: dict) -> str:
+    values = {
+        "micro-F1": _with_interval(scores["micro_f1"], scores["micro_f1_interval"]),
+        "macro-F1": _with_interval(scores["f1"], scores["f1_interval"]),
+        "precision over all labels": _number(scores["micro_precision"]),
+        "recall over all labels": _number(scores["micro_recall"]),
+        "all labels of a text correct": _with_interval(scores["accuracy"], scores["accuracy_interval"]),
+        "mean average precision": _number(scores["average_precision"]),
+        "log loss per label, nats": f"{scores['log_loss']:.4f}",
+        "calibration error": f"{scores['calibration_error']:.4f}",
+        "labels per text": f"{scores['labels_per_text']['true']:.2f}, predicted "
+        f"{scores['labels_per_text']['predicted']:.2f}",
+    }
+    lines = _title_and_values(scores, values)
+    lines += _class_lines(scores, ("precision", "recall", "f1", "average_precision"))
+    return "\n".join([*lines, *_group_lines(scores), *_left_out_lines(scores)])
+
+
+def _title_and_values(scores: dict, values: dict[str, str]) -> list[str]:
+    width = max(24, *(len(name) + 2 for name in values))
+    lines = [f"{scores['model']} on {scores['data']}: {scores['rows']:,} texts", ""]
+    return lines + [f"  {name:<{width}}{value}" for name, value in values.items()]
+
+
+def _class_lines(scores: dict, measures: tuple[str, ...]) -> list[str]:
+    """A table of measures by class, and which classes do not occur."""
+    titles = {"f1": "F1", "average_precision": "av. precision"}
+    lines = ["", f"  {'label':<24}{'texts':>12}" + "".join(f"{titles.get(name, name):>15}" for name in measures)]
+    for each in scores["by_class"]:
+        numbers = "".join(f"{_number(each[name]):>15}" for name in measures)
+        lines.append(f"  {each['class']:<24}{each['rows']:>12,}{numbers}")
+    absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
+    return lines + ([f"  no text has the label {', '.join(absent)}: left out of the means"] if absent else [])
+
+
+def _left_out_lines(scores: dict) -> list[str]:
+    return [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
 
 
 def _number(value: float | None) -> str:
@@ -119,16 +173,38 @@ def _classify(exported: Exported, texts: np.ndarray) -> dict[str, np.ndarray]:
     return BatchedSignature(loaded.signatures["serving_default"])(texts)
 
 
-def _write_mistakes(path: Path, texts: np.ndarray, ids: np.ndarray, outputs: dict, classes: tuple[str, ...]) -> None:
+def _write_mistakes(path: Path, data: Labelled, outputs: dict, classes: tuple[str, ...]) -> None:
     """Writes the texts with a wrong label to a CSV file, the highest probability first."""
-    true_labels = np.array(classes, dtype=object)[ids]
+    columns = (_wrong_label_sets if "labels" in outputs else _wrong_labels)(data, outputs, classes)
+    with written_beside(path, newline="") as file:
+        pd.DataFrame(columns).to_csv(file, index=False, float_format="%.6f")
+
+
+def _wrong_labels(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> dict[str, np.ndarray]:
+    true_labels = np.array(classes, dtype=object)[data.labels]
     wrong = np.flatnonzero(outputs["label"] != true_labels)
     wrong = wrong[np.argsort(-outputs["score"][wrong], kind="stable")]
-    columns = {
-        "text": texts[wrong],
+    return {
+        "text": data.texts[wrong],
         "label": true_labels[wrong],
         "predicted": outputs["label"][wrong],
         "score": outputs["score"][wrong],
     }
-    with written_beside(path, newline="") as file:
-        pd.DataFrame(columns).to_csv(file, index=False, float_format="%.6f")
+
+
+def _wrong_label_sets(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> dict[str, list]:
+    """The texts with a missing or an added label, those with the most certain wrong decision first."""
+    labels = predicted(outputs, classes)
+    certainty = np.where(labels != data.labels, np.abs(data.labels - outputs["probabilities"]), 0.0).max(axis=1)
+    wrong = [i for i in np.argsort(-certainty, kind="stable") if certainty[i]]
+    return {
+        "text": [data.texts[i] for i in wrong],
+        "labels": [_joined(classes, data.labels[i] == 1) for i in wrong],
+        "predicted": [_joined(classes, labels[i] == 1) for i in wrong],
+        "missing": [_joined(classes, data.labels[i] > labels[i]) for i in wrong],
+        "added": [_joined(classes, data.labels[i] < labels[i]) for i in wrong],
+    }
+
+
+def _joined(classes: tuple[str, ...], chosen: np.ndarray) -> str:
+    return DEFAULT_LABELS_SEPARATOR.join(name for name, is_chosen in zip(classes, chosen, strict=True) if is_chosen)

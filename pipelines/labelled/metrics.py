@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pipelines.labelled.splits import LabelledSplits
+from pipelines.labelled.precision_recall import average_precision
 
 LENGTHS = (50, 100, 200, 400)  # upper limits, in words, of the groups of lengths; longer texts are the last group
 NUM_CALIBRATION_BINS = 15
@@ -12,30 +12,13 @@ _Z = 1.959964  # 97.5 % of a normal distribution is below it
 _NUM_BOOTSTRAPS = 1000
 
 
-def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -> tuple[dict[str, dict], dict]:
-    """Scores the servable of a classifier; the `measure` of tasks on labelled texts.
-
-    Returns:
-        ({"validation": scores, "test": scores where there is a test set}, {"valid", "probabilities"} for the report).
-    """
-    from pipelines.export.signatures import (
-        BatchedSignature,
-    )  # imports TensorFlow, which `evaluate` does later and without its messages
-
-    classify = BatchedSignature(servable.signatures()["serving_default"])
-    parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
-    scores, probabilities = {}, {}
-    for name, part in parts.items():
-        probabilities[name] = classify(part.texts)["probabilities"]
-        scores[name] = compute_scores(part.labels, probabilities[name], splits.classes, part.texts)
-    if not config.no_baseline:
-        from pipelines.labelled.baseline import add_baselines
-
-        add_baselines(scores, splits, probabilities, config.class_weights)
-    return scores, {"valid": splits.valid, "probabilities": probabilities["validation"]}
-
-
-def compute_scores(labels: np.ndarray, probabilities: np.ndarray, classes: tuple[str, ...], texts: np.ndarray) -> dict:
+def compute_scores(
+    labels: np.ndarray,
+    probabilities: np.ndarray,
+    classes: tuple[str, ...],
+    texts: np.ndarray,
+    predicted: np.ndarray | None = None,
+) -> dict:
     """Returns all measures of a classifier on one set of texts.
 
     Args:
@@ -43,19 +26,21 @@ def compute_scores(labels: np.ndarray, probabilities: np.ndarray, classes: tuple
         probabilities: float [n, classes].
         classes: names of the classes.
         texts: object [n] of str, for the accuracy by length.
+        predicted: int [n], ids of the predicted classes; by default the most probable ones.
 
     Returns:
         "rows", "accuracy", "f1" (of the last of two classes, else macro-F1: the mean over the classes that occur; None
         if no such class occurs), "accuracy_interval" and "f1_interval" (see `wilson_interval` and `f1_interval`),
         "roc_auc" (one class against the others, mean over classes; None if a class does not occur), "log_loss" in nats,
         "calibration_error", "confusion_matrix" (row: true label, column: predicted label), "by_class" (see
-        `scores_by_class`), "accuracy_by_length" (a list of dicts).
+        `scores_by_class`), "accuracy_by_length" (a list of dicts). Two classes: also "average_precision" of the last
+        one.
     """
     from sklearn import metrics  # takes two seconds, which no other command should wait for
 
     probabilities = probabilities.astype(np.float64)
     probabilities /= probabilities.sum(axis=1, keepdims=True)
-    predicted = probabilities.argmax(axis=1)
+    predicted = probabilities.argmax(axis=1) if predicted is None else predicted
     ids = list(range(len(classes)))
     is_binary = len(classes) == 2
     if set(labels.tolist()) != set(ids):
@@ -66,6 +51,7 @@ def compute_scores(labels: np.ndarray, probabilities: np.ndarray, classes: tuple
         roc_auc = metrics.roc_auc_score(labels, probabilities, multi_class="ovr", labels=ids)
     confusion = metrics.confusion_matrix(labels, predicted, labels=ids)
     f1, interval = f1_interval(confusion)
+    of_two = {"average_precision": average_precision(labels == 1, probabilities[:, 1])} if is_binary else {}
     return {
         "rows": len(labels),
         "accuracy": float((predicted == labels).mean()),
@@ -78,6 +64,7 @@ def compute_scores(labels: np.ndarray, probabilities: np.ndarray, classes: tuple
         "confusion_matrix": confusion.tolist(),
         "by_class": scores_by_class(confusion, classes),
         "accuracy_by_length": accuracy_by_length(predicted == labels, texts),
+        **of_two,
     }
 
 

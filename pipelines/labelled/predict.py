@@ -15,7 +15,7 @@ import pandas as pd
 
 from pipelines.data import encodings, paths, tables
 from pipelines.data.paths import Data
-from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -47,20 +47,19 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
         loaded: `exported`, if it is loaded already.
 
     Returns:
-        One dict per text: "text", "label", "score", "probabilities" (label -> probability), and "note" for an unusual
-        text.
+        One dict per text: "text", "label", "score" (or "labels", if a text may have several), "probabilities" (label ->
+        probability), and "note" for an unusual text.
     """
     outputs = _batched(loaded or exported.load())(texts)
     card = exported.card()
     results = []
     for i, text in enumerate(texts):
         probabilities = (round(float(p), 6) for p in outputs["probabilities"][i])
-        result = {
-            "text": text,
-            "label": outputs["label"][i],
-            "score": round(float(outputs["score"][i]), 6),
-            "probabilities": dict(zip(card["classes"], probabilities, strict=True)),
-        }
+        if "labels" in outputs:
+            label = {"labels": names_of(outputs["labels"][i])}
+        else:
+            label = {"label": outputs["label"][i], "score": round(float(outputs["score"][i]), 6)}
+        result = {"text": text, **label, "probabilities": dict(zip(card["classes"], probabilities, strict=True))}
         note = _note(text, card["window"]["max_bytes"])
         results.append(result | ({"note": note} if note else {}))
     return results
@@ -77,7 +76,7 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
         options: how to read a table.
 
     Returns:
-        {"rows", "labels" (label -> rows), "skipped", and per note on unusual texts its rows}.
+        {"rows", "labels" (label -> rows), "skipped", and per note on unusual texts, such as "no label", its rows}.
 
     Raises:
         UserError: there is nothing to read, or `target` exists or has another suffix.
@@ -99,8 +98,8 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
         for chunk in itertools.chain([first], chunks):
             texts = chunk.rows[chunk.column].tolist()
             outputs = classify(texts)
-            _write(file, _with_outputs(chunk.rows, outputs, card["classes"]), suffix, header=not counts["rows"])
-            _count(counts, texts, outputs["label"], chunk.num_skipped, card["window"]["max_bytes"])
+            _write(file, _with_outputs(chunk.rows, outputs, card["classes"], suffix), suffix, header=not counts["rows"])
+            _count(counts, texts, outputs, chunk.num_skipped, card["window"]["max_bytes"])
             bar.update(len(texts))
     return counts
 
@@ -114,13 +113,22 @@ def _batched(loaded):
     return BatchedSignature(loaded.signatures["serving_default"])
 
 
-def _count(counts: dict, texts: list[str], labels: np.ndarray, num_skipped: int, max_bytes: int) -> None:
+def names_of(labels: np.ndarray) -> list[str]:
+    """Returns a row of the output `labels` without its padding."""
+    return [name for name in labels if name]
+
+
+def _count(counts: dict, texts: list[str], outputs: dict[str, np.ndarray], num_skipped: int, max_bytes: int) -> None:
     """Adds the texts of a chunk to `counts`."""
     counts["rows"] += len(texts)
     counts["skipped"] += num_skipped
-    for label in labels:
-        counts["labels"][label] += 1
-    for note in filter(None, (_note(text, max_bytes) for text in texts)):
+    sets = map(names_of, outputs["labels"]) if "labels" in outputs else [[label] for label in outputs["label"]]
+    notes = []
+    for names in sets:
+        for name in names:
+            counts["labels"][name] += 1
+        notes += [] if names else ["no label"]
+    for note in filter(None, (*notes, *(_note(text, max_bytes) for text in texts))):
         counts[note] = counts.get(note, 0) + 1
 
 
@@ -170,9 +178,15 @@ def _read_file(source: str, options: TableOptions) -> Iterator[Chunk]:
         lines.detach() if source == "-" else lines.close()  # stdin stays open
 
 
-def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: list[str]) -> pd.DataFrame:
+def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: list[str], suffix: str) -> pd.DataFrame:
     """The rows with all their columns, followed by the columns of the prediction."""
-    columns = {"predicted": outputs["label"], "score": outputs["score"]}
+    if "labels" in outputs:
+        sets = [names_of(labels) for labels in outputs["labels"]]
+        columns = {
+            "predicted": sets if suffix == ".jsonl" else [DEFAULT_LABELS_SEPARATOR.join(names) for names in sets]
+        }
+    else:
+        columns = {"predicted": outputs["label"], "score": outputs["score"]}
     columns |= {f"p({name})": outputs["probabilities"][:, i] for i, name in enumerate(classes)}
     return rows.assign(**columns)
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from pipelines.labelled import baseline, duplicates, predictions
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import reliability
+from pipelines.labelled.threshold_report import precision_recall_lines
 from pipelines.support import reports
 from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent
@@ -31,19 +32,23 @@ def write(
     """Writes `folder`/report.md, predictions.csv, calibration.png, lengths.png and, if there was a training in epochs,
     curves.png.
 
+    Two classes also have precision_recall.png.
+
     Args:
-        details: of `metrics.measure`: "valid" (Labelled) and its "probabilities", float [n, classes].
+        details: of `measure.measure`: "valid" (Labelled), its "probabilities" and its "predicted" labels.
         sections: lines of the task's own sections.
         data_lines: the task's own lines for the section on the data.
         curve_labels: what the learning curves of training and of validation show.
     """
     valid, probabilities = details["valid"], details["probabilities"]
-    mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.classes)
+    mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.classes, details["predicted"])
     has_epochs = "loss" in result.epochs[0]  # else a solver has fitted the model
     if has_epochs:
         curves = reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}, *curve_labels)
         reports.save(curves, folder / "curves.png")
-    reports.save(_calibration_plot(reliability(valid.labels, probabilities)), folder / "calibration.png")
+    bins = reliability(valid.labels, probabilities)
+    plot = calibration_plot(bins, "probability of the most probable label", "fraction of correct predictions")
+    reports.save(plot, folder / "calibration.png")
     reports.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
     names = np.array(result.classes, dtype=object)
     predictions.write(
@@ -58,13 +63,14 @@ def write(
         *_score_lines(result),
         *baseline.report_lines(result.scores),
         *_mistake_lines(result, mistakes),
+        *precision_recall_lines(result, details, folder),
         *(reports.learning_lines(result, "the lowest validation loss", "Loss and accuracy by epoch") * has_epochs),
         *sections,
         *_data_lines(result),
         *data_lines,
         f"- Texts are cut after {result.window['max_bytes']:,} bytes.",
         "",
-        *reports.use_lines(result, _use_commands(result)),
+        *reports.use_lines(result, use_commands(result)),
         *reports.record_lines(result),
     ]
     reports.write(folder, lines)
@@ -81,19 +87,19 @@ def summarize(result: RunResult) -> str:
         )
         score_lines += baseline.summary_lines(scores)
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
-    return reports.summary(result, title, score_lines, _use_commands(result)[0])
+    return reports.summary(result, title, score_lines, use_commands(result)[0])
 
 
 def worst_mistakes(
-    texts: np.ndarray, labels: np.ndarray, probabilities: np.ndarray, classes: Sequence[str]
+    texts: np.ndarray, labels: np.ndarray, probabilities: np.ndarray, classes: Sequence[str], predicted: np.ndarray
 ) -> list[dict]:
     """Returns the wrong predictions with the highest probabilities: dicts of "text", "label", "predicted", "score".
 
     Args:
-        labels: int [n], ids of the true classes.
+        labels, predicted: int [n], ids of the true and the predicted classes.
         probabilities: float [n, classes].
     """
-    predicted, scores = probabilities.argmax(axis=1), probabilities.max(axis=1)
+    scores = np.take_along_axis(probabilities, predicted[:, None], axis=1)[:, 0]
     wrong = np.flatnonzero(predicted != labels)
     wrong = wrong[np.argsort(-scores[wrong], kind="stable")][:NUM_MISTAKES]
     return [
@@ -103,9 +109,27 @@ def worst_mistakes(
 
 
 def accuracy(scores: dict) -> str:
-    """Returns the accuracy with its interval, such as "89.6 % (88.3 to 90.7)"."""
+    """Returns the accuracy with its interval, such as "89.6 % (88.3 to 90.7)".
+
+    Of few texts it is "9 of 10 (59.6 to 98.2 %)": a percentage looks more exact than it is.
+    """
+    low, high = (f"{100 * limit:.1f}" for limit in scores["accuracy_interval"])
+    if scores["rows"] < FEW_ROWS:
+        return f"{round(scores['accuracy'] * scores['rows'])} of {scores['rows']} ({low} to {high} %)"
+    return f"{percent(scores['accuracy'])} ({low} to {high})"
+
+
+def few_rows_sentence(scores: dict) -> str:
+    """Returns what fewer than FEW_ROWS validation texts are worth, with a leading space; "" for more."""
+    rows = scores["rows"]
+    if rows >= FEW_ROWS:
+        return ""
     low, high = scores["accuracy_interval"]
-    return f"{percent(scores['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
+    return (
+        f" **{rows} validation text{'s are' if rows > 1 else ' is'} too few to judge a model**: on new texts, it may "
+        f"be right for anything from {percent(low)} to {percent(high)}, and a smaller difference between two models "
+        "says nothing. Validate on more texts with `--valid-fraction` or `--valid`, or add rows."
+    )
 
 
 def with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
@@ -119,10 +143,15 @@ def class_table(scores: dict) -> list[str]:
     for each in scores["by_class"]:
         numbers = (reports.number(each[name]) for name in ("precision", "recall", "f1"))
         lines.append(f"| {each['class']} | {each['rows']:,} | {' | '.join(numbers)} |")
+    return lines + absent_lines(scores)
+
+
+def absent_lines(scores: dict) -> list[str]:
+    """Returns a line on the classes without validation texts; none if there are no such classes."""
     absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
-    if absent:
-        lines += ["", f"No text has the label {', '.join(absent)}: the scores say nothing about it."]
-    return lines
+    if not absent:
+        return []
+    return ["", f"No text has the label {', '.join(absent)}: it is left out of the means, which say nothing about it."]
 
 
 def _header_lines(result: RunResult) -> list[str]:
@@ -134,9 +163,11 @@ def _header_lines(result: RunResult) -> list[str]:
         f"95 % interval. Always predicting the most frequent label would be correct for {percent(most_frequent)}."
     )
     if valid["rows"] < FEW_ROWS:
-        sentence += (
-            f" **{valid['rows']} validation texts are few**: a difference between two models that is smaller than this "
-            "interval says nothing. More come from `--valid-fraction` or `--valid`."
+        correct = round(valid["accuracy"] * valid["rows"])
+        constant = round(most_frequent * valid["rows"])
+        sentence = (
+            f"This model labels **{correct} of {valid['rows']}** validation texts correctly. Always predicting the "
+            f"most frequent label would be correct for {constant}.{few_rows_sentence(valid)}"
         )
     return reports.header_lines(result, title, sentence)
 
@@ -210,7 +241,8 @@ def _data_lines(result: RunResult) -> list[str]:
     return lines + reports.note_lines(result) + duplicates.report_lines(result.duplicates)
 
 
-def _use_commands(result: RunResult) -> list[str]:
+def use_commands(result: RunResult) -> list[str]:
+    """Returns commands that use the export: predict and evaluate."""
     flags = reports.model_flags(result)
     return [
         f"{shell_command()} predict {result.task} {result.example}{flags}",
@@ -218,7 +250,13 @@ def _use_commands(result: RunResult) -> list[str]:
     ]
 
 
-def _calibration_plot(bins: list[dict]) -> Figure:
+def calibration_plot(bins: list[dict], probability: str, frequency: str) -> Figure:
+    """Draws a reliability diagram.
+
+    Args:
+        bins: dicts of "rows", "score" (mean probability) and "accuracy" (frequency).
+        probability, frequency: labels of the axes.
+    """
     figure = Figure(figsize=(4.4, 3.8), layout="constrained")
     axes = figure.subplots()
     scores, accuracies = [b["score"] for b in bins], [b["accuracy"] for b in bins]
@@ -226,7 +264,7 @@ def _calibration_plot(bins: list[dict]) -> Figure:
     axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="perfect")
     axes.plot(scores, accuracies, color=BLUE, linewidth=1)
     axes.scatter(scores, accuracies, s=10 + 150 * rows / rows.max(), color=BLUE)
-    axes.set(xlabel="probability of the predicted label", ylabel="fraction of correct predictions")
+    axes.set(xlabel=probability, ylabel=frequency)
     axes.set(xlim=(0, 1.03), ylim=(0, 1.03))
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.data import labelled_texts, labels, paths
+from pipelines.config import flag
+from pipelines.data import label_sets, labelled_texts, labels, paths
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.labelled import duplicates
@@ -24,7 +25,7 @@ class Labelled:
 
     Attributes:
         texts: object array [n] of str.
-        labels: int32 [n].
+        labels: int32 [n]; of several labels per text, int32 [n, classes] of 0 and 1.
         num_generated: number of texts, the last ones, that were generated for training.
     """
 
@@ -57,6 +58,11 @@ class LabelledSplits:
     duplicates: dict | None = None
     remarks: tuple[str, ...] = ()
 
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels."""
+        return self.train.labels.ndim == 2
+
 
 @dataclasses.dataclass(frozen=True)
 class LabelledData:
@@ -82,6 +88,11 @@ class LabelledData:
     notes: dict[str, int]
     duplicates: dict
 
+    @property
+    def multi_label(self) -> bool:
+        """Whether a text may have several labels."""
+        return label_sets.are_sets(self.rows.labels)
+
 
 def read_and_split(config: LabelledConfig, polarity: bool) -> LabelledSplits:
     """Reads the labelled texts and splits off validation: by film where films are known, else by text.
@@ -91,7 +102,8 @@ def read_and_split(config: LabelledConfig, polarity: bool) -> LabelledSplits:
         polarity: whether different spellings of negative and positive are the same labels.
 
     Raises:
-        UserError: the data cannot be read, has fewer than two classes, or is too small to split.
+        UserError: the data cannot be read, has fewer than two classes, or is too small to split; or --positive or
+            --threshold does not fit its classes.
     """
     data = read(config, polarity)
     if data.valid:
@@ -109,7 +121,7 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     """
     parts = labelled_texts.read(config.data, config.table_options())
     rows, name = parts["train"], paths.shown(config.data)
-    classes = labels.classes_of(rows.labels, name, polarity)
+    classes = _classes_of(config, rows.labels, name, polarity)
     if len(rows) < MIN_ROWS:
         raise UserError(
             f"{name}: only {len(rows)} rows have a text and a label; at least {MIN_ROWS} are needed to train and to "
@@ -120,7 +132,8 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     if config.valid:
         valid = labelled_texts.read(config.valid, config.table_options())["train"]
         notes |= {f"left out of --valid, {reason}": count for reason, count in valid.dropped.items()}
-    found = duplicates.find(rows.texts, labels.normalize_labels(rows.labels, polarity))
+    one_label = label_sets.joined if label_sets.are_sets(rows.labels) else labels.normalize_labels
+    found = duplicates.find(rows.texts, one_label(rows.labels, polarity))
     return LabelledData(name, rows, valid, parts.get("test"), classes, polarity, notes, found)
 
 
@@ -138,7 +151,12 @@ def fold_splits(data: LabelledData, fold_of: np.ndarray, fold: int) -> LabelledS
 
 
 def class_ids(data: LabelledData) -> np.ndarray:
-    """Returns the id of the class of each row, int [n]."""
+    """Returns the id of the class of each row, int [n].
+
+    With several labels per text, it is that of the rarest label of the text; without a label, the number of classes.
+    """
+    if data.multi_label:
+        return label_sets.rarest(label_sets.indicators(data.rows.labels, data.classes)[0])
     return labels.class_ids(data.rows.labels, data.classes, data.polarity)
 
 
@@ -153,12 +171,15 @@ def make_splits(data: LabelledData, train: LabelledTexts, valid: LabelledTexts) 
     if repeated.any():
         notes["left out of training, the same text is in validation"] = int(repeated.sum())
         train = train.take(~repeated)
-    with_ids = functools.partial(with_class_ids, classes=data.classes, polarity=data.polarity, notes=notes)
+    classes = data.classes
+    if data.multi_label:
+        classes = _without_untrained(classes, train.labels, valid.labels, notes)
+    with_ids = functools.partial(with_class_ids, classes=classes, polarity=data.polarity, notes=notes)
     splits = LabelledSplits(
         train=with_ids(train, split="training"),
         valid=with_ids(valid, split="validation"),
         test=with_ids(data.test, split="test") if data.test else None,
-        classes=data.classes,
+        classes=classes,
         notes=notes,
         duplicates=data.duplicates,
         remarks=_remarks(data, int(repeated.sum())),
@@ -169,7 +190,11 @@ def make_splits(data: LabelledData, train: LabelledTexts, valid: LabelledTexts) 
 
 def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     """Returns lines for the terminal: what the user should look at in the data."""
-    rows = dict(zip(data.classes, np.bincount(class_ids(data), minlength=len(data.classes)).tolist(), strict=True))
+    if data.multi_label:
+        counts = label_sets.indicators(data.rows.labels, data.classes)[0].sum(axis=0)
+    else:
+        counts = np.bincount(class_ids(data), minlength=len(data.classes))
+    rows = dict(zip(data.classes, counts.tolist(), strict=True))
     few = [f"{label!r} {count}" for label, count in rows.items() if count < FEW_ROWS_OF_A_CLASS]
     lines = [duplicates.remark(data.duplicates)]
     if data.valid and num_repeated:
@@ -182,10 +207,54 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
+def _classes_of(config: LabelledConfig, found: np.ndarray, source: str, polarity: bool) -> tuple[str, ...]:
+    """Returns the classes of the training data in the order of their ids; --positive is the last one of two.
+
+    Raises:
+        UserError: there are fewer than two classes, or --positive or --threshold does not fit them.
+    """
+    options = config.table_options()
+    if config.multi_label:
+        return label_sets.classes_of(found, source, options.labels_separator, options.label_columns)
+    classes = labels.classes_of(found, source, polarity)
+    for field in ("positive", "threshold"):
+        if getattr(config, field) is not None and len(classes) != 2:
+            raise UserError(f"{flag(field)} is for two classes or several labels per text: {source} has {len(classes)}")
+    if config.positive is None:
+        return classes
+    if config.positive not in classes:
+        raise UserError(f"--positive {config.positive}: the labels of {source} are {' and '.join(classes)}")
+    return tuple(sorted(classes, key=lambda name: name == config.positive))
+
+
+def _without_untrained(
+    classes: tuple[str, ...], train: np.ndarray, valid: np.ndarray, notes: dict[str, int]
+) -> tuple[str, ...]:
+    """Returns the classes that a training text has. The others are noted with the number of their validation texts.
+
+    Args:
+        train, valid: object [n] of tuples of str.
+    """
+    trained = {name for row in train for name in row}
+    for name in classes:
+        if name not in trained:
+            texts = sum(name in row for row in valid)
+            notes[f"left out of the labels, no training text has {name!r}; validation texts that have it"] = texts
+    return tuple(name for name in classes if name in trained)
+
+
 def with_class_ids(
     rows: LabelledTexts, classes: tuple[str, ...], polarity: bool, notes: dict[str, int], split: str
 ) -> Labelled:
-    """Returns the texts with class ids. Rows whose label is none of `classes` are left out and counted in `notes`."""
+    """Returns the texts with class ids. Rows whose label is none of `classes` are left out and counted in `notes`.
+
+    With several labels per text, only the label is left out.
+    """
+    if label_sets.are_sets(rows.labels):
+        found, unknown = label_sets.indicators(rows.labels, classes)
+        if unknown:
+            notes[f"labels left out of {split}, unknown"] = unknown.total()
+        return Labelled(rows.texts, found)
     ids = labels.class_ids(rows.labels, classes, polarity)
     if (ids < 0).any():
         notes[f"left out of {split}, unknown label"] = int((ids < 0).sum())
@@ -207,7 +276,10 @@ def describe(splits: LabelledSplits) -> str:
 
 def class_rows(splits: LabelledSplits) -> dict[str, int]:
     """Returns class -> number of training texts."""
-    counts = np.bincount(splits.train.labels, minlength=len(splits.classes))
+    if splits.multi_label:
+        counts = splits.train.labels.sum(axis=0)
+    else:
+        counts = np.bincount(splits.train.labels, minlength=len(splits.classes))
     return dict(zip(splits.classes, counts.tolist(), strict=True))
 
 
@@ -247,6 +319,8 @@ def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:
         raise UserError(
             f"--valid: none of its labels is one of the training's ({', '.join(data.classes)}): spell them alike"
         )
+    if len(splits.classes) < 2:
+        raise UserError(f"{data.name}: the split left fewer than two labels in training: add rows, or give --valid")
     if missing or not len(splits.valid):
         lost = f"class {missing[0]!r} in training" if missing else "text in validation"
         raise UserError(f"{data.name}: the split left no {lost}: add rows, or give a validation set with --valid")

@@ -87,6 +87,9 @@ class TransferConfig(LabelledConfig, _Handles):
     model: tyro.conf.Suppress[str | None] = None
     precision: tyro.conf.Suppress[Literal["float32"]] = "float32"
     polarity: tyro.conf.Suppress[bool] = True
+    labels_separator: tyro.conf.Suppress[str | None] = None
+    label_columns: tyro.conf.Suppress[str | None] = None
+    positive: tyro.conf.Suppress[str | None] = None
 
     signature: Annotated[str | None, NAME] = None
     """Signature of the encoder to call. By default the encoder itself is called, or its default signature."""

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from layers.hub import HubEncoder
-from pipelines.labelled.outputs import label_outputs
+from pipelines.labelled.outputs import MOST_PROBABLE, Decision, label_outputs
 from pipelines.text.normalization import valid_utf8
 
 
@@ -15,10 +15,14 @@ class TextClassifier(tf.Module):
         model: string [batch] -> logits [batch, classes].
         max_bytes: maximum bytes per text; the rest is cut.
         classes: names of the classes.
+        decision: how labels follow from probabilities.
     """
 
-    def __init__(self, model: keras.Model, max_bytes: int, classes: tuple[str, ...]):
+    def __init__(
+        self, model: keras.Model, max_bytes: int, classes: tuple[str, ...], decision: Decision = MOST_PROBABLE
+    ):
         super().__init__()
+        self.decision = decision
         self._classes = tf.constant(classes, tf.string)
         self._max_bytes = max_bytes
         # The SavedModel holds the variables, vocabularies and tables of tf.Module's attributes. The model must not be
@@ -30,7 +34,7 @@ class TextClassifier(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
-        return label_outputs(self._model(valid_utf8(text, self._max_bytes)), self._classes)
+        return label_outputs(self._model(valid_utf8(text, self._max_bytes)), self._classes, self.decision)
 
     def signatures(self) -> dict:
         """Returns the functions to export."""

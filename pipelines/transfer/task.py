@@ -1,6 +1,7 @@
 """Transfer: a pretrained text encoder, from TF Hub or trained by `train encoder` -> a classifier, in stages."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import batching
+from pipelines.labelled import losses, thresholds
 from pipelines.labelled.examples import example_texts
-from pipelines.labelled.metrics import measure  # noqa: F401 (a member of Task)
+from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import (
     Labelled,
     LabelledSplits,
@@ -122,8 +124,7 @@ def compile_model(config: TransferConfig, model: keras.Model, total_steps: int) 
         optimizer.scale_learning_rate(variables, config.layer_decay**i)
     model.compile(
         optimizer=optimizer,
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        metrics=[keras.metrics.SparseCategoricalAccuracy("accuracy")],
+        **losses.one_label(),
     )
 
 
@@ -188,8 +189,8 @@ def make_validator(
 def make_servable(
     config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, model: keras.Model
 ) -> TextClassifier:
-    """Returns the classifier of strings."""
-    return TextClassifier(model, config.max_bytes, splits.classes)
+    """Returns the classifier of strings, with the threshold of `config`."""
+    return thresholds.decide(config, splits, functools.partial(TextClassifier, model, config.max_bytes, splits.classes))
 
 
 def describe_data(config: TransferConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:

@@ -24,9 +24,14 @@ class Small(NamedTuple):
 
 
 def make(num_classes=2, scale=0.1, **values) -> Small:
-    """A classifier with random weights; `scale`, their standard deviation, is large, so that differences show."""
+    """A classifier with random weights; `scale`, their standard deviation, is large, so that differences show.
+
+    With a `labels_separator`, a text has the labels whose number divides that of the text.
+    """
     config = ClassificationConfig(**{"preset": "quick", "max_tokens": 30, "hidden_size": 8} | values).resolve()
-    labelled = Labelled(TEXTS, np.arange(len(TEXTS)) % num_classes)
+    numbers = np.arange(len(TEXTS))
+    several = np.stack([numbers % (i + 2) == 0 for i in range(num_classes)], axis=1).astype(np.int32)
+    labelled = Labelled(TEXTS, several if config.multi_label else numbers % num_classes)
     splits = LabelledSplits(labelled, labelled, None, CLASSES[num_classes], {})
     keras.utils.set_random_seed(0)
     tokenizer = task.make_tokenizer(config, splits)

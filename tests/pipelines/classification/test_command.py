@@ -70,6 +70,7 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
         "curves.png",
         "calibration.png",
         "lengths.png",
+        "precision_recall.png",
         "report.md",
         "export.json",
         "result.json",

@@ -4,6 +4,7 @@ import pytest
 
 from pipelines.classification.config import PRESETS, USED_BY, ClassificationConfig
 from pipelines.config import flag, from_dict
+from pipelines.labelled.config import TABLE_FIELDS
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -14,7 +15,7 @@ def sentiment(**values) -> ClassificationConfig:
 
 def test_every_preset_has_a_value_for_every_field_without_a_default():
     open_fields = {field.name for field in dataclasses.fields(ClassificationConfig) if field.default is None}
-    open_fields -= {"data", "valid", "text_column", "label_column", "encoding", "separator", "preset", "model"}
+    open_fields -= {"data", "valid", *TABLE_FIELDS, "positive", "threshold", "preset", "model"}
     for values in PRESETS.values():
         assert set(values) == open_fields
 

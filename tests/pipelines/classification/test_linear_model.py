@@ -48,6 +48,21 @@ def test_it_finds_the_pairs_that_tell_the_class(classes):
         assert (labels_of(singles, ids[200:]) == labels[200:]).mean() < 0.7
 
 
+def test_several_labels_have_a_decision_each():
+    ids, first = texts(2)
+    second = np.random.default_rng(1).integers(0, 2, len(first))
+    ids = tf.concat([ids, tf.RaggedTensor.from_tensor(40 + second[:, None].astype(np.int32))], axis=1)
+    labels = np.stack([first, second, np.ones_like(first)], axis=1)  # the last label is in every text
+    answers = []
+    for classes in (3, 2):
+        layer = layer_of(classes, num_ngrams=5000, max_n=2)
+        linear_model.fit(layer, {"ids": ids[:200]}, labels[:200, :classes], None, seed=1)
+        logits = ops.convert_to_numpy(layer(ids[200:].to_tensor()))
+        answers.append(logits.reshape(len(logits), 2, -1).mean(axis=1) > 0)
+    assert ((answers[0] == labels[200:]).mean(axis=0) > 0.95).all()
+    np.testing.assert_array_equal(answers[1], answers[0][:, :2])  # no decision depends on the others
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_layer_computes_what_scikit_learn_fitted(weighted):
     from sklearn.linear_model import LogisticRegression

@@ -23,6 +23,13 @@ def test_adjectives_are_those_of_one_class(reviews):
     assert negations.adjectives(reviews) == (["noisy"], ["sturdy"])
 
 
+def test_where_praise_is_usual_an_adjective_of_both_classes_is_no_praise(reviews):
+    """The fraction of a class's texts counts, not their number."""
+    more = [("It is a very sturdy telephone.", 1)] * 200 + [("A very small case.", 1)] * 100
+    rows = [*zip(reviews.texts, reviews.labels, strict=True), *more]
+    assert negations.adjectives(labelled(*rows)) == (["noisy"], ["sturdy"])
+
+
 def test_a_sentence_with_not_has_the_other_label(reviews):
     generated = negations.sentences(reviews, 400, seed=1)
     assert len(generated) == 400 and np.bincount(generated.labels).tolist() == [200, 200]

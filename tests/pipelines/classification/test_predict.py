@@ -74,3 +74,16 @@ def test_the_five_strongest_words_are_listed_the_strongest_first():
 def test_a_text_without_tokens_has_no_strong_words(color):
     lines = format_weights({"weights": []}, color).splitlines()[-2:]
     assert [line.split() for line in lines] == [["for", "nothing"], ["against", "nothing"]]
+
+
+def test_several_labels_are_explained_one_after_the_other():
+    result = {"labels": ["a", "b"], "weights": {"a": [["dull", -3.0]], "b": [["gripping", 4.0]]}}
+    lines = [line.split() for line in format_weights(result, color=False).splitlines()]
+    assert lines == [
+        ["a:"],
+        ["for", "nothing"],
+        ["against", "dull", "-3.00"],
+        ["b:"],
+        ["for", "gripping", "+4.00"],
+        ["against", "nothing"],
+    ]

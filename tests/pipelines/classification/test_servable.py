@@ -49,6 +49,29 @@ def test_a_weight_is_what_the_log_odds_lose_without_the_word(values):
     assert num_checked > 3
 
 
+@pytest.mark.parametrize("values", [{"model": "best", "max_ngrams": 50}, {"model": "bag", "ngram_buckets": 0}])
+def test_with_several_labels_there_is_a_weight_for_every_class(values):
+    servable = make(**LARGE, num_classes=3, data="a.csv", labels_separator="|", **values).servable
+    text = "it was a dull film but the cast was good"
+    outputs = {name: value.numpy() for name, value in servable.explain(tf.constant([text, ""])).items()}
+    assert outputs["labels"].shape == outputs["probabilities"].shape == (2, 3)
+    words = text.split()
+    assert outputs["weights"].shape == (2, len(words), 3) and not outputs["weights"][1].any()
+    for label in range(3):
+        whole = log_odds(servable, [text], label)[0]
+        for i in (1, 3, 8):
+            without = log_odds(servable, [" ".join(words[:i] + words[i + 1 :])], label)[0]
+            assert outputs["weights"][0, i, label] == pytest.approx(whole - without, abs=2e-2)
+
+
+def test_with_a_threshold_the_explanation_is_that_of_the_label_it_gives():
+    high, low = (make(**LARGE, model="bag", ngram_buckets=0, threshold=text).servable for text in ("0.999", "0.001"))
+    texts = tf.constant(["the plot was dull and charming"])
+    outputs = [{name: value.numpy() for name, value in servable.explain(texts).items()} for servable in (high, low)]
+    assert [output["label"][0] for output in outputs] == [b"negative", b"positive"]
+    np.testing.assert_allclose(outputs[0]["weights"], -outputs[1]["weights"], atol=1e-4)
+
+
 @pytest.fixture(scope="module", params=["word", "subword", "character"])
 def small(request):
     return make(**LARGE, model="bag", tokenizer=request.param, vocabulary_size=120, ngram_buckets=0)

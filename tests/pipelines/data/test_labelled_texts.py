@@ -1,8 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 
-from pipelines.data import labelled_texts
+from pipelines.data import labelled_texts, labels
 from pipelines.data.labelled_texts import LabelledTexts
+from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
 
@@ -24,3 +26,55 @@ def test_rows_are_taken_with_their_groups():
 def test_a_missing_file_is_an_error_that_names_the_corpora():
     with pytest.raises(UserError, match="no such file or folder: nowhere.csv .*imdb"):
         labelled_texts.read("nowhere.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("a.csv", ("0", "1")),
+        ("a.csv", ("1.0", "2.0")),
+        ("a.csv", ("TRUE", "FALSE")),
+        ("a.csv", ("001", "1e3")),
+        ("a.tsv", ("0", "1")),
+        ("a.jsonl", ("0", "1")),
+        ("a.jsonl", ("1.0", "2.5")),
+        ("a.jsonl", ("true", "false")),
+    ],
+)
+def test_without_polarity_labels_are_those_of_the_file(tmp_path, name, cells):
+    separator = "\t" if name.endswith("tsv") else ","
+    if name.endswith("jsonl"):
+        lines = [f'{{"text": "text {i}", "label": {cell}}}' for i, cell in enumerate(cells)]
+    else:
+        lines = [f"text{separator}label", *(f"text {i}{separator}{cell}" for i, cell in enumerate(cells))]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    found = labelled_texts.read(str(tmp_path / name))["train"].labels
+    assert found.tolist() == list(cells)
+    assert set(labels.classes_of(found, name, polarity=False)) == set(cells)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "xlsx"])
+def test_numbers_of_parquet_and_excel_are_labels_without_a_fraction(tmp_path, kind):
+    frame = pd.DataFrame({"text": ["a", "b"], "label": [0, 1], "stars": [1.0, 2.5]})
+    path = tmp_path / f"a.{kind}"
+    frame.to_parquet(path) if kind == "parquet" else frame.to_excel(path, index=False)
+    assert labelled_texts.read(str(path))["train"].labels.tolist() == ["0", "1"]
+    options = TableOptions(label_column="stars")
+    assert labelled_texts.read(str(path), options)["train"].labels.tolist() == ["1", "2.5"]
+
+
+def test_several_labels_come_from_one_column_or_from_columns_of_0_and_1(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "text,labels,news,sport\none,news|sport,1,1\ntwo,,0,0\n,news,1,0\nthree,sport,0,1\n"
+    )
+    expected = [("news", "sport"), (), ("sport",)]
+    for options in (TableOptions(labels_separator="|"), TableOptions(label_columns=("news", "sport"))):
+        found = labelled_texts.read(str(tmp_path / "a.csv"), options)["train"]
+        assert (found.labels.tolist(), found.dropped) == (expected, {"empty text": 1})
+    with pytest.raises(UserError, match="has no column 'sprot' .--label-columns.; its columns are: text, labels, news"):
+        labelled_texts.read(str(tmp_path / "a.csv"), TableOptions(label_columns=("news", "sprot")))
+
+
+def test_a_folder_has_no_sets_of_labels(tmp_path):
+    with pytest.raises(UserError, match="each text has one label.*--labels-separator or --label-columns"):
+        labelled_texts.read(str(tmp_path), TableOptions(labels_separator="|"))

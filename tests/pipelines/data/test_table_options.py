@@ -21,6 +21,14 @@ def test_a_tab_can_be_named(separator):
         ({"encoding": "latin-99"}, "--encoding latin-99 is unknown: give a name such as utf-8"),
         ({"separator": "||"}, "--separator '||': it must be one character, or tab"),
         ({"separator": ""}, "--separator ''"),
+        ({"labels_separator": ""}, "--labels-separator is empty"),
+        ({"label_columns": "a"}, "--label-columns a: give at least two different columns"),
+        ({"label_columns": "a,a"}, "--label-columns a,a: give at least two different columns"),
+        (
+            {"label_columns": "a,b", "label_column": "c"},
+            "--label-columns has one column of 0 and 1 per label: leave out",
+        ),
+        ({"label_columns": "a,b", "labels_separator": "|"}, "leave out --labels-separator"),
     ],
 )
 def test_a_mistake_is_reported(values, message):
@@ -32,3 +40,12 @@ def test_a_mistake_is_reported(values, message):
 def test_the_columns_of_a_training_are_remembered():
     options = table_options.make(text_column="a").after_training({"text_column": "b", "label_column": None})
     assert (options.text_column, options.trained_text_column, options.trained_label_column) == ("a", "b", None)
+
+
+def test_several_labels_are_remembered_unless_a_flag_names_others():
+    by_columns, by_separator = {"label_columns": "a, b"}, {"labels_separator": "tab"}
+    assert table_options.make().after_training(by_columns).label_columns == ("a", "b")
+    assert table_options.make().after_training(by_separator).labels_separator == "\t"
+    options = table_options.make(labels_separator="|").after_training(by_columns)
+    assert (options.labels_separator, options.label_columns) == ("|", ())
+    assert not table_options.make().after_training({}).multi_label and options.multi_label

@@ -190,3 +190,10 @@ def test_a_column_of_numbers_is_no_text(tmp_path):
     ):
         labelled_texts.read(path, TableOptions("id"))
     assert len(labelled_texts.read(write(tmp_path / "b.csv", "text,label\n17,x\nseven,y\n"))["train"]) == 2
+
+
+@pytest.mark.parametrize("values", [{"label_column": "text"}, {"label_columns": ("label", "text")}])
+def test_one_column_is_not_both_text_and_label(tmp_path, values):
+    (tmp_path / "a.csv").write_text("text,label\ngood,1\n")
+    with pytest.raises(UserError, match="the column 'text' cannot be both text and label: name the right ones"):
+        tables.read([tmp_path / "a.csv"], TableOptions(**values))

@@ -89,3 +89,10 @@ def test_numbers_of_excel_have_no_needless_fraction(tmp_path):
     book.save(tmp_path / "a.xlsx")
     ((frame, _),) = tables.chunks(tmp_path / "a.xlsx", rows=10)
     assert frame["stars"].tolist() == ["3", "2.5"]
+
+
+def test_numbers_of_json_stay_as_spelled_and_lists_are_joined(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"a": 1.0, "b": 1e3, "c": NaN, "d": ["x", "y", 1, true], "e": []}\n')
+    ((frame, _),) = typed_tables.json_lines(path, 10, DEFAULTS)
+    assert frame.to_dict("records") == [{"a": "1.0", "b": "1e3", "c": "", "d": "x|y|1|true", "e": ""}]

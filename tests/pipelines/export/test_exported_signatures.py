@@ -44,6 +44,15 @@ def make_classification(folder: Path):
     return classification.make_servable(config, splits, tokenizer, model)
 
 
+def make_classification_several_labels(folder: Path):
+    config, splits = ClassificationConfig(hidden_size=4, labels_separator="|").resolve(), labelled_splits()
+    both = Labelled(splits.train.texts, np.stack([splits.train.labels, 1 - splits.train.labels], axis=1))
+    splits = LabelledSplits(both, both, None, ("food", "sport"), {})
+    tokenizer = classification.make_tokenizer(config, splits)
+    model = classification.build(config, splits, tokenizer, training=False)
+    return classification.make_servable(config, splits, tokenizer, model)
+
+
 def make_language_model(folder: Path):
     config = LanguageModelConfig(tokenizer="character", hidden_size=4, embedding_size=4).resolve()
     tokenizer = train_tokenizer("character", [sample_text.sample_text()[:1000]], 100, 1000)
@@ -80,6 +89,7 @@ def make_transfer(folder: Path):
 
 MAKERS = {
     "classification": make_classification,
+    "classification_several_labels": make_classification_several_labels,
     "language_model": make_language_model,
     "translation": make_translation,
     "encoder": make_encoder,

@@ -8,6 +8,7 @@ from pipelines.export.exported import CARD, Exported
 from pipelines.support.files import write_json
 
 CLASSES = ["negative", "positive"]
+TOPICS = ["food", "sport"]
 
 
 class CountingClassifier(tf.Module):
@@ -22,6 +23,29 @@ class CountingClassifier(tf.Module):
         return {"label": label, "score": tf.reduce_max(probabilities, axis=1), "probabilities": probabilities}
 
 
+class TopicClassifier(tf.Module):
+    """The labels food and sport with 0.8 for a text with these words, else with 0.1."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def classify(self, text):
+        has_label = [tf.strings.regex_full_match(text, f"(?s).*{name}.*") for name in TOPICS]
+        probabilities = tf.where(tf.stack(has_label, axis=1), 0.8, 0.1)
+        first = tf.where(has_label[0], "food", tf.where(has_label[1], "sport", ""))
+        second = tf.where(has_label[0] & has_label[1], "sport", "")
+        return {"labels": tf.stack([first, second], axis=1), "probabilities": probabilities}
+
+
+def write_topics(root) -> Exported:
+    """Writes an export that gives a text several labels."""
+    path = root / "topics" / "1"
+    module = TopicClassifier()
+    tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
+    config = {"polarity": False, "labels_separator": "|", "label_columns": None}
+    card = {"sample": False, "classes": TOPICS, "window": {"max_bytes": 1000}, "config": config}
+    write_json(path / CARD, card)
+    return Exported("topics", 1, path)
+
+
 def write_export(root, name="sentiment", sample=False, polarity=True) -> Exported:
     path = root / name / "1"
     module = CountingClassifier()
@@ -34,6 +58,11 @@ def write_export(root, name="sentiment", sample=False, polarity=True) -> Exporte
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory):
     return write_export(tmp_path_factory.mktemp("saved"))
+
+
+@pytest.fixture(scope="session")
+def topics(tmp_path_factory):
+    return write_topics(tmp_path_factory.mktemp("saved"))
 
 
 @pytest.fixture

@@ -24,8 +24,7 @@ def phones():
 
 def compared(splits, model_predicts, class_weights=False):
     scores = {name: {} for name in model_predicts}
-    probabilities = {name: np.eye(2)[predicted] for name, predicted in model_predicts.items()}
-    baseline.add_baselines(scores, splits, probabilities, class_weights)
+    baseline.add_baselines(scores, splits, model_predicts, class_weights)
     return scores
 
 

@@ -3,7 +3,7 @@ from typing import ClassVar
 
 import pytest
 
-from pipelines.labelled.config import LabelledConfig
+from pipelines.labelled.config import LabelledConfig, ThresholdChoice, multi_label, parse_threshold
 from pipelines.support.errors import UserError
 
 
@@ -24,6 +24,20 @@ class Config(LabelledConfig):
         ({"text_column": "x"}, "--text-column has no effect.*give --data"),
         ({"label_column": "x"}, "--label-column has no effect.*give --data"),
         ({"no_header": True}, "--no-header has no effect.*give --data"),
+        ({"labels_separator": "|"}, "--labels-separator has no effect.*give --data"),
+        (
+            {"data": "x.csv", "labels_separator": "|", "polarity": True},
+            "--labels-separator has no.*train classification",
+        ),
+        ({"data": "x.csv", "positive": "pos", "polarity": True}, "--positive has no effect.*train classification"),
+        ({"data": "x.csv", "labels_separator": "|", "class_weights": True}, "--class-weights has no effect"),
+        ({"data": "x.csv", "label_columns": "a,b", "positive": "a"}, "--positive has no effect"),
+        ({"data": "x.csv", "labels_separator": "|", "folds": 3}, "--folds has no effect.*one label per text"),
+        ({"data": "x.csv", "threshold": "0.7", "folds": 3}, "--threshold has no effect.*an export"),
+        ({"threshold": "f1"}, "--threshold f1: it must be best-f1, precision=X, or a probability"),
+        ({"threshold": "1"}, "--threshold 1: it must be"),
+        ({"threshold": "precision=95"}, "--threshold precision=95: it must be"),
+        ({"threshold": "recall=0.9"}, "--threshold recall=0.9: it must be"),
     ],
 )
 def test_a_flag_with_a_wrong_value_or_without_effect_is_refused(values, message):
@@ -39,11 +53,24 @@ def test_a_flag_with_a_wrong_value_or_without_effect_is_refused(values, message)
         {"valid_fraction": 0.2},
         {"data": "x.csv", "valid_fraction": 0.2},
         {"data": "x.csv", "text_column": "x", "label_column": "y"},
+        {"data": "x.csv", "label_columns": "a,b", "threshold": "precision=0.9"},
+        {"threshold": "best-f1"},
         {"valid": "y.csv", "text_column": "x", "label_column": "y"},  # the columns of --valid
     ],
 )
 def test_a_flag_with_an_effect_passes(values):
     Config(**values).resolve().check()
+
+
+def test_a_threshold_is_a_probability_or_how_to_choose_one():
+    assert parse_threshold("best-f1") == ThresholdChoice()
+    assert parse_threshold("precision=0.9") == ThresholdChoice(precision=0.9)
+    assert parse_threshold("0.7") == ThresholdChoice(value=0.7)
+
+
+def test_a_config_without_the_fields_has_one_label_per_text():
+    assert not multi_label({}) and not multi_label({"labels_separator": None})
+    assert multi_label({"label_columns": "a,b"})
 
 
 @pytest.mark.parametrize("polarity", [False, True])

@@ -2,6 +2,7 @@ import csv
 
 import pytest
 
+from pipelines.data import table_options
 from pipelines.labelled.evaluate import evaluate, format_scores
 from pipelines.support.errors import UserError
 from tests.pipelines.labelled.conftest import write_export
@@ -58,3 +59,36 @@ def test_the_file_of_mistakes_must_not_exist(exported, tmp_path):
     data = write(tmp_path / "a.csv", ("good", "pos"), ("bad", "neg"))
     with pytest.raises(UserError, match="exists already.*--mistakes"):
         evaluate(exported, data, mistakes=tmp_path / "a.csv")
+
+
+def test_several_labels_are_measured_and_mistakes_name_what_is_missing_and_added(topics, tmp_path):
+    data = write(tmp_path / "a.csv", ("sport", "sport|food"), ("food", "food"), ("food two", ""), ("x", "odd"))
+    scores = evaluate(topics, data, mistakes=tmp_path / "wrong.csv")
+    assert (scores["rows"], scores["accuracy"], scores["micro_f1"]) == (4, 0.5, 4 / 6)
+    assert scores["left_out"] == {"unknown label": 1}
+    with open(tmp_path / "wrong.csv", newline="") as file:
+        wrong = [list(row.values()) for row in csv.DictReader(file)]
+    assert wrong == [["sport", "food|sport", "sport", "food", ""], ["food two", "", "food", "", "food"]]
+    table = format_scores(scores)
+    assert "micro-F1" in table and "all labels of a text correct" in table and "left out, unknown label: 1" in table
+
+
+def test_several_labels_may_be_spelled_otherwise_than_in_training(topics, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,sport,food\nsport,1,0\nfood,0,1\n")
+    assert evaluate(topics, str(path), table_options.make(label_columns="sport,food"))["accuracy"] == 1
+    data = write(tmp_path / "b.csv", ("sport", "sport;food"))
+    assert evaluate(topics, data, table_options.make(labels_separator=";"))["micro_recall"] == 0.5
+    with pytest.raises(UserError, match=r"its labels \(sport;food\) are none of topics/1's \(food, sport\)"):
+        evaluate(topics, data)
+
+
+def test_the_flags_of_several_labels_are_refused_for_a_model_with_one(exported, tmp_path):
+    data = write(tmp_path / "a.csv", ("good", "pos|neg"))
+    with pytest.raises(UserError, match="gives each text one label: leave out --labels-separator"):
+        evaluate(exported, data, table_options.make(labels_separator="|"))
+
+
+def test_a_class_without_texts_is_named(exported, tmp_path):
+    scores = evaluate(exported, write(tmp_path / "a.csv", ("good", "pos"), ("great", "pos")))
+    assert "no text has the label negative: left out of the means" in format_scores(scores)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.labelled.outputs import label_outputs
+from pipelines.labelled.outputs import Decision, label_outputs
 
 CLASSES = np.array(["bad", "fair", "good"])
 
@@ -32,6 +32,30 @@ def test_large_logits_have_finite_probabilities(logits, label):
 
 def test_of_equal_probabilities_the_first_class_is_the_label():
     assert outputs_of([[2.0, 2.0, 2.0], [0.0, 1.0, 1.0]])["label"].tolist() == [b"bad", b"fair"]
+
+
+def test_several_labels_are_padded_and_the_most_probable_one_is_first():
+    logits = [[1.0, -2.0, 3.0], [-1.0, -1.0, -1.0], [2.0, 2.0, 2.0]]
+    outputs = label_outputs(tf.constant(logits), tf.constant(CLASSES), Decision(True, (0.5, 0.1, 0.5)))
+    assert list(outputs) == ["labels", "probabilities"]
+    assert outputs["labels"].numpy().tolist() == [
+        [b"good", b"bad", b"fair"],  # the probability of fair, 0.12, is above its threshold
+        [b"fair", b"", b""],
+        [b"bad", b"fair", b"good"],
+    ]
+    np.testing.assert_allclose(outputs["probabilities"], 1 / (1 + np.exp(-np.array(logits))), atol=1e-6)
+    halves = label_outputs(tf.constant(logits), tf.constant(CLASSES), Decision(True))
+    assert halves["labels"].numpy()[:2].tolist() == [[b"good", b"bad", b""], [b"", b"", b""]]
+    empty = label_outputs(tf.zeros([0, 3]), tf.constant(CLASSES), Decision(True))
+    assert empty["labels"].shape == empty["probabilities"].shape == (0, 3)
+
+
+@pytest.mark.parametrize(("threshold", "label", "score"), [(0.7, b"no", 0.4), (0.55, b"yes", 0.6), (0.6, b"yes", 0.6)])
+def test_a_threshold_decides_between_two_classes(threshold, label, score):
+    logits = tf.math.log([[0.4, 0.6]])
+    outputs = label_outputs(logits, tf.constant(["no", "yes"]), Decision(thresholds=(threshold - 1e-6,)))
+    assert outputs["label"].numpy().tolist() == [label]
+    assert outputs["score"].numpy()[0] == pytest.approx(score)  # the probability of the label
 
 
 def test_an_empty_batch_has_empty_outputs():

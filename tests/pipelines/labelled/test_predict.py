@@ -98,3 +98,25 @@ def test_an_input_that_ends_in_an_error_leaves_no_output(exported, tmp_path, mon
     with pytest.raises(UserError, match="is not UTF-8"):
         predict_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
+def test_a_text_has_several_labels_or_none(topics):
+    both, none = predict_texts(topics, ["sport and food", "nothing"])
+    assert both == {
+        "text": "sport and food",
+        "labels": ["food", "sport"],
+        "probabilities": {"food": 0.8, "sport": 0.8},
+    }
+    assert none["labels"] == []
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_several_labels_are_one_cell_of_a_table_and_a_list_in_json(topics, tmp_path, suffix):
+    (tmp_path / "in.txt").write_text("sport and food\nsport\nnothing\n")
+    counts = predict_file(topics, str(tmp_path / "in.txt"), tmp_path / f"out{suffix}")
+    assert counts == {"rows": 3, "labels": {"food": 1, "sport": 2}, "skipped": 0, "no label": 1}
+    lines = (tmp_path / f"out{suffix}").read_text().splitlines()
+    rows = list(map(json.loads, lines)) if suffix == ".jsonl" else list(csv.DictReader(lines))
+    expected = [["food", "sport"], ["sport"], []]
+    assert [row["predicted"] for row in rows] == (expected if suffix == ".jsonl" else ["food|sport", "sport", ""])
+    assert list(rows[0]) == ["text", "predicted", "p(food)", "p(sport)"]

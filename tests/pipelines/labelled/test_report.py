@@ -46,13 +46,17 @@ def result(tmp_path):
 
 
 def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
-    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES}
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
     report.write(result, details, tmp_path, sections=["## Own section"], data_lines=["- Own line."])
     text = (tmp_path / "report.md").read_text()
     for part in (
         "# Sentiment: bag on a.csv",
-        "**50.0 % (15.0 to 85.0)** of 4",
-        "4 validation texts are few",
+        "**2 of 4** validation texts correctly",
+        "would be correct for 2. **4 validation texts are too few to judge a model**",
+        "anything from 15.0 % to 85.0 %",
+        "| accuracy | 2 of 4 (15.0 to 85.0 %) |",
+        "The average precision of *positive* is 0.583",
+        "A text has its more probable label, as with a threshold of 0.5.",
         "| negative | 2 | 0.500 | 0.500 | 0.500 |",
         "| F1 of positive | 0.500 (",
         "| negative | 1 | 1 |",
@@ -65,19 +69,44 @@ def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
         "evaluate sentiment",
     ):
         assert part in text
-    assert {path.name for path in tmp_path.glob("*.png")} == {"curves.png", "calibration.png", "lengths.png"}
+    assert {path.name for path in tmp_path.glob("*.png")} == {
+        "curves.png",
+        "calibration.png",
+        "lengths.png",
+        "precision_recall.png",
+    }
 
 
 def test_the_worst_mistake_is_first():
-    mistakes = report.worst_mistakes(TEXTS, LABELS, PROBABILITIES, ["negative", "positive"])
+    mistakes = report.worst_mistakes(TEXTS, LABELS, PROBABILITIES, ["negative", "positive"], PROBABILITIES.argmax(1))
     assert [(m["label"], m["predicted"], m["score"]) for m in mistakes] == [
         ("negative", "positive", 0.98),
         ("positive", "negative", 0.6),
     ]
 
 
+def test_a_mistake_has_the_probability_of_the_label_that_the_threshold_gave():
+    predicted = np.array([0, 0, 0, 0])  # a threshold above all probabilities
+    mistakes = report.worst_mistakes(TEXTS, LABELS, PROBABILITIES, ["negative", "positive"], predicted)
+    assert [(m["predicted"], m["score"]) for m in mistakes] == [("negative", 0.6), ("negative", 0.1)]
+
+
+def test_one_of_one_is_not_said_to_be_everything():
+    scores = {"rows": 1, "accuracy": 1.0, "accuracy_interval": metrics.wilson_interval(1, 1)}
+    assert report.accuracy(scores) == "1 of 1 (20.7 to 100.0 %)"
+    assert "1 validation text is too few" in report.few_rows_sentence(scores)
+    scores = {"rows": 100, "accuracy": 0.9, "accuracy_interval": metrics.wilson_interval(90, 100)}
+    assert report.accuracy(scores).startswith("90.0 % (") and report.few_rows_sentence(scores) == ""
+
+
+def test_a_class_without_texts_is_named():
+    scores = {"by_class": [{"class": "a", "rows": 3}, {"class": "b", "rows": 0}]}
+    assert report.absent_lines(scores)[1].startswith("No text has the label b: it is left out of the means")
+    assert report.absent_lines({"by_class": scores["by_class"][:1]}) == []
+
+
 def test_the_summary_names_scores_report_and_model(result):
     lines = report.summarize(result).splitlines()
     assert lines[0] == "sentiment, bag, a.csv"
-    assert "4 texts   accuracy 50.0 %" in lines[1]
+    assert "4 texts   accuracy 2 of 4 (15.0 to 85.0 %)" in lines[1]
     assert any(line.strip().startswith("try it") and "predict sentiment" in line for line in lines)

@@ -103,3 +103,49 @@ def test_class_weights_give_all_classes_the_same_weight():
         "notes": {},
         "duplicates": None,
     }
+
+
+def split_sets(tmp_path, rows, **values):
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"{text},{label}\n" for text, label in rows))
+    config = ClassificationConfig(data=str(tmp_path / "a.csv"), labels_separator="|", **values)
+    return read_and_split(config, False)
+
+
+def test_texts_with_several_labels_or_none(tmp_path):
+    rows = [(f"review {i}", ("a|b", "b", "")[i % 3]) for i in range(90)]
+    splits = split_sets(tmp_path, rows)
+    assert splits.multi_label and splits.classes == ("a", "b")
+    assert len(splits.train) + len(splits.valid) == 90  # texts without labels are not left out
+    assert {tuple(row) for row in splits.train.labels.tolist()} == {(1, 1), (0, 1), (0, 0)}
+    counts = splits.train.labels.sum(axis=0).tolist()
+    assert describe_splits(splits)["class_rows"] == dict(zip("ab", counts, strict=True))
+
+
+def test_a_label_that_no_training_text_has_is_left_out(tmp_path):
+    (tmp_path / "v.csv").write_text("text,label\nother,a|odd\nanother,b|rare\n")
+    rows = [(f"review {i}", ("a|b", "b")[i % 2]) for i in range(20)] + [("Another", "rare|a")]
+    splits = split_sets(tmp_path, rows, valid=str(tmp_path / "v.csv"))
+    assert splits.classes == ("a", "b")
+    assert splits.valid.labels.tolist() == [[1, 0], [0, 1]]
+    assert splits.notes["left out of the labels, no training text has 'rare'; validation texts that have it"] == 1
+    assert splits.notes["labels left out of validation, unknown"] == 2
+
+
+def test_the_positive_class_is_the_last_one(tmp_path):
+    rows = [(f"review {i}", ("fraud", "usual")[i % 2], f"film {i}") for i in range(40)]
+    assert split(tmp_path, rows, polarity=False).classes == ("fraud", "usual")
+    assert split(tmp_path, rows, polarity=False, positive="fraud").classes == ("usual", "fraud")
+
+
+@pytest.mark.parametrize(
+    ("num_classes", "values", "message"),
+    [
+        (2, {"positive": "c"}, "--positive c: the labels of .*a.csv are class 0 and class 1"),
+        (3, {"positive": "class 0"}, "--positive is for two classes or several labels per text: .*a.csv has 3"),
+        (3, {"threshold": "best-f1"}, "--threshold is for two classes or several labels per text: .*a.csv has 3"),
+    ],
+)
+def test_flags_for_two_classes_are_refused_where_they_do_not_fit(tmp_path, num_classes, values, message):
+    rows = [(f"review {i}", f"class {i % num_classes}", f"film {i}") for i in range(40)]
+    with pytest.raises(UserError, match=message):
+        split(tmp_path, rows, polarity=False, **values)

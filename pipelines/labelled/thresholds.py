@@ -1,0 +1,82 @@
+"""Chooses the probabilities from which a text has a label, on validation texts."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pipelines.labelled import precision_recall
+from pipelines.labelled.config import LabelledConfig, ThresholdChoice, parse_threshold
+from pipelines.labelled.outputs import Decision
+from pipelines.labelled.splits import LabelledSplits
+
+MIN_ROWS = 10  # validation texts with a label, for a threshold of its own
+_DEFAULT = 0.5
+
+
+def decide(config: LabelledConfig, splits: LabelledSplits, make_servable: Callable):
+    """Returns the servable with the thresholds of `config`.
+
+    Args:
+        make_servable: `Decision` -> servable with a function `classify`.
+    """
+    undecided = Decision(splits.multi_label)
+    if config.threshold is None and not splits.multi_label:
+        return make_servable(undecided)
+    choice = parse_threshold(config.threshold) if config.threshold else ThresholdChoice()
+    if choice.value is not None:
+        return make_servable(undecided._replace(thresholds=(choice.value,) * _num_thresholds(splits)))
+    from pipelines.export.signatures import BatchedSignature  # imports TensorFlow
+
+    servable = make_servable(undecided)
+    classify = BatchedSignature(servable.classify.get_concrete_function())
+    probabilities = classify(splits.valid.texts)["probabilities"].astype(np.float64)
+    if splits.multi_label:
+        thresholds = choose_for_labels(choice, splits.valid.labels, probabilities)
+    else:
+        thresholds = (choose(choice, splits.valid.labels == 1, probabilities[:, 1]),)
+    return make_servable(undecided._replace(thresholds=thresholds))
+
+
+def choose_for_labels(choice: ThresholdChoice, labels: np.ndarray, probabilities: np.ndarray) -> tuple[float, ...]:
+    """Returns one threshold per class.
+
+    A class with fewer than MIN_ROWS texts says too little: it gets the threshold that is best for the decisions on all
+    classes together.
+
+    Args:
+        labels: int [n, classes] of 0 and 1.
+        probabilities: float [n, classes].
+    """
+    shared = choose(choice, labels.ravel() == 1, probabilities.ravel())
+    return tuple(
+        choose(choice, has_label == 1, of_class) if has_label.sum() >= MIN_ROWS else shared
+        for has_label, of_class in zip(labels.T, probabilities.T, strict=True)
+    )
+
+
+def choose(choice: ThresholdChoice, has_label: np.ndarray, probabilities: np.ndarray) -> float:
+    """Chooses the threshold of one class.
+
+    With a minimum precision, it is the threshold with the highest recall; if none has this precision, that with the
+    highest precision. Else it is that with the highest F1.
+
+    Args:
+        has_label: bool [n].
+        probabilities: float [n].
+
+    Returns:
+        The threshold; 0.5 if no text has the label.
+    """
+    if not has_label.any():
+        return _DEFAULT
+    curve = precision_recall.curve(has_label, probabilities)
+    if choice.precision is None:
+        best = precision_recall.best_f1(curve)
+    else:
+        best = precision_recall.highest_recall(curve, choice.precision)
+        best = precision_recall.highest_precision(curve) if best is None else best
+    return float(curve.threshold[best])
+
+
+def _num_thresholds(splits: LabelledSplits) -> int:
+    return len(splits.classes) if splits.multi_label else 1
