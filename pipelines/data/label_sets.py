@@ -47,10 +47,10 @@ def from_columns(path, table: pd.DataFrame, columns: tuple[str, ...]) -> np.ndar
         others = ~cells.isin((*_YES, *_NO))
         if others.any():
             row = int(np.flatnonzero(others)[0])
-            value = table[name].iloc[row][:_MAX_SHOWN] or "an empty cell"
+            value = repr(table[name].iloc[row][:_MAX_SHOWN]) if table[name].iloc[row] else "an empty cell"
             raise UserError(
-                f"{path}: the column {name!r} of --label-columns has {value!r} in row {row + 1}, and {others.sum():,} "
-                "such cells: each cell must be 0 or 1"
+                f"{path}: the column {name!r} of --label-columns has {value} in row {row + 1}: each cell must be 0 or "
+                f"1 (cells that are neither: {others.sum():,})"
             )
     return _array(tuple(name for name, has in zip(columns, row, strict=True) if has) for row in has_label)
 

@@ -211,13 +211,9 @@ def _label_columns(path: Path, first_rows: pd.DataFrame, options: TableOptions, 
             f"{path} has no column {missing[0]!r} (--label-columns); its columns are: "
             f"{_listed(list(first_rows.columns))}"
         )
-    found = list(options.label_columns) or [label_column(path, first_rows, options, text)]
-    if text in found:
-        raise UserError(
-            f"{path}: the column {text!r} cannot be both text and label: name the right ones with --text-column and "
-            "--label-column"
-        )
-    return found
+    if text in options.label_columns:
+        raise UserError(f"{path}: the column {text!r} is the one with the text: leave it out of --label-columns")
+    return list(options.label_columns) or [label_column(path, first_rows, options, text)]
 
 
 def check_columns(path: Path, first_rows: pd.DataFrame, first: Path, names: Collection[str]) -> None:
