@@ -14,7 +14,7 @@ def test_the_version_is_a_release_number():
 
 def test_the_newest_entry_of_the_changelog_is_this_version():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings[0] == VERSION
+    assert [heading for heading in headings if heading != "Unreleased"][0] == VERSION
 
 
 def test_no_other_file_states_the_version():
