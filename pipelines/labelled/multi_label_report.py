@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pipelines.labelled import report
+from pipelines.labelled import duplicates, report
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.multi_label_metrics import reliability
@@ -223,7 +223,7 @@ def _data_lines(result: RunResult) -> list[str]:
         "",
         f"- Training: {result.rows['train']:,} texts with {total:.2f} labels on average ({classes}).",
     ]
-    return lines + reports.note_lines(result)
+    return lines + reports.note_lines(result) + duplicates.report_lines(result.duplicates)
 
 
 def _labels_plot(scores: dict) -> Figure:

@@ -41,7 +41,7 @@ def test_the_report_has_folds_their_mean_all_texts_and_likely_label_errors(tmp_p
         "| 2 | 3 | 1.000 | 1.000 | - | 0.200 | 2 of 3 | 1 min 5 s |",
         "| mean | | 0.500 | 0.250 | - | 0.750 | | |",
         "| standard deviation | | 0.125",
-        "- Accuracy 66.7 % (",
+        "- Accuracy 4 of 6 (",
         "| ham | 2 | 1 |",
         "without having seen the text: 1. Another label",
         "- labelled *ham* (20.0 %), predicted *spam* (80.0 %): “odd odd",
@@ -74,7 +74,7 @@ def test_the_summary_has_mean_and_standard_deviation_and_names_the_files(tmp_pat
     lines = folds_report.summarize(result(tmp_path)).splitlines()
     assert lines[0] == "classification, bag, reviews.csv: 2 folds"
     assert "accuracy 0.500 ± 0.125   F1 0.250 ± 0.125   ROC AUC -" in lines[1]
-    assert "6 texts   accuracy 66.7 % (" in lines[2]
+    assert "6 texts   accuracy 4 of 6 (" in lines[2]
     assert "likely label errors: 1, in" in lines[3] and lines[3].endswith("/label_errors.csv")
     assert lines[-1] == "  No model was exported: for one, repeat the command without --folds."
     assert "accuracy 0.500   F1" in folds_report.summarize(result(tmp_path, deviation=None))
