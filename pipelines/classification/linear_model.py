@@ -70,7 +70,8 @@ def _count_occurrences(layer: NGramLogits, inputs: dict[str, tf.RaggedTensor]) -
         n-gram).
     """
     inputs = list(inputs.values())
-    hash_batch = tf.function(layer.hash_ngrams, input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(inputs))
+    signature = [tf.TensorSpec([None, None], tf.int32)] * len(inputs)
+    hash_batch = tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
     texts = []
     for start in range(0, inputs[0].shape[0], 100):
         hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in inputs)).numpy()

@@ -36,6 +36,7 @@ NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
 NUM_WEIGHTINGS = 2  # of the n-grams; the logits of the linear model are the mean of those with each
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
+_LINEAR_WEIGHT = 2 / 3  # of the linear model's logits, beside those of an encoder
 _MAX_N, _MAX_CHARACTERS = 3, 5  # per n-gram of tokens, of characters
 _NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
 
@@ -47,7 +48,7 @@ def network(
 
     With `max_characters` the inputs are a dict: "ids", and "characters" int32 [batch, length], Unicode code points.
 
-    With `max_ngrams`, the logits are the mean of the encoder's and of those of a linear model over n-grams. In training
+    With `max_ngrams`, the logits are a mean of the encoder's and of those of a linear model over n-grams. In training
     they are the encoder's alone: the linear model is fitted before and knows the training texts, so that with it in the
     loss, the encoder would have nothing left to learn. The model "linear" has no encoder.
 
@@ -71,7 +72,8 @@ def network(
         )
         linear_logits = linear(*inputs.values()) if config.max_characters else linear(ids)
         linear_logits = ops.mean(ops.reshape(linear_logits, (-1, NUM_WEIGHTINGS, num_classes)), axis=1)
-        logits = linear_logits if logits is None else MeanAfterTraining(name="mean_logits")(logits, linear_logits)
+        mean = MeanAfterTraining(_LINEAR_WEIGHT, name="mean_logits")
+        logits = linear_logits if logits is None else mean(logits, linear_logits)
     return keras.Model(inputs, logits, name=f"classification_{config.model}")
 
 

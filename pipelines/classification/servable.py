@@ -50,14 +50,14 @@ class Classifier(tf.Module):
         self._variables = [weight.value for weight in model.weights]
         self._model = lambda ids: model(ids, training=False)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
         ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)  # [batch, (tokens)]
         tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
         return label_outputs(self._logits(ids, tokens), self._classes, self.decision)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def explain(self, text):
         """Labels texts and weights their tokens. A weight is what the label's log-odds lose when the token is deleted.
 

@@ -27,7 +27,7 @@ def encode_texts(
     Returns:
         Ids, ragged int32 [n, (tokens)], in the order of `texts`.
     """
-    encode = tf.function(encode, input_signature=[tf.TensorSpec([None], tf.string)])
+    encode = tf.function(encode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
     batches = tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(batch_size)
     encoded = batches.map(encode, num_parallel_calls=READERS)
     return tf.concat(list(prefetched(encoded)), axis=0)

@@ -64,7 +64,7 @@ def write(
         *baseline.report_lines(result.scores),
         *_mistake_lines(result, mistakes),
         *precision_recall_lines(result, details, folder),
-        *(reports.learning_lines(result, "the lowest validation loss", "Loss and accuracy by epoch") * has_epochs),
+        *(_learning_lines(result) if has_epochs else _fitting_lines(result)),
         *sections,
         *_data_lines(result),
         *data_lines,
@@ -202,6 +202,15 @@ def _score_lines(result: RunResult) -> list[str]:
         "![Fraction of correct predictions by their probability](calibration.png)",
         "",
     ]
+
+
+def _learning_lines(result: RunResult) -> list[str]:
+    return reports.learning_lines(result, "the lowest validation loss", "Loss and accuracy by epoch")
+
+
+def _fitting_lines(result: RunResult) -> list[str]:
+    duration = reports.duration(result.training_seconds)
+    return ["## Learning", "", f"A solver fitted the model in {duration}: there are no epochs.", ""]
 
 
 def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:

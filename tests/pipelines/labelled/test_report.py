@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,14 @@ def result(tmp_path):
         class_rows={"negative": 16, "positive": 4},
         window={"max_bytes": 1000},
     )
+
+
+def test_a_model_that_a_solver_fitted_has_no_learning_curves(result, tmp_path):
+    epochs = [{"epoch": 1, "val_loss": 0.6, "val_accuracy": 0.5}]
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES}
+    report.write(dataclasses.replace(result, epochs=epochs), details, tmp_path)
+    assert "A solver fitted the model in 2 s: there are no epochs." in (tmp_path / "report.md").read_text()
+    assert not (tmp_path / "curves.png").exists()
 
 
 def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
