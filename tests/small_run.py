@@ -3,6 +3,7 @@
 The process kills itself when saved_model.py calls FUNCTION.
 """
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -19,6 +20,7 @@ from pipelines.export import saved_model  # noqa: E402
 from pipelines.task import TASKS  # noqa: E402
 from tests.pipelines.test_run import Entry, SmallTask, train  # noqa: E402
 
+saved_model._verifier = contextlib.nullcontext
 saved_model._verify = lambda *arguments: None
 entry = dataclasses.replace(TASKS["classification"], name="small", data_kind="text", defaults={})
 TASKS["small"] = Entry(**vars(entry), module=SmallTask())

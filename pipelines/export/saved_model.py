@@ -1,5 +1,6 @@
 """Exports a servable as a versioned SavedModel that appears complete or not at all."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -52,14 +53,15 @@ def export(
     tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
     parent = root / name
     make_folders(parent)
-    with temporary_folder(parent) as part:
+    start = _verifier if verify else contextlib.nullcontext
+    with temporary_folder(parent) as part, start() as verifier:  # it imports TensorFlow while this process saves
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
             tf.saved_model.save(servable, str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
         sync_tree(part)
         if verify:
-            _verify(part, signatures, tensors)
+            _verify(verifier, part, signatures, tensors)
         plan(files_of(part))
         return _publish(part, parent)
 
@@ -80,11 +82,11 @@ def copy(source: Path, loaded, name: str, root: Path, version: int | None = None
     parent = root / name
     make_folders(parent)
     requests = _read_warm_up(source)
-    with temporary_folder(parent) as part:
+    with temporary_folder(parent) as part, _verifier() as verifier:
         shutil.copytree(source, part, ignore=shutil.ignore_patterns(_WARM_UP), dirs_exist_ok=True)
         _write_warm_up(part, name, requests)  # the requests hold the name
         sync_tree(part)
-        _verify(part, {key: loaded.signatures[key] for key in requests}, requests)
+        _verify(verifier, part, {key: loaded.signatures[key] for key in requests}, requests)
         return _publish(part, parent, version)
 
 
@@ -136,22 +138,35 @@ def _read_warm_up(folder: Path) -> dict[str, dict[str, tf.Tensor]]:
     return requests
 
 
-def _verify(folder: Path, signatures: dict, requests: dict[str, dict[str, tf.Tensor]]) -> None:
+@contextlib.contextmanager
+def _verifier():
+    """Yields a process without our code, which waits for its request on stdin."""
+    # -I: without the current folder, PYTHONPATH and the user's site-packages, so that our code cannot be imported.
+    with subprocess.Popen(
+        [sys.executable, "-I", str(_VERIFIER)],
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _verify(
+    verifier: subprocess.Popen, folder: Path, signatures: dict, requests: dict[str, dict[str, tf.Tensor]]
+) -> None:
     """Compares the results of the SavedModel, in a process without our code, with those of the signatures."""
     cases = {}
     for key, signature in signatures.items():
         outputs = signature(**requests[key])
         cases[key] = {"inputs": _as_lists(requests[key]), "expected": _as_lists(outputs)}
-    # -I: without the current folder, PYTHONPATH and the user's site-packages, so that our code cannot be imported.
-    result = subprocess.run(
-        [sys.executable, "-I", str(_VERIFIER)],
-        input=json.dumps({"folder": str(folder.resolve()), "cases": cases}),
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
-        text=True,
-        capture_output=True,
-    )
-    if result.returncode:
-        raise RuntimeError(f"the export in {folder} gives other results than the trained model:\n{result.stderr}")
+    _, errors = verifier.communicate(json.dumps({"folder": str(folder.resolve()), "cases": cases}))
+    if verifier.returncode:
+        raise RuntimeError(f"the export in {folder} gives other results than the trained model:\n{errors}")
 
 
 def _publish(part: Path, parent: Path, version: int | None = None) -> Exported:

@@ -44,12 +44,12 @@ def ops_of(saved_model) -> set[str]:
 
 def main() -> None:
     """Verifies the SavedModel of the request on stdin."""
-    request = json.load(sys.stdin)
-    folder = Path(request["folder"])
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers its operations)
     from tensorflow.core.protobuf import saved_model_pb2
 
+    request = json.load(sys.stdin)  # after the imports: the process is started before there is a SavedModel
+    folder = Path(request["folder"])
     ours = [name for name in ("pipelines", "layers", "main") if name in sys.modules]
     if ours:
         sys.exit(f"this check must not see our code, but it imported {ours}")

@@ -55,8 +55,8 @@ def write(
         folder,
         valid.texts,
         names[valid.labels],
-        names[probabilities.argmax(axis=1)],
-        probabilities.max(axis=1),
+        names[details["predicted"]],
+        probabilities[np.arange(len(valid)), details["predicted"]],
     )
     lines = [
         *_header_lines(result),

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import os
 import shutil
@@ -65,6 +66,7 @@ def servable():
 def path(servable, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saved_model, "_verifier", contextlib.nullcontext)
         patch.setattr(saved_model, "_verify", lambda *arguments: None)
         return saved_model.export(servable, "demo", folder, {"classes": CLASSES}, REQUESTS).path
 
@@ -177,6 +179,7 @@ def test_a_version_that_another_run_takes_at_the_same_moment_is_not_overwritten(
         (tmp_path / "demo" / "1" / "file").write_text("of another run")
 
     listed = iter([[], [1]])
+    monkeypatch.setattr(saved_model, "_verifier", contextlib.nullcontext)
     monkeypatch.setattr(saved_model, "_verify", take_version_1)
     monkeypatch.setattr(saved_model, "versions", lambda folder: next(listed))
     assert saved_model.export(servable, "demo", tmp_path, {}, REQUESTS).version == 2
