@@ -71,7 +71,8 @@ def network(
             name=NGRAM_LOGITS,
         )
         linear_logits = linear(*inputs.values()) if config.max_characters else linear(ids)
-        linear_logits = ops.mean(ops.reshape(linear_logits, (-1, NUM_WEIGHTINGS, num_classes)), axis=1)
+        by_weighting = layers.Reshape((NUM_WEIGHTINGS, num_classes), name="by_weighting")(linear_logits)
+        linear_logits = layers.GlobalAveragePooling1D(name="mean_weighting")(by_weighting)  # [batch, classes]
         mean = MeanAfterTraining(_LINEAR_WEIGHT, name="mean_logits")
         logits = linear_logits if logits is None else mean(logits, linear_logits)
     return keras.Model(inputs, logits, name=f"classification_{config.model}")
