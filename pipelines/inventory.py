@@ -12,6 +12,7 @@ from typing import NamedTuple
 from pipelines.export.exported import CARD, Exported, versions
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, shown
+from pipelines.support.installation import called_name
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
 
@@ -125,7 +126,8 @@ def find_run(root: Path, named: str) -> Run:
     fitting = [run for run in runs if named.strip("/") in (run.title, run.name)]
     if not fitting:
         raise UserError(
-            f"no run {named!r} in {shown(root)}{suggestion(named, known_names(runs))} (`main.py list` lists all)"
+            f"no run {named!r} in {shown(root)}{suggestion(named, known_names(runs))} "
+            f"(`{called_name()} list` lists all)"
         )
     if len(fitting) > 1:
         raise UserError(f"there are several runs {named!r}: name one of {', '.join(run.title for run in fitting)}")

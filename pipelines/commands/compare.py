@@ -13,6 +13,7 @@ from pipelines.config import PATH, flag
 from pipelines.inventory import Run
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, shown
+from pipelines.support.installation import called_name
 
 _MAX_SHOWN = 40  # characters of a setting in the table
 
@@ -37,7 +38,7 @@ class Compare:
     def __call__(self) -> None:
         """Prints the table and the differences, and draws the curves."""
         if len(self.names) < 2:
-            raise UserError("give two runs or more to compare; `main.py list` lists them")
+            raise UserError(f"give two runs or more to compare; `{called_name()} list` lists them")
         if self.picture is not None and self.picture.suffix != ".png":
             raise UserError(f"--picture {self.picture}: the name must end in .png")
         runs = [inventory.find_run(self.runs, name) for name in self.names]

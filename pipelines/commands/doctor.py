@@ -14,7 +14,7 @@ from pipelines.config import NAME, PATH
 from pipelines.data import paths
 from pipelines.labelled.command import TableFlags
 from pipelines.support.errors import UserError
-from pipelines.support.installation import ROOT
+from pipelines.support.installation import ROOT, called_name
 from pipelines.version import VERSION
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
@@ -96,7 +96,7 @@ def _advice(facts: dict) -> list[str]:
         advice.append("less than 2 GB of memory is free: end other programs, or train with --preset quick")
     for name, free in facts["free_disk"].items():
         if free < _MIN_DISK:
-            advice.append(f"less than 2 GB of disk is free for {name}: `main.py list` shows what runs take")
+            advice.append(f"less than 2 GB of disk is free for {name}: `{called_name()} list` shows what runs take")
     features = facts["processor"]["features"]
     if features and not {"avx2", "asimd"} & set(features):
         advice.append("the processor has no AVX2: TensorFlow runs, but slowly")

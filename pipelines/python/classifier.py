@@ -15,8 +15,8 @@ from pipelines.python.estimator import Estimator
 from pipelines.python.fitted import FittedExport
 from pipelines.python.settings import estimator_of
 
-# num_negations needs `polarity`; scikit-learn has cross-validation.
-_NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations", "folds")
+# num_negations needs `polarity`; scikit-learn has cross-validation; start_weights are those of `train --from`.
+_NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights")
 
 
 @estimator_of(ClassificationConfig, leave_out=_NOT_PARAMETERS)

@@ -53,7 +53,7 @@ def test_check_estimator_accepts_it():
 def test_every_setting_that_is_no_file_is_a_parameter():
     parameters = set(unroll.TextClassifier().get_params())
     fields = {field.name for field in dataclasses.fields(ClassificationConfig)}
-    assert fields - parameters == {"data", "valid", "polarity", "label_type", "num_negations", "folds"}
+    assert fields - parameters == {"data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights"}
     assert parameters - fields == set(settings.COMMON)
     assert clone(unroll.TextClassifier(model="gru", epochs=3)).get_params()["epochs"] == 3
 
