@@ -53,6 +53,8 @@ class TextClassifier(ClassifierMixin, Estimator):
                 raise UserError(f"X is the path {X}: give validation_data as a path, too")
             validation = {} if validation_data is None else {"valid": str(validation_data)}
             return self._fit(run, lambda folder: {"data": str(X), **validation})
+        if self.labels_separator is not None or self.label_columns is not None:
+            raise UserError("several labels per text are read from a file: give fit the path of a table")
         texts, labels = inputs.texts_and_labels(X, y)
         names = inputs.class_names(labels)
         columns = {"text": texts, "label": _spelled(labels)}
@@ -77,8 +79,13 @@ class TextClassifier(ClassifierMixin, Estimator):
 
         Args:
             X: texts, as for `fit`.
+
+        Returns:
+            Labels [n]. If a text may have several labels: lists of labels, object [n], the most probable label first.
         """
         outputs = self._outputs(X)
+        if "labels" in outputs:
+            return self._label_lists(outputs["labels"])
         index = {name: i for i, name in enumerate(self._labels)}
         return self.classes_[[index[name] for name in outputs["label"]]] if outputs else self.classes_[:0]
 
@@ -97,6 +104,7 @@ class TextClassifier(ClassifierMixin, Estimator):
         Returns:
             One dict per text: "text", "label", "score", "probabilities" (label -> probability), and "weights", a list
             of (word, weight) in the order of the text. A weight is what the label's log-odds lose without the word.
+            If a text may have several labels: "labels", a list, and "weights" as label -> such a list.
 
         Raises:
             UserError: the model has no explanations, as those of `transfer`.
@@ -109,10 +117,21 @@ class TextClassifier(ClassifierMixin, Estimator):
         with user_errors():
             results = explain_texts(fitted.exported, texts, fitted.loaded)
         for result in results:
-            result["label"] = self._labels[result["label"]]
             result["probabilities"] = {self._labels[name]: p for name, p in result["probabilities"].items()}
-            result["weights"] = [tuple(each) for each in result["weights"]]
+            if "labels" in result:
+                result["labels"] = [self._labels[name] for name in result["labels"]]
+                weights = result["weights"].items()
+                result["weights"] = {self._labels[name]: [tuple(each) for each in pairs] for name, pairs in weights}
+            else:
+                result["label"] = self._labels[result["label"]]
+                result["weights"] = [tuple(each) for each in result["weights"]]
         return results
+
+    def _label_lists(self, names: np.ndarray) -> np.ndarray:
+        """Returns the labels of each text: names, object [n, classes] with "" after the last one -> lists [n]."""
+        lists = np.empty(len(names), dtype=object)
+        lists[:] = [[self._labels[name] for name in row if name] for row in names]
+        return lists
 
     def _outputs(self, X) -> dict[str, np.ndarray]:
         """Returns the outputs of the export; of no texts, none."""

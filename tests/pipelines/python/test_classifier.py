@@ -229,3 +229,25 @@ def test_in_pipelines_and_searches():
     search.fit(pd.Series(texts), pd.Series(numbers))
     assert search.best_estimator_[-1].card_["config"]["epochs"] == 1 and 0 <= search.best_score_ <= 1
     assert search.predict(texts).dtype == np.array(numbers).dtype and search.classes_.tolist() == [3, 10]
+
+
+@pytest.mark.slow
+def test_a_text_may_have_several_labels(tmp_path):
+    path = tmp_path / "articles.csv"
+    rows = [
+        f"the {word} of day {i},{label}" for i in range(30) for word, label in (("goal", "sport"), ("vote", "news"))
+    ]
+    both = [f"the goal and the vote {i},news|sport" for i in range(30)]
+    path.write_text("\n".join(["text,label", *rows, *both]) + "\n")
+    classifier = unroll.TextClassifier(**SMALL | {"model": "linear"}, labels_separator="|").fit(str(path))
+    assert classifier.classes_.tolist() == ["news", "sport"]
+    predicted = classifier.predict(["the goal of day 3", "the goal and the vote 4"])
+    assert predicted[0] == ["sport"] and sorted(predicted[1]) == ["news", "sport"]
+    (explained,) = classifier.explain(["the vote of day 5"])
+    assert explained["labels"] == ["news"]
+    assert max(explained["weights"]["news"], key=lambda pair: pair[1])[0] == "vote"
+
+
+def test_several_labels_in_memory_are_refused():
+    with pytest.raises(unroll.UserError, match="several labels per text are read from a file"):
+        unroll.TextClassifier(labels_separator="|").fit(["a"], ["b|c"])
