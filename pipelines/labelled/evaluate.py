@@ -69,20 +69,17 @@ def evaluate(
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
     about = {"model": exported.title, "data": sources.name(data), "classes": list(classes), "left_out": left_out}
     if by is not None:
-        is_correct = predicted(outputs, classes) == known.labels  # with several labels per text, all must be correct
-        groups = group_scores.compute_scores(
-            _known_groups(rows, classes, card["config"]["polarity"]),
-            is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct,
-        )
-        about |= {"by": by, "groups": groups}
+        is_correct = predicted(outputs, classes) == known.labels
+        is_correct = is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct
+        about |= {"by": by, "groups": group_scores.compute_scores(_known_groups(rows, card), is_correct)}
     return about | compute_scores(known, outputs, classes)
 
 
-def _known_groups(rows: LabelledTexts, classes: tuple[str, ...], polarity: bool) -> np.ndarray:
-    """Returns the groups of the rows that `with_class_ids` keeps."""
+def _known_groups(rows: LabelledTexts, card: dict) -> np.ndarray:
+    """Returns the groups of the rows that `with_class_ids` keeps, object [n] of str."""
     if label_sets.are_sets(rows.labels):
         return rows.groups
-    return rows.groups[labels.class_ids(rows.labels, classes, polarity) >= 0]
+    return rows.groups[labels.class_ids(rows.labels, tuple(card["classes"]), card["config"]["polarity"]) >= 0]
 
 
 def format_scores(scores: dict) -> str:
@@ -110,11 +107,7 @@ def format_scores(scores: dict) -> str:
     lines += ["", f"  {'words':<24}{'texts':>12}{'accuracy':>12}"]
     for group in scores["accuracy_by_length"]:
         lines.append(f"  {group['words']:<24}{group['rows']:>12,}{group['accuracy']:>12.4f}")
-    return "\n".join([*lines, *_group_lines(scores), *_left_out_lines(scores)])
-
-
-def _group_lines(scores: dict) -> list[str]:
-    return ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
+    return "\n".join([*lines, *_last_lines(scores)])
 
 
 def _format_label_sets(scores: dict) -> str:
@@ -132,7 +125,7 @@ def _format_label_sets(scores: dict) -> str:
     }
     lines = _title_and_values(scores, values)
     lines += _class_lines(scores, ("precision", "recall", "f1", "average_precision"))
-    return "\n".join([*lines, *_group_lines(scores), *_left_out_lines(scores)])
+    return "\n".join([*lines, *_last_lines(scores)])
 
 
 def _title_and_values(scores: dict, values: dict[str, str]) -> list[str]:
@@ -152,8 +145,10 @@ def _class_lines(scores: dict, measures: tuple[str, ...]) -> list[str]:
     return lines + ([f"  no text has the label {', '.join(absent)}: left out of the means"] if absent else [])
 
 
-def _left_out_lines(scores: dict) -> list[str]:
-    return [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
+def _last_lines(scores: dict) -> list[str]:
+    """The groups of --by, and the rows that were left out."""
+    groups = ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
+    return groups + [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
 
 
 def _number(value: float | None) -> str:

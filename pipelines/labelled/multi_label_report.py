@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pipelines.labelled import duplicates, report
+from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
+from pipelines.labelled import duplicates, predictions, report
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.multi_label_metrics import reliability
@@ -28,7 +29,8 @@ def write(
     data_lines: Sequence[str] = (),
     curve_labels: tuple[str, str] = ("training", "validation"),
 ) -> None:
-    """Writes `folder`/report.md, labels.png, calibration.png and, if there was a training in epochs, curves.png.
+    """Writes `folder`/report.md, predictions.csv, labels.png, calibration.png and, if there was a training in epochs,
+    curves.png.
 
     Args:
         details: of `measure.measure`: "valid" (Labelled), its "probabilities" and its "predicted" labels.
@@ -45,6 +47,9 @@ def write(
     bins = reliability(valid.labels, probabilities)
     plot = report.calibration_plot(bins, "probability of a label", "fraction of texts that have it")
     reports.save(plot, folder / "calibration.png")
+    decided = np.where(details["predicted"] == 1, probabilities, 1 - probabilities)  # [n, classes]
+    names = [_joined(labels, result.classes) for labels in (valid.labels, details["predicted"])]
+    predictions.write(folder, valid.texts, *names, decided.prod(axis=1))
     lines = [
         *_header_lines(result),
         *_score_lines(result),
@@ -62,6 +67,13 @@ def write(
         *reports.record_lines(result),
     ]
     reports.write(folder, lines)
+
+
+def _joined(has_label: np.ndarray, classes: Sequence[str]) -> list[str]:
+    """Returns the labels of each text as one str."""
+    return [
+        DEFAULT_LABELS_SEPARATOR.join(name for name, has in zip(classes, row, strict=True) if has) for row in has_label
+    ]
 
 
 def summarize(result: RunResult) -> str:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pipelines.labelled import multi_label_metrics, multi_label_report
+from pipelines.labelled import multi_label_metrics, multi_label_report, predictions
 from pipelines.labelled.splits import Labelled
 from tests.pipelines.results import make_result
 
@@ -50,6 +50,13 @@ def test_the_report_has_scores_labels_and_mistakes(result, tmp_path):
     ):
         assert part in text, part
     assert {path.name for path in tmp_path.glob("*.png")} == {"curves.png", "calibration.png", "labels.png"}
+    rows = predictions.read(tmp_path)
+    assert sorted(zip(rows["label"], rows["predicted"], strict=True)) == [
+        ("", "news"),
+        ("news", ""),
+        ("news|sport", "news|sport"),
+        ("sport", "sport"),
+    ]
 
 
 def test_a_fixed_threshold_is_not_said_to_be_chosen(result, tmp_path):

@@ -49,7 +49,7 @@ def result(tmp_path):
 
 def test_a_model_that_a_solver_fitted_has_no_learning_curves(result, tmp_path):
     epochs = [{"epoch": 1, "val_loss": 0.6, "val_accuracy": 0.5}]
-    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES}
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
     report.write(dataclasses.replace(result, epochs=epochs), details, tmp_path)
     assert "A solver fitted the model in 2 s: there are no epochs." in (tmp_path / "report.md").read_text()
     assert not (tmp_path / "curves.png").exists()

@@ -239,7 +239,7 @@ def test_a_text_may_have_several_labels(tmp_path):
     ]
     both = [f"the goal and the vote {i},news|sport" for i in range(30)]
     path.write_text("\n".join(["text,label", *rows, *both]) + "\n")
-    classifier = unroll.TextClassifier(**SMALL | {"model": "linear"}, labels_separator="|").fit(str(path))
+    classifier = unroll.TextClassifier(preset="quick", labels_separator="|", verbose=False).fit(str(path))
     assert classifier.classes_.tolist() == ["news", "sport"]
     predicted = classifier.predict(["the goal of day 3", "the goal and the vote 4"])
     assert predicted[0] == ["sport"] and sorted(predicted[1]) == ["news", "sport"]
