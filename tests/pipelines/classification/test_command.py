@@ -71,6 +71,7 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
         "calibration.png",
         "lengths.png",
         "precision_recall.png",
+        "predictions.csv",
         "report.md",
         "export.json",
         "result.json",
