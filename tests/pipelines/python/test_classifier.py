@@ -222,7 +222,7 @@ def test_the_same_seed_gives_the_same_probabilities(fitted):
 
 @pytest.mark.long
 def test_in_pipelines_and_searches():
-    texts, labels = labelled(24)
+    texts, labels = labelled(48)  # each half has the 20 texts that a training needs
     numbers = [3 if label else 10 for label in labels]
     pipeline = make_pipeline(FunctionTransformer(list), unroll.TextClassifier(**SMALL))
     search = GridSearchCV(pipeline, {"textclassifier__epochs": [1]}, cv=2, error_score="raise")
