@@ -55,7 +55,7 @@ def test_a_measure_that_is_not_defined_in_a_fold_is_left_out_of_its_mean():
     assert deviation["accuracy"] == pytest.approx(0.35355, abs=1e-5) and deviation["roc_auc"] is None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_text_is_labelled_by_a_model_that_has_not_seen_it(data, tmp_path):
     process = cross_validate(data, tmp_path / "a", "--json", "--saved-models", tmp_path / "saved")
     assert process.returncode == 0, process.stderr

@@ -58,7 +58,7 @@ def test_every_setting_that_is_no_file_is_a_parameter():
     assert clone(unroll.TextClassifier(model="gru", epochs=3)).get_params()["epochs"] == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_labels_come_back_with_their_type(fitted):
     texts, labels = labelled()
     predicted = fitted.predict(texts)
@@ -67,7 +67,7 @@ def test_labels_come_back_with_their_type(fitted):
     assert fitted.card_["classes"] == ["False", "True"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_probabilities_have_the_order_of_the_classes(fitted):
     probabilities = fitted.predict_proba(pd.Series(["a lovely film", "a dull film"]))
     assert probabilities.shape == (2, 2) and probabilities.dtype == np.float32
@@ -75,7 +75,7 @@ def test_probabilities_have_the_order_of_the_classes(fitted):
     assert (fitted.classes_[probabilities.argmax(axis=1)] == fitted(["a lovely film", "a dull film"])).all()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_explanation_weighs_the_words(fitted):
     (explanation,) = fitted.explain(["a lovely film"])
     assert explanation["label"] is True or explanation["label"] is False
@@ -84,20 +84,20 @@ def test_an_explanation_weighs_the_words(fitted):
     assert fitted.explain([]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_texts_have_no_labels(fitted):
     assert fitted.predict([]).shape == (0,) and fitted.predict([]).dtype == bool
     assert fitted.predict_proba([]).shape == (0, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("X", ["one text", [1], ["a", None], pd.DataFrame({"a": ["x"], "b": ["y"]})], ids=str)
 def test_what_is_no_text_gets_no_label(fitted, X):
     with pytest.raises(unroll.UserError):
         fitted.predict(X)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_texts_in_several_threads(fitted):
     texts, _ = labelled()
     expected, found = fitted.predict_proba(texts), []
@@ -231,7 +231,7 @@ def test_in_pipelines_and_searches():
     assert search.predict(texts).dtype == np.array(numbers).dtype and search.classes_.tolist() == [3, 10]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_text_may_have_several_labels(tmp_path):
     path = tmp_path / "articles.csv"
     rows = [

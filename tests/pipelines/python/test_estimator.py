@@ -20,7 +20,7 @@ def refuse(*arguments):
     raise AssertionError("this must not be called")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fit_returns_the_estimator_with_card_scores_and_report(fitted):
     assert fitted.card_["task"] == "classification" and fitted.card_["config"]["epochs"] == 3
     assert fitted.scores_ == fitted.card_["scores"]
@@ -28,7 +28,7 @@ def test_fit_returns_the_estimator_with_card_scores_and_report(fitted):
     assert (fitted.run_ / "report.md").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_pickle_works_without_the_files(fitted, tmp_path):
     joblib.dump(fitted, tmp_path / "classifier.joblib")
     for again in (
@@ -72,7 +72,7 @@ def test_a_run_that_is_no_name_is_refused(name, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_export_has_the_next_version_or_the_named_one(fitted, tmp_path, without_verification):
     assert fitted.export(tmp_path / "spam") == tmp_path / "spam" / "1"
     assert fitted.export(tmp_path / "spam") == tmp_path / "spam" / "2"
@@ -90,7 +90,7 @@ def test_nothing_can_be_exported_before_fit(tmp_path):
         unroll.TextClassifier().export(tmp_path / "spam")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_fit_prints_on_stderr_unless_verbose_is_false(capsys, monkeypatch):
     texts, labels = labelled(20)
     monkeypatch.setattr(run, "train", lambda *arguments: run.console.say("training") or refuse())
@@ -100,7 +100,7 @@ def test_fit_prints_on_stderr_unless_verbose_is_false(capsys, monkeypatch):
         assert capsys.readouterr() == ("", printed)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_random_state_of_the_process_stays(fitted):
     random.seed(5)
     np.random.seed(5)

@@ -21,7 +21,7 @@ def golden(tmp_path):
     return unpack
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_classifier_of_the_command_line(golden):
     path = golden("sentiment")
     classifier = unroll.load(path)
@@ -33,7 +33,7 @@ def test_a_classifier_of_the_command_line(golden):
     assert unroll.load(str(path.parent)).card_ == classifier.card_
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_language_model_of_the_command_line(golden):
     model = unroll.load(golden("char-lm"))
     assert isinstance(model, unroll.LanguageModel)
