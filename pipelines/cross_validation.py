@@ -20,7 +20,7 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.splits import LabelledData, class_ids, fold_splits, read
 from pipelines.run import fit_and_measure, removed_if_refused
 from pipelines.support import console
-from pipelines.support.files import check_folder, make_folders, shown, written_beside
+from pipelines.support.files import make_folders, shown, written_beside
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import RunRecord, RunResult
@@ -44,9 +44,7 @@ def cross_validate(task_name: str, config: LabelledConfig, runs: Path, run: str 
     """
     config.check()
     entry = TASKS[task_name]
-    record = run_folder.make_record(entry, config)
-    folder = runs / task_name / run_folder.check_name("run", run or run_folder.run_name(record, config))
-    check_folder(folder, "--runs")
+    record, folder = run_folder.find(entry, config, runs, run)
     data = read(config, config.polarity)
     fold_of = splits.folds(data.rows.groups_or_texts(), class_ids(data), config.folds)
     parts = [entry.data().complete(config, fold_splits(data, fold_of, fold)) for fold in range(config.folds)]

@@ -57,13 +57,10 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
     """
     config.check()
     entry = TASKS[task_name]
-    record = run_folder.make_record(entry, config)
-    run = run_folder.check_name("run", destination.run or run_folder.run_name(record, config))
+    record, folder = run_folder.find(entry, config, destination.runs, destination.run)
     export_name = run_folder.check_name("name", destination.name or task_name)
     if config.data is None and not export_name.endswith(SAMPLE_SUFFIX):
         export_name += SAMPLE_SUFFIX
-    folder = destination.runs / task_name / run
-    check_folder(folder, "--runs")
     is_new = not folder.exists()
 
     def load():

@@ -16,7 +16,7 @@ from pipelines.data import sources
 from pipelines.export.exported import Exported, difference, versions
 from pipelines.support import console
 from pipelines.support.errors import UserError
-from pipelines.support.files import read_json, shown
+from pipelines.support.files import check_folder, read_json, shown
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import SCHEMA, RunRecord, RunResult
 from pipelines.task import TaskEntry
@@ -42,6 +42,22 @@ def make_record(entry: TaskEntry, config: TrainingConfig) -> RunRecord:
         machine=f"{platform.system()} {platform.machine()}",
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     )
+
+
+def find(entry: TaskEntry, config: TrainingConfig, runs: Path, name: str | None) -> tuple[RunRecord, Path]:
+    """Returns the record of a new run, and the folder of the run, which may not exist yet.
+
+    Args:
+        runs: folder of all runs.
+        name: name of the run; None makes one from the data's name and a hash of the settings.
+
+    Raises:
+        UserError: the data does not exist, the name cannot be a folder's, or nothing can be written to `runs`.
+    """
+    record = make_record(entry, config)
+    folder = runs / entry.name / check_name("run", name or run_name(record, config))
+    check_folder(folder, "--runs")
+    return record, folder
 
 
 def run_name(record: RunRecord, config: TrainingConfig) -> str:

@@ -17,7 +17,7 @@ from layers import NGramLogits
 _TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
 _MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
 _SMOOTHING = 1.0  # added to every count
-_TOKEN_WEIGHT = 2.0  # of n-grams of tokens, of which a text has fewer than of characters
+_TOKEN_WEIGHT = 2.0  # of n-grams of tokens, because a text has fewer of them than n-grams of characters
 _INVERSE_REGULARIZATION = 5.0
 _SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest norm, that get smaller logits
 

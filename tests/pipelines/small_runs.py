@@ -24,7 +24,7 @@ def write_run(root, name, task="classification", finished=True, **changes):
 
 
 def write_predictions(folder, num_wrong, texts=TEXTS):
-    """Writes predictions of which the first `num_wrong` are wrong."""
+    """Writes predictions. The first `num_wrong` are wrong."""
     predicted = ["ham"] * num_wrong + ["spam"] * (len(texts) - num_wrong)
     predictions.write(folder, texts, ["spam"] * len(texts), predicted, [0.75] * len(texts))
 

@@ -9,7 +9,7 @@ from pipelines.classification import linear_model
 
 
 def texts(classes, rows=300):
-    """Texts in which one pair of neighbouring tokens tells the class. With two classes, the single tokens do not."""
+    """Texts whose class is given by one pair of neighbouring tokens. With two classes, single tokens do not give it."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, classes, rows)
     lengths = rng.integers(5, 30, rows)

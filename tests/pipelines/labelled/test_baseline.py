@@ -17,7 +17,7 @@ def splits_of(train, valid, test=None):
 
 @pytest.fixture(scope="module")
 def phones():
-    """A word, whatever its ending, tells the class."""
+    """The stem of one word gives the class; its ending varies."""
     texts = [f"{('sturdy', 'noisy')[i % 2]}{'xyz'[i % 3]} number {i}" for i in range(60)]
     return splits_of(labelled(texts[:40], [i % 2 for i in range(40)]), labelled(texts[40:], [i % 2 for i in range(20)]))
 

@@ -1,7 +1,6 @@
 import dataclasses
 import json
 import threading
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,6 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 import unroll
-from pipelines import run
 from pipelines.classification.config import ClassificationConfig
 from pipelines.python import settings
 from tests.pipelines.python.conftest import SMALL, labelled
@@ -174,41 +172,24 @@ def test_it_is_a_classifier_of_strings():
     assert tags.input_tags.string and not tags.input_tags.two_d_array
 
 
-@pytest.fixture
-def data_of(monkeypatch):
-    """`fit` without a training. Returns the content of the files that it writes: config field -> lines."""
-
-    def stop(task, config, destination):
-        files = {"data": config.data, **config.data_files()}
-        raise unroll.UserError(json.dumps({field: Path(path).read_text() for field, path in files.items()}))
-
-    def fit(estimator, *arguments, **options):
-        with pytest.raises(unroll.UserError) as caught:
-            estimator.fit(*arguments, **options)
-        return json.loads(str(caught.value))
-
-    monkeypatch.setattr(run, "train", stop)
-    return fit
-
-
-def test_the_kind_of_the_data_changes_nothing(data_of):
+def test_the_kind_of_the_data_changes_nothing(config_of):
     texts, labels = labelled(5)
     table, classifier = pd.DataFrame({"text": texts, "label": labels}), unroll.TextClassifier(**SMALL)
     dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(2)
-    expected = data_of(classifier, texts, labels)
-    rows = [json.loads(line) for line in expected["data"].splitlines()]
+    expected = config_of(classifier, texts, labels)
+    rows = [json.loads(line) for line in expected["data"]]
     assert rows == [{"text": text, "label": str(label)} for text, label in zip(texts, labels, strict=True)]
     for data in ((table.text, table.label), (np.array(texts), np.array(labels)), (dataset,)):
-        assert data_of(classifier, *data) == expected
+        assert config_of(classifier, *data) == expected
 
 
-def test_validation_texts_and_groups_are_written_as_well(data_of):
+def test_validation_texts_and_groups_are_written_as_well(config_of):
     texts, labels = labelled(4)
-    files = data_of(
+    files = config_of(
         unroll.TextClassifier(**SMALL), texts, labels, groups=[1, 1, 2, 2], validation_data=(texts[:1], labels[:1])
     )
-    assert [json.loads(line)["url"] for line in files["data"].splitlines()] == ["1", "1", "2", "2"]
-    assert json.loads(files["valid"]) == {"text": texts[0], "label": "True"}
+    assert [json.loads(line)["url"] for line in files["data"]] == ["1", "1", "2", "2"]
+    assert json.loads(*files["valid"]) == {"text": texts[0], "label": "True"}
 
 
 @pytest.mark.long

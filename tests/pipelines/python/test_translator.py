@@ -1,31 +1,9 @@
-import json
-from pathlib import Path
-
 import pytest
 from sklearn.exceptions import NotFittedError
 
 import unroll
-from pipelines import run
 
 SMALL = {"preset": "quick", "epochs": 1, "hidden_size": 16, "num_heads": 2, "verbose": False}
-
-
-@pytest.fixture
-def config_of(monkeypatch):
-    """`fit` without a training. Returns the config, with the content of files for their paths."""
-
-    def stop(task, config, destination):
-        files = {"data": config.data, **config.data_files()}
-        contents = {field: Path(path).read_text().splitlines() for field, path in files.items()}
-        raise unroll.UserError(json.dumps({"task": task, **contents}))
-
-    def fit(estimator, *arguments, **options):
-        with pytest.raises(unroll.UserError) as caught:
-            estimator.fit(*arguments, **options)
-        return json.loads(str(caught.value))
-
-    monkeypatch.setattr(run, "train", stop)
-    return fit
 
 
 def test_pairs_in_memory_become_two_files(config_of):
