@@ -19,7 +19,7 @@ from training import ROOT, kept, trained
 sys.path.insert(0, str(ROOT))
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.labelled import baseline
+from pipelines.labelled import baseline, paired
 from pipelines.labelled.splits import read_and_split
 
 
@@ -84,7 +84,7 @@ def row(name: str, splits, preset: str, results: list[dict], right: dict[str, li
     accuracies = [statistics.mean(result["right"]) for result in results]
     baselines = {features: statistics.mean(values) for features, values in right.items()}
     best = max(baselines, key=baselines.get)
-    low, high = baseline.paired_interval(np.array(results[0]["right"]), np.array(right[best]))
+    low, high = paired.difference_interval(np.array(results[0]["right"]), np.array(right[best]))
     difference = 100 * (statistics.mean(accuracies) - baselines[best])
     return (
         f"| {name} | {len(splits.train) + len(splits.valid):,}, {len(splits.classes)} | {preset} | "

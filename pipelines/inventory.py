@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import difflib
 import fcntl
 import os
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.export.exported import CARD, Exported, versions
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import read_json, shown
 from pipelines.support.installation import called_name
 from pipelines.support.records import read_record
@@ -154,12 +153,6 @@ def known_names(runs: Iterable[Run], exports: Iterable[Exported] = ()) -> list[s
     """Returns all names by which runs and exports can be found."""
     names = [name for run in runs for name in (run.name, run.title)]
     return names + [name for exported in exports for name in (exported.name, exported.title)]
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns ", did you mean ...?" with the known name that is most similar; "" if none is similar."""
-    similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def age(started: str | float) -> str:

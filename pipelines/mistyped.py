@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from pipelines.config import flag
-from pipelines.inventory import suggestion
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 
 
 def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipelines import inventory
 from pipelines.config import TrainingConfig
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
@@ -107,7 +107,7 @@ def continued(export: str, runs: Path, saved_models: Path) -> tuple[str, Trainin
     versions = inventory.find_exports(saved_models, export)
     if not versions:
         known = inventory.known_names([], inventory.all_exports(saved_models))
-        similar = inventory.suggestion(export, known)
+        similar = suggestion(export, known)
         raise UserError(f"--from {export}: no such export in {shown(saved_models)}{similar}")
     exported = versions[-1]
     task = inventory.card_of(exported).get("task")

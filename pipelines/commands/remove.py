@@ -10,7 +10,7 @@ import tyro
 
 from pipelines import inventory, run_folder
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_error, print_json
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown, sync
 from pipelines.support.installation import called_name
 from pipelines.support.temporary import temporary_folder
@@ -73,7 +73,7 @@ class Remove:
             known = inventory.known_names(runs, inventory.all_exports(self.saved_models))
             raise UserError(
                 f"no run or export {self.target!r} in {shown(self.runs)} and {shown(self.saved_models)}"
-                f"{inventory.suggestion(self.target, known)} (`{called_name()} list` lists all)"
+                f"{suggestion(self.target, known)} (`{called_name()} list` lists all)"
             )
         if fitting and fitting[0].state == "training":
             raise UserError(f"{fitting[0].title} is being trained by another process: stop that first")

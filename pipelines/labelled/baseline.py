@@ -3,12 +3,12 @@
 They show whether the model is worth its training. Their settings are fixed: nothing is tuned to the data.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from pipelines.labelled.metrics import wilson_interval
+from pipelines.labelled.paired import difference_interval
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
 from pipelines.support.reports import percent
@@ -21,7 +21,6 @@ FEATURES = {
 _INVERSE_REGULARIZATION = 10.0
 # Of the training texts. With more, the baseline is left out: it would take minutes.
 _MAX_CHARACTERS = {"words and word pairs": 60_000_000, "2 to 5 characters of a word": 5_000_000}
-_Z = 1.959964  # 97.5 % of a normal distribution is below it
 
 
 def add_baselines(
@@ -30,7 +29,8 @@ def add_baselines(
     """Fits the baselines, and adds "baselines" to the scores of each split, a list of dicts.
 
     Each dict has the "features" and "accuracy", "accuracy_interval" (Wilson's), "difference" (the accuracy of the model
-    minus that of the baseline) and "difference_interval" (see `paired_interval`), or the reason why it is "left_out".
+    minus that of the baseline) and "difference_interval" (see `paired.difference_interval`), or the reason why it is
+    "left_out".
 
     Args:
         scores: split ("validation", "test") -> scores of the model.
@@ -96,25 +96,8 @@ def _compare(baseline_is_right: np.ndarray, model_is_right: np.ndarray) -> dict:
         "accuracy": float(baseline_is_right.mean()),
         "accuracy_interval": wilson_interval(int(baseline_is_right.sum()), len(baseline_is_right)),
         "difference": float(model_is_right.mean() - baseline_is_right.mean()),
-        "difference_interval": paired_interval(model_is_right, baseline_is_right),
+        "difference_interval": difference_interval(model_is_right, baseline_is_right),
     }
-
-
-def paired_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
-    """Returns the 95 % interval of the difference between two accuracies on the same texts.
-
-    d -+ z sqrt(n_ab + n_ba - (n_ab - n_ba)^2 / n) / n, where n_ab is the number of texts that only `a` labels correctly
-    and d = (n_ab - n_ba) / n. Half a text is added to each of the four outcomes, so that the interval is not empty
-    where both make the same mistakes (Agresti and Min 2005, "Simple improved confidence intervals for comparing matched
-    proportions").
-
-    Args:
-        a, b: bool [n], whether each text is labelled correctly.
-    """
-    only_a, only_b, n = (a & ~b).sum() + 0.5, (b & ~a).sum() + 0.5, len(a) + 2
-    difference = (only_a - only_b) / n
-    margin = _Z * math.sqrt(only_a + only_b - (only_a - only_b) ** 2 / n) / n
-    return max(-1.0, float(difference - margin)), min(1.0, float(difference + margin))
 
 
 def summary_lines(scores: dict) -> list[str]:

@@ -7,9 +7,8 @@ import numpy as np
 from pipelines.data import paths, tables
 from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
-from pipelines.inventory import suggestion
 from pipelines.labelled.metrics import wilson_interval
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 
 MAX_GROUPS = 50
 FEW_ROWS = 30

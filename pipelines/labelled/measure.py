@@ -17,9 +17,8 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         the report: of the validation texts). The scores have "thresholds" (label -> probability) if the servable has
         thresholds.
     """
-    from pipelines.export.signatures import (
-        BatchedSignature,
-    )  # imports TensorFlow, which `evaluate` does later and without its messages
+    # This imports TensorFlow, which `evaluate` does later and without its messages.
+    from pipelines.export.signatures import BatchedSignature
 
     classify = BatchedSignature(servable.signatures()["serving_default"])
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})

@@ -31,9 +31,6 @@ class Difference(NamedTuple):
 def compare(first: np.ndarray, second: np.ndarray) -> Difference:
     """Compares two classifiers by the texts that only one of them labels correctly.
 
-    The interval is the adjusted Wald interval of Bonett and Price (2012): one text is added to each of the two numbers,
-    so that it is also right where they are small or zero.
-
     Args:
         first, second: whether each classifier labels each text correctly, bool [n].
     """
@@ -41,10 +38,24 @@ def compare(first: np.ndarray, second: np.ndarray) -> Difference:
 
     rows = len(first)
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
-    p_first, p_second = (only_first + 1) / (rows + 2), (only_second + 1) / (rows + 2)
-    center = p_second - p_first
-    margin = _Z * math.sqrt((p_first + p_second - center**2) / (rows + 2))
     discordant = only_first + only_second
     p_value = float(stats.binomtest(only_first, discordant).pvalue) if discordant else 1.0
-    interval = max(-1.0, center - margin), min(1.0, center + margin)
-    return Difference(rows, only_first, only_second, (only_second - only_first) / rows, interval, p_value)
+    accuracy = (only_second - only_first) / rows
+    return Difference(rows, only_first, only_second, accuracy, difference_interval(second, first), p_value)
+
+
+def difference_interval(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Returns the 95 % interval of the accuracy of `a` minus that of `b` on the same texts.
+
+    d -+ z sqrt(n_ab + n_ba - (n_ab - n_ba)^2 / n) / n, where n_ab is the number of texts that only `a` labels correctly
+    and d = (n_ab - n_ba) / n. Half a text is added to each of the four outcomes, so that the interval is not empty
+    where both make the same mistakes (Agresti and Min 2005, "Simple improved confidence intervals for comparing matched
+    proportions").
+
+    Args:
+        a, b: bool [n], whether each text is labelled correctly.
+    """
+    only_a, only_b, n = (a & ~b).sum() + 0.5, (b & ~a).sum() + 0.5, len(a) + 2
+    difference = (only_a - only_b) / n
+    margin = _Z * math.sqrt(only_a + only_b - (only_a - only_b) ** 2 / n) / n
+    return max(-1.0, float(difference - margin)), min(1.0, float(difference + margin))

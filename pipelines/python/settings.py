@@ -1,7 +1,6 @@
 """The parameters of an estimator, which are the fields of its task's config."""
 
 import dataclasses
-import difflib
 import inspect
 import types
 import typing
@@ -12,6 +11,7 @@ import numpy as np
 
 from pipelines.config import TrainingConfig
 from pipelines.python.errors import UserError
+from pipelines.support.errors import suggestion
 
 # Parameters that every estimator has besides the fields of its config.
 COMMON = {"random_state": None, "verbose": True}
@@ -80,8 +80,7 @@ def _seed(random_state, seed):
 def _require_known(name: str, settings: dict, known: dict) -> None:
     for setting in settings:
         if setting not in known:
-            close = difflib.get_close_matches(setting, known, 1)
-            hint = f": do you mean {close[0]}?" if close else f": help(unroll.{name}) lists them"
+            hint = suggestion(setting, known) or f": help(unroll.{name}) lists them"
             raise TypeError(f"{name} has no parameter {setting!r}{hint}")
 
 

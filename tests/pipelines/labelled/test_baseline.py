@@ -86,27 +86,3 @@ def test_texts_without_words_have_no_baseline_of_words():
 
 def test_without_baselines_nothing_is_reported():
     assert baseline.summary_lines({"accuracy": 1.0}) == baseline.report_lines({"validation": {}}) == []
-
-
-def test_the_paired_interval():
-    a = np.array([True] * 62 + [False] * 38)
-    b = np.array([True] * 50 + [False] * 12 + [True] * 2 + [False] * 36)
-    low, high = baseline.paired_interval(a, b)
-    # 12.5 and 2.5 of 102 texts: 0.098 -+ 1.96 sqrt(15 - 100 / 102) / 102
-    assert (low, high) == pytest.approx((0.0981 - 0.0720, 0.0981 + 0.0720), abs=2e-4)
-    assert baseline.paired_interval(b, a) == pytest.approx((-high, -low))
-
-
-def test_the_paired_interval_covers_the_true_difference():
-    rng, covered = np.random.default_rng(0), 0
-    for _ in range(1000):
-        outcome = rng.choice(4, size=300, p=[0.7, 0.08, 0.04, 0.18])  # both, only a, only b, none
-        low, high = baseline.paired_interval(outcome <= 1, (outcome == 0) | (outcome == 2))
-        covered += low <= 0.04 <= high
-    assert 930 <= covered <= 970
-
-
-def test_the_same_mistakes_give_an_interval_around_zero():
-    right = np.array([True] * 9 + [False])
-    low, high = baseline.paired_interval(right, right)
-    assert low < 0 < high and low == -high

@@ -36,7 +36,7 @@ def test_the_fields_of_the_config_are_parameters():
 
 
 def test_an_unknown_parameter_is_refused_with_the_right_one():
-    with pytest.raises(TypeError, match="Estimator has no parameter 'siez': do you mean size"):
+    with pytest.raises(TypeError, match="Estimator has no parameter 'siez'; did you mean size"):
         Estimator(siez=3)
     with pytest.raises(TypeError):
         Estimator("quick")

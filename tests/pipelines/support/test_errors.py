@@ -3,7 +3,7 @@ import errno
 import pytest
 import tensorflow as tf
 
-from pipelines.support.errors import UserError, is_disk_full
+from pipelines.support.errors import UserError, is_disk_full, suggestion
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ def test_a_full_disk_is_recognized(error):
 @pytest.mark.parametrize("error", [OSError(errno.ENOENT, "No such file"), UserError("--epochs 0"), ValueError()])
 def test_other_errors_are_not_a_full_disk(error):
     assert not is_disk_full(error)
+
+
+def test_only_a_similar_name_is_suggested():
+    assert suggestion("sise", ["size", "seed"]) == "; did you mean size?"
+    assert suggestion("zzz", ["size", "seed"]) == ""
