@@ -1,6 +1,7 @@
 """What all tests share. TensorFlow is imported here, once and without its log lines, before any test module is."""
 
 import contextlib
+import gc
 import logging
 import os
 import subprocess
@@ -30,6 +31,10 @@ def pytest_collection_modifyitems(items):
     """Runs the slow files first, so that at the end no worker waits long for another one."""
     slow_files = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")}
     items.sort(key=lambda item: item.path not in slow_files)
+
+
+def pytest_collection_finish():
+    gc.freeze()  # see `stop_scanning_what_stays`
 
 
 @pytest.fixture(scope="session")
@@ -65,6 +70,17 @@ def forget_generated_modules():
     yield
     for name in [name for name in sys.modules if name.startswith("__autograph_generated_file")]:
         del sys.modules[name]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def stop_scanning_what_stays():
+    """Excludes what the imports and the finished modules leave from later garbage collections.
+
+    That is millions of objects, such as Keras's and TensorFlow's caches: a collection takes seconds.
+    """
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -63,7 +63,7 @@ def test_the_replay_finds_what_is_not_synced(tmp_path, synced, problems):
 
 
 @needs_strace
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_power_cut_at_any_moment_of_a_run_leaves_no_broken_version_and_no_result_without_its_export(tmp_path):
     cuts, wrong = replay(tmp_path, ROOT / "tests" / "small_run.py")
     assert wrong == []

@@ -31,10 +31,12 @@ class TextEncoder(tf.train.Checkpoint):
 
         text = tf.TensorSpec([None], tf.string, name="text")
         # TF Hub calls the module itself: a function with the argument `training`, traced for both values.
-        self.__call__ = tf.function(encode)
+        self.__call__ = tf.function(encode, autograph=False)
         for training in (True, False):
             self.__call__.get_concrete_function(text, training=training)
-        self.embed = tf.function(lambda text: {"embedding": encode(text)["pooled_output"]}, input_signature=[text])
+        self.embed = tf.function(
+            lambda text: {"embedding": encode(text)["pooled_output"]}, input_signature=[text], autograph=False
+        )
 
     def signatures(self) -> dict:
         """Returns the signature text: string [batch] -> embedding: float32 [batch, 3 units]."""

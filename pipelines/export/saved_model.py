@@ -37,7 +37,7 @@ def export(
     which is then renamed.
 
     Args:
-        servable: a tf.Module whose `signatures()` are exported; "serving_default" (text -> ...) is one of them.
+        servable: its attributes and its `signatures()` are exported; "serving_default" (text -> ...) is one of them.
         name: of the exported model.
         root: folder of all exports.
         card: content of model_card.json.
@@ -56,7 +56,7 @@ def export(
     start = _verifier if verify else contextlib.nullcontext
     with temporary_folder(parent) as part, start() as verifier:  # it imports TensorFlow while this process saves
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
-            tf.saved_model.save(servable, str(part), signatures=signatures)
+            tf.saved_model.save(_attributes(servable), str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
         sync_tree(part)
@@ -88,6 +88,19 @@ def copy(source: Path, loaded, name: str, root: Path, version: int | None = None
         sync_tree(part)
         _verify(verifier, part, {key: loaded.signatures[key] for key in requests}, requests)
         return _publish(part, parent, version)
+
+
+def _attributes(servable) -> tf.train.Checkpoint:
+    """Returns an object with the attributes of `servable`, thus its variables and tables, but without its methods.
+
+    What the methods compute is in the signatures. TensorFlow would trace each method that is a tf.function once more
+    to save it, which takes several times as long as the saving.
+    """
+    attributes = tf.train.Checkpoint()
+    for name, value in vars(servable).items():
+        if not name.startswith("_self_"):  # TensorFlow's own record of what an object refers to
+            setattr(attributes, name, value)
+    return attributes
 
 
 def _request_tensors(name: str, signature, requests: dict[str, dict]) -> dict[str, tf.Tensor]:

@@ -4,6 +4,8 @@ No signature keeps a state on the server: a client that generates token by token
 sends it back with each `step`.
 """
 
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -47,10 +49,20 @@ class Generator(tf.Module):
         self._steps = make_steps(config, model)
         self._window = config.window
         self._network = lambda ids: model(ids, training=False)
-        self.generate = tf.function(self._generate).get_concrete_function(text=_TEXT, **signature_specs(SAMPLING))
-        self.search = tf.function(self._search).get_concrete_function(text=_TEXT, **signature_specs(SEARCH))
 
-    @tf.function(input_signature=[_TEXT])
+    @functools.cached_property
+    def generate(self):
+        """`_generate` as a concrete function; traced when it is first used, since that takes seconds."""
+        return tf.function(self._generate, autograph=False).get_concrete_function(
+            text=_TEXT, **signature_specs(SAMPLING)
+        )
+
+    @functools.cached_property
+    def search(self):
+        """`_search` as a concrete function."""
+        return tf.function(self._search, autograph=False).get_concrete_function(text=_TEXT, **signature_specs(SEARCH))
+
+    @tf.function(input_signature=[_TEXT], autograph=False)
     def continue_text(self, text):
         """Continues texts, string [batch], with the GENERATION_DEFAULTS.
 
@@ -119,7 +131,7 @@ class Generator(tf.Module):
         texts = self._decode_after(tf.repeat(text, k), tf.reshape(hypotheses.tokens, [-1, time]))  # [batch * k]
         return {"text": tf.reshape(texts, [-1, k]), "log_probability": hypotheses.log_probabilities}
 
-    @tf.function(input_signature=[_TEXT])
+    @tf.function(input_signature=[_TEXT], autograph=False)
     def score(self, text):
         """Scores texts, string [batch].
 
@@ -136,7 +148,7 @@ class Generator(tf.Module):
         perplexity = tf.exp(total / tf.cast(tf.maximum(lengths, 1), tf.float32))
         return {"log_probability": -total, "perplexity": perplexity, "tokens": lengths}
 
-    @tf.function(input_signature=[_IDS])
+    @tf.function(input_signature=[_IDS], autograph=False)
     def token_losses(self, ids):
         """Returns losses: float32 [batch, time], -log p in nats of each of ids int32 [batch, time], texts from their
         starts.
@@ -149,18 +161,18 @@ class Generator(tf.Module):
         losses = self._losses_in_windows if self._is_transformer else self._losses_in_sequence
         return {"losses": losses(inputs, ids)}
 
-    @tf.function(input_signature=[_TEXT])
+    @tf.function(input_signature=[_TEXT], autograph=False)
     def encode(self, text):
         """Returns ids: int32 [batch, time], with PAD after each row's end, and lengths: int32 [batch]."""
         ids = self._tokenizer.encode(text)[:, 1:-1]
         return {"ids": ids.to_tensor(), "lengths": tf.cast(ids.row_lengths(), tf.int32)}
 
-    @tf.function(input_signature=[_IDS])
+    @tf.function(input_signature=[_IDS], autograph=False)
     def decode(self, ids):
         """Returns text: string [batch], of ids int32 [batch, time]."""
         return {"text": self._tokenizer.decode(ids)}
 
-    @tf.function(input_signature=[_TEXT])
+    @tf.function(input_signature=[_TEXT], autograph=False)
     def start(self, text):
         """Reads prompts, string [batch]. Returns logits: float32 [batch, vocabulary], and the state for `step`."""
         _, logits, state = self._read_prompts(text)
@@ -179,7 +191,9 @@ class Generator(tf.Module):
             for name, spec in start.structured_outputs.items()
         }
         del state["logits"]
-        step = tf.function(self.step).get_concrete_function(tf.TensorSpec([None], tf.int32, name="ids"), **state)
+        step = tf.function(self.step, autograph=False).get_concrete_function(
+            tf.TensorSpec([None], tf.int32, name="ids"), **state
+        )
         traced = {
             name: getattr(self, name).get_concrete_function() for name in ("score", "token_losses", "encode", "decode")
         }

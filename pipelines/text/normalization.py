@@ -7,6 +7,7 @@ import tensorflow_text as tf_text
 
 _TAG = r"(?i)</?(?:br|p|i|b|em|strong|u|hr|div|span|a)\b[^<>]{0,200}>"
 _ENTITY = r"(&#?[0-9A-Za-z]{1,31};)"
+_NO_UTF8 = b"\xff"  # a byte that no UTF-8 text contains
 
 
 def valid_utf8(texts: tf.Tensor, max_bytes: int) -> tf.Tensor:
@@ -41,8 +42,9 @@ class EntityDecoder(tf.Module):
         self._table = tf.lookup.StaticHashTable(initializer, default_value="")
 
     def __call__(self, texts: tf.Tensor) -> tf.Tensor:
-        """Converts string [batch] to string [batch]."""
-        parts = tf_text.regex_split(texts, _ENTITY, _ENTITY)
+        """Converts string [batch], valid UTF-8, to string [batch]."""
+        marked = tf.strings.regex_replace(texts, _ENTITY, _NO_UTF8 + rb"\1" + _NO_UTF8)
+        parts = tf.strings.split(marked, _NO_UTF8)
         decoded = self._table.lookup(parts.flat_values)
         parts = parts.with_flat_values(tf.where(decoded == "", parts.flat_values, decoded))
         return tf.strings.reduce_join(parts, axis=-1)

@@ -31,7 +31,7 @@ class TextClassifier(tf.Module):
         self._modules = [layer.resources for layer in model.layers if isinstance(layer, HubEncoder)]
         self._model = lambda text: model(text, training=False)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
         return label_outputs(self._model(valid_utf8(text, self._max_bytes)), self._classes, self.decision)

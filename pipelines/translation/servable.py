@@ -57,13 +57,11 @@ class Translator(tf.Module):
         self._defaults = with_defaults(
             TRANSLATION, {"beam_width": config.beam_width, "length_penalty": config.length_penalty}, {}
         )
-        if config.model in WITH_ATTENTION:  # a SavedModel traces all functions that a module has
-            self.align = tf.function(self._align, input_signature=[_TEXT])
 
     def signatures(self) -> dict:
         """Returns the functions to export: serving_default, translate, score and, with attention, align."""
 
-        @tf.function
+        @tf.function(autograph=False)
         def translate(text, **options):
             return self.translate(text, options)
 
@@ -76,7 +74,7 @@ class Translator(tf.Module):
             functions["align"] = self.align.get_concrete_function()
         return functions
 
-    @tf.function(input_signature=[_TEXT])
+    @tf.function(input_signature=[_TEXT], autograph=False)
     def translate_text(self, text):
         """Translates with the config's beam width and length penalty: the signature serving_default.
 
@@ -89,7 +87,7 @@ class Translator(tf.Module):
         outputs = self.translate(text, filled(TRANSLATION, self._defaults, text))
         return {name: outputs[name] for name in ("translation", "score")}
 
-    @tf.function(input_signature=[_TEXT, signature_specs(TRANSLATION)])
+    @tf.function(input_signature=[_TEXT, signature_specs(TRANSLATION)], autograph=False)
     def translate(self, text, options):
         """Translates by beam search (beam_search): the signature translate.
 
@@ -123,7 +121,7 @@ class Translator(tf.Module):
             "cut": source.cut,
         }
 
-    @tf.function(input_signature=[_TEXT, _TRANSLATION])
+    @tf.function(input_signature=[_TEXT, _TRANSLATION], autograph=False)
     def score(self, text, translation):
         """Scores given translations: the signature score.
 
@@ -141,7 +139,8 @@ class Translator(tf.Module):
         score = _normalize_by_length(log_probability, length, self._config.length_penalty)
         return {"log_probability": log_probability, "score": score, "tokens": length}
 
-    def _align(self, text):
+    @tf.function(input_signature=[_TEXT], autograph=False)
+    def align(self, text):
         """Translates and returns the attention weights: the signature align of models with attention.
 
         Args:

@@ -169,6 +169,7 @@ def test_padding_and_other_rows_and_later_steps_change_no_result(make):
 
 
 @some_cells("bahdanau_jordan", "luong_peephole", "luong_local")
+@pytest.mark.long
 def test_trains_and_is_saved_in_an_encoder_decoder(make, survives_saving):
     source = keras.Input((None,), dtype="int32", name="source")
     target = keras.Input((None,), dtype="int32", name="target")

@@ -134,6 +134,7 @@ def test_bidirectional_and_stacked_is_saved_with_dynamic_batch_and_time(make, re
     close(call(model, [x[:2, :5], MASK[:2, :5]])[1], expected[1])
 
 
+@pytest.mark.long
 @cells
 def test_passes_the_layer_test_of_keras(make, reference, keras_layer_test):
     keras_layer_test(

@@ -73,6 +73,7 @@ def test_a_problem_is_named(tmp_path, monkeypatch, change, name, problem):
     assert problem in problems(check.check(folder))[name]
 
 
+@pytest.mark.long
 def test_a_warm_up_request_that_fails_is_a_problem(tmp_path):
     folder = small_models.save(tmp_path, "upper", 1)
     small_models.write_warm_up(folder, b"\xff\xff")

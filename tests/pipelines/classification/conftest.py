@@ -1,5 +1,6 @@
 """Small classifiers with random weights, which the tests of this folder share."""
 
+import functools
 from typing import NamedTuple
 
 import keras
@@ -34,9 +35,25 @@ def make(num_classes=2, scale=0.1, **values) -> Small:
     labelled = Labelled(TEXTS, several if config.multi_label else numbers % num_classes)
     splits = LabelledSplits(labelled, labelled, None, CLASSES[num_classes], {})
     keras.utils.set_random_seed(0)
-    tokenizer = task.make_tokenizer(config, splits)
+    tokenizer, inputs = _encoded(config.tokenizer, config.vocabulary_size, config.max_tokens, config.max_characters)
     model = task.build(config, splits, tokenizer, training=True)
-    task.initialize(config, model, task.inputs_of(config, tokenizer, labelled)[0], splits)
+    task.initialize(config, model, inputs, splits)
     for i, weight in enumerate(model.trainable_variables):
         weight.assign(np.random.default_rng(i).normal(scale=scale, size=weight.shape))
     return Small(config, splits, tokenizer, model, task.make_servable(config, splits, tokenizer, model))
+
+
+@functools.cache
+def _encoded(tokenizer: str, vocabulary_size: int, max_tokens: int, max_characters: int):
+    """The tokenizer of these settings and the inputs that it makes of the texts, which models can share."""
+    config = ClassificationConfig(
+        preset="quick",
+        model="linear",
+        tokenizer=tokenizer,
+        vocabulary_size=vocabulary_size,
+        max_tokens=max_tokens,
+        max_characters=max_characters,
+    ).resolve()
+    labelled = Labelled(TEXTS, np.zeros(len(TEXTS), np.int32))
+    made = task.make_tokenizer(config, LabelledSplits(labelled, labelled, None, CLASSES[2], {}))
+    return made, task.inputs_of(config, made, labelled)[0]

@@ -170,6 +170,7 @@ def test_a_full_disk_leaves_no_half_written_file(tmp_path):
         subprocess.run(["umount", str(disk)], check=True)
 
 
+@pytest.mark.long
 def test_predict_texts(trained, place):
     process = main(
         place,

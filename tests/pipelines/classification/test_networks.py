@@ -25,28 +25,41 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
+# Each differs in one thing from a model that `make test` tests.
+LONG = ("bag without pairs, subwords", "simple", "lstm, forwards", "lstm with n-grams", "linear, without characters")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(MODELS[name], marks=[pytest.mark.long] * (name in LONG)) for name in MODELS],
+    ids=MODELS,
+)
 def small(request):
     return make(**request.param)
 
 
-def inputs_of(small, texts, padding=None):
-    """The inputs of the network, padded to at least `padding` ids and characters."""
-    data = Labelled(np.array(texts, dtype=object), np.zeros(len(texts), np.int32))
-    inputs = network_inputs(task.inputs_of(small.config, small.tokenizer, data)[0])
-    return tf.nest.map_structure(lambda ragged: ragged.to_tensor(shape=[None, padding]), inputs)
+@pytest.fixture(scope="module")
+def inputs(small):
+    """The ids and characters of the first six texts, ragged: they are encoded once, which takes longer than a call."""
+    data = Labelled(np.array(TEXTS[:6], dtype=object), np.zeros(6, np.int32))
+    return task.inputs_of(small.config, small.tokenizer, data)[0]
 
 
-def test_padding_and_other_rows_of_the_batch_change_nothing(small):
-    batch = small.model(inputs_of(small, TEXTS[:6], padding=155)).numpy()
+def padded(inputs, rows, length=None):
+    """The inputs of the network for some rows, padded to at least `length` ids and characters."""
+    return tf.nest.map_structure(lambda ragged: ragged[rows].to_tensor(shape=[None, length]), network_inputs(inputs))
+
+
+def test_padding_and_other_rows_of_the_batch_change_nothing(small, inputs):
+    batch = small.model(padded(inputs, slice(0, 6), length=155)).numpy()
     for i in range(6):
-        alone = small.model(inputs_of(small, TEXTS[i : i + 1])).numpy()[0]
+        alone = small.model(padded(inputs, slice(i, i + 1))).numpy()[0]
         np.testing.assert_allclose(alone, batch[i], rtol=0, atol=1e-5)
 
 
-def test_the_servable_returns_the_probabilities_of_the_model(small):
+def test_the_servable_returns_the_probabilities_of_the_model(small, inputs):
     outputs = small.servable.classify(tf.constant(TEXTS[:3]))
-    logits = small.model(inputs_of(small, TEXTS[:3])).numpy()
+    logits = small.model(padded(inputs, slice(0, 3))).numpy()
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(outputs["probabilities"].numpy(), expected, atol=1e-5)
     np.testing.assert_allclose(outputs["score"].numpy(), expected.max(axis=1), atol=1e-5)

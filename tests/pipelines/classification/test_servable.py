@@ -20,10 +20,10 @@ def log_odds(servable, texts, label):
     "values",
     [
         {"model": "best", "max_ngrams": 50},
-        {"model": "bag", "ngram_buckets": 100},
-        {"model": "lstm", "num_classes": 3},
-        {"model": "linear"},
-        {"model": "linear", "max_characters": 20, "num_classes": 3},
+        pytest.param({"model": "bag", "ngram_buckets": 100}, marks=pytest.mark.long),
+        pytest.param({"model": "lstm", "num_classes": 3}, marks=pytest.mark.long),
+        pytest.param({"model": "linear"}, marks=pytest.mark.long),
+        pytest.param({"model": "linear", "max_characters": 20, "num_classes": 3}, marks=pytest.mark.long),
     ],
     ids=["best", "bag", "lstm", "linear", "linear with a window"],
 )
@@ -49,7 +49,10 @@ def test_a_weight_is_what_the_log_odds_lose_without_the_word(values):
     assert num_checked > 3
 
 
-@pytest.mark.parametrize("values", [{"model": "best", "max_ngrams": 50}, {"model": "bag", "ngram_buckets": 0}])
+@pytest.mark.parametrize(
+    "values",
+    [pytest.param({"model": "best", "max_ngrams": 50}, marks=pytest.mark.long), {"model": "bag", "ngram_buckets": 0}],
+)
 def test_with_several_labels_there_is_a_weight_for_every_class(values):
     servable = make(**LARGE, num_classes=3, data="a.csv", labels_separator="|", **values).servable
     text = "it was a dull film but the cast was good"

@@ -31,6 +31,7 @@ def check_once():
         yield
 
 
+@pytest.mark.long
 def test_a_valid_model_has_only_ok_lines(folder, run_main):
     process = run_main(folder, "check", folder, "--server", "2.19.1")
     assert process.returncode == 0 and all(line.startswith("ok ") for line in lines_of(process.stdout))
@@ -43,7 +44,7 @@ def test_json_is_one_object(folder, run_main):
     assert {"check": "signature serving_default", "problem": ""} in document["findings"]
 
 
-@pytest.mark.parametrize("flags", [[], ["--json"]])
+@pytest.mark.parametrize("flags", [pytest.param([], marks=pytest.mark.long), ["--json"]])
 def test_a_problem_is_printed_and_the_status_is_2(broken, run_main, tmp_path, flags):
     process = run_main(tmp_path, "check", broken, *flags)
     assert_one_line(

@@ -64,7 +64,9 @@ def test_a_beam_of_one_is_greedy():
     np.testing.assert_allclose(found.log_probabilities[:, 0], expected.log_probabilities, atol=1e-4)
 
 
-@pytest.mark.parametrize("length_penalty", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize(
+    "length_penalty", [1.0, pytest.param(0.0, marks=pytest.mark.long), pytest.param(3.0, marks=pytest.mark.long)]
+)
 def test_a_beam_of_one_ends_where_greedy_ends(length_penalty):
     first_tokens, lengths = [1, 2, 3, 4, 1, 2, 3, 4], set()
     for end_id in range(1, VOCABULARY):

@@ -24,7 +24,7 @@ tf.function(lambda x: keras.ops.slice_update(x, [0], tf.ones([1])))(tf.zeros([3]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_xla_is_really_disabled():
     result = subprocess.run([sys.executable, "-c", XLA, os.getcwd()], capture_output=True, text=True)
     if result.returncode == 77:

@@ -27,10 +27,10 @@ def test_a_prompt_and_single_tokens_after_it_give_the_logits_of_the_whole_text(m
 
 
 @pytest.mark.parametrize("max_tokens", [1, 6, 15, 10_000])
-def test_a_prompt_can_be_read_in_chunks_of_any_size(monkeypatch, max_tokens):
+def test_a_prompt_can_be_read_in_chunks_of_any_size(lstm, monkeypatch, max_tokens):
     """With 3 rows, the chunks have 1, 2, 5 or 1024 tokens."""
     monkeypatch.setattr(steps_module, "_MAX_READ_TOKENS", max_tokens)
-    config, tokenizer, network, _ = make("lstm")
+    config, tokenizer, network, _ = lstm
     ids = tokenizer.encode(tf.constant([TEXT[:11], TEXT[5:16], TEXT[20:31]]))[:, :-1].to_tensor()
     steps = make_steps(config, network)
     lengths = tf.constant([12, 5, 1])
@@ -43,8 +43,8 @@ def test_a_prompt_can_be_read_in_chunks_of_any_size(monkeypatch, max_tokens):
             np.testing.assert_allclose(value[row], alone[name][0], atol=1e-5, err_msg=name)
 
 
-def test_a_recurrent_network_reads_any_number_of_tokens_after_a_prompt():
-    config, tokenizer, network, _ = make("lstm")
+def test_a_recurrent_network_reads_any_number_of_tokens_after_a_prompt(lstm):
+    config, tokenizer, network, _ = lstm
     ids = tokenizer.encode(tf.constant([TEXT[:11], TEXT[5:16]]))[:, :-1].to_tensor()
     steps = make_steps(config, network)
     _, state = steps.read(ids[:, :4], tf.constant([4, 4]))
@@ -57,9 +57,10 @@ def test_a_transformer_continues_after_its_window_is_full():
     steps = make_steps(config, network)
     ids = tokenizer.encode(tf.constant([TEXT[:40], TEXT[3:43]]))[:, :40].to_tensor()
     logits, state = steps.read(ids[:, :5], tf.constant([5, 2]))
+    advance = tf.function(steps.advance)
     for t in range(5, 40):  # row 1 is three tokens shorter than row 0, and is full three steps later
         chosen = tf.stack([ids[0, t], ids[1, t - 3]])[:, None]
-        logits, state = steps.advance(chosen, state)
+        logits, state = advance(chosen, state)
     # When its 12 positions are full, the last 6 tokens become its past: windows start at tokens 6, 12, 18, 24, 30 ...
     for row, end in ((0, 40), (1, 37)):
         start = (end - 1 - 6) // 6 * 6

@@ -29,7 +29,7 @@ def import_in_a_process(code):
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tensorflow_is_imported_in_silence_with_the_number_of_parallel_operations():
     code = (
         "from pipelines.support.quiet import import_tensorflow; import_tensorflow(parallel_ops=2)\n"

@@ -157,6 +157,7 @@ def test_texts_are_cut_in_training_as_in_the_export(place, run_main, without_ver
     assert result["epochs"][-1]["val_accuracy"] < 0.7 and result["epochs"][-1]["accuracy"] < 0.7
 
 
+@pytest.mark.long
 def test_the_defaults_suit_few_texts_and_an_encoder_of_one_group(place, run_main, without_verification):
     command = [
         "train",

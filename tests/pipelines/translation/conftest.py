@@ -71,7 +71,12 @@ def make_small(pairs):
     return make
 
 
-@pytest.fixture(scope="module", params=list(KINDS))
+LONG = ("attention, luong", "transformer, post")  # which `small_decoder` has as well
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in KINDS]
+)
 def small(request, make_small) -> Small:
     """Each kind of model."""
     return make_small(request.param)
