@@ -71,6 +71,32 @@ def path(servable, tmp_path_factory):
         return saved_model.export(servable, "demo", folder, {"classes": CLASSES}, REQUESTS).path
 
 
+def test_saving_traces_no_function_again(tmp_path, without_verification):
+    class Upper(tf.Module):
+        """Counts how often its method is traced."""
+
+        traces = 0
+
+        def __init__(self):
+            super().__init__()
+            self._suffix = tf.Variable("!")
+
+        @tf.function(input_signature=[TEXT])
+        def upper(self, text):
+            Upper.traces += 1
+            return {"upper": tf.strings.upper(text) + self._suffix}
+
+        def signatures(self):
+            return {"serving_default": self.upper.get_concrete_function()}
+
+    requests = {"serving_default": {"text": ["a"]}}
+    folder = saved_model.export(Upper(), "upper", tmp_path, {}, requests).path
+    assert Upper.traces == 1
+    loaded = tf.saved_model.load(str(folder))
+    assert loaded.signatures["serving_default"](text=tf.constant(["b"]))["upper"].numpy().tolist() == [b"B!"]
+    assert not hasattr(loaded, "upper")
+
+
 # A user's program that has tensorflow and tensorflow_text but not our code.
 CLIENT = """
 import json, sys
