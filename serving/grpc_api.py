@@ -120,11 +120,12 @@ class Handlers(grpc.GenericRpcHandler):
         service = _parse(health_pb2.HealthCheckRequest, data).service
         last = None
         while True:
+            is_stopping = self._core.is_stopping
             status = _health(self._core, service)
             if status != last:
                 await context.write(health_pb2.HealthCheckResponse(status=status).SerializeToString())
                 last = status
-            if self._core.is_stopping:
+            elif is_stopping:  # not at once after the last answer: a client drops what it has not read when a call ends
                 return
             await asyncio.sleep(_WATCH_SECONDS)
 

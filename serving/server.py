@@ -205,7 +205,7 @@ def run(settings: Settings, on_ready: Callable[[Server], None] = lambda server: 
     Raises:
         OSError, ValueError: as for `Server`.
     """
-    events: queue.SimpleQueue = queue.SimpleQueue()  # unlike an Event's `set`, its `put` is safe in a signal handler
+    events: queue.SimpleQueue = queue.SimpleQueue()
     _handle_signals(events)
     connections.raise_descriptor_limit(settings.limits.max_connections)
     server = Server(settings)
@@ -226,17 +226,22 @@ def run(settings: Settings, on_ready: Callable[[Server], None] = lambda server: 
 
 
 def _handle_signals(events: queue.SimpleQueue) -> None:
-    """Puts the first signal into the queue; ends the process at the second."""
-    received = []
+    """Puts the first signal into the queue; ends the process at the second.
 
-    def handle(number: int, frame) -> None:
-        if received:
-            os._exit(128 + number)
-        received.append(number)
-        events.put(number)
-
+    A thread waits for the signals. Python's handlers run in the main thread, which a signal does not wake if the system
+    delivers it to another thread.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handle)
+        signal.signal(number, lambda number, frame: None)  # without a handler, the signal would end the process
+    signal.set_wakeup_fd(writer)  # gets the number of each signal
+
+    def wait() -> None:
+        events.put(os.read(reader, 1)[0])
+        os._exit(128 + os.read(reader, 1)[0])
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
 
 
 def _start(server: Server, events: queue.SimpleQueue) -> None:

@@ -115,6 +115,16 @@ def test_a_config_file_names_the_models(models, tmp_path):
         Server(Settings(models, config, **PORTS))
 
 
+@pytest.fixture
+def restore_signals():
+    handlers = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    signal.set_wakeup_fd(-1)
+    for name, handler in handlers.items():
+        signal.signal(name, handler)
+
+
+@pytest.mark.usefixtures("restore_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_the_server_after_it_was_ready(monkeypatch, models, number):
     events = []
@@ -135,29 +145,27 @@ def test_a_signal_stops_the_server_after_it_was_ready(monkeypatch, models, numbe
         signal.raise_signal(number)
 
     monkeypatch.setattr(server_module, "Server", FakeServer)
-    handlers = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        run(Settings(models), on_ready)
-    finally:
-        for name, handler in handlers.items():
-            signal.signal(name, handler)
+    run(Settings(models), on_ready)
     assert events == ["start", "ready", "stop"]
 
 
+@pytest.mark.usefixtures("restore_signals")
 def test_a_second_signal_ends_the_process(monkeypatch):
-    exits, events = [], queue.SimpleQueue()
-    monkeypatch.setattr(server_module.os, "_exit", exits.append)
-    handlers = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        server_module._handle_signals(events)
-        signal.raise_signal(signal.SIGTERM)
-        assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM and not exits
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGTERM)
-    finally:
-        for name, handler in handlers.items():
-            signal.signal(name, handler)
-    assert exits == [130, 143]
+    exits, events = queue.SimpleQueue(), queue.SimpleQueue()
+    monkeypatch.setattr(server_module.os, "_exit", exits.put)
+    server_module._handle_signals(events)
+    signal.raise_signal(signal.SIGTERM)
+    assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM and exits.empty()
+    signal.raise_signal(signal.SIGINT)
+    assert exits.get(timeout=HANG_SECONDS) == 130
+
+
+@pytest.mark.usefixtures("restore_signals")
+def test_a_signal_that_another_thread_receives_is_noticed():
+    events = queue.SimpleQueue()
+    server_module._handle_signals(events)
+    threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+    assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM
 
 
 def test_a_server_that_stops_is_not_ready_but_answers_for_a_moment(models, monkeypatch):

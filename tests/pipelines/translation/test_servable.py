@@ -6,8 +6,9 @@ import tensorflow as tf
 
 from pipelines.decoding.beam_search import beam_search
 from pipelines.decoding.options import MAX_BEAM_WIDTH, MAX_TRANSLATION_LENGTH, TRANSLATION, filled
+from pipelines.export import saved_model
 from pipelines.text.tokenizers import END, START
-from pipelines.translation import networks, steps
+from pipelines.translation import networks, steps, task
 from pipelines.translation.servable import BANNED_IDS, Translator
 
 DEFAULTS = {"beam_width": 1, "length_penalty": 1.0, "max_length": 12}
@@ -168,8 +169,9 @@ def test_the_attention_weights_are_distributions_over_the_source(small_decoder, 
 @pytest.mark.parametrize("kind", ["single-rnn", "rnn"])
 def test_a_model_without_attention_is_exported_without_align(make_small, pairs, kind, tmp_path):
     translator = make_small(kind).translator
-    tf.saved_model.save(translator, str(tmp_path), signatures=translator.signatures())
-    signatures = tf.saved_model.load(str(tmp_path)).signatures
+    requests = task.example_requests(translator)
+    folder = saved_model.export(translator, "nmt", tmp_path, {}, requests, verify=False).path
+    signatures = tf.saved_model.load(str(folder)).signatures
     assert set(signatures) == {"serving_default", "translate", "score"}
     text = tf.constant(pairs.source[:2])
     expected = translator.translate_text(text)["translation"].numpy().tolist()
