@@ -111,7 +111,10 @@ def describe(servable) -> dict:
     return result
 
 
-@pytest.mark.parametrize("package", MAKERS)
+LONG = ("classification_several_labels", "translation", "encoder")
+
+
+@pytest.mark.parametrize("package", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MAKERS])
 def test_the_signatures_are_those_of_the_committed_list(package, tmp_path):
     assert describe(MAKERS[package](tmp_path)) == EXPECTED[package]
 
