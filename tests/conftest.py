@@ -76,7 +76,7 @@ def forget_generated_modules():
 def stop_scanning_what_stays():
     """Excludes what the imports and the finished modules leave from later garbage collections.
 
-    That is millions of objects, such as Keras's and TensorFlow's caches: a collection takes seconds.
+    That is millions of objects, such as Keras's and TensorFlow's caches, and each collection would read them all.
     """
     yield
     gc.collect()

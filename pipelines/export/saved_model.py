@@ -94,7 +94,7 @@ def _attributes(servable) -> tf.train.Checkpoint:
     """Returns an object with the attributes of `servable`, thus its variables and tables, but without its methods.
 
     What the methods compute is in the signatures. TensorFlow would trace each method that is a tf.function once more
-    to save it, which takes several times as long as the saving.
+    to save it.
     """
     attributes = tf.train.Checkpoint()
     for name, value in vars(servable).items():

@@ -52,7 +52,7 @@ class Generator(tf.Module):
 
     @functools.cached_property
     def generate(self):
-        """`_generate` as a concrete function; traced when it is first used, since that takes seconds."""
+        """`_generate` as a concrete function; traced when it is first used."""
         return tf.function(self._generate, autograph=False).get_concrete_function(
             text=_TEXT, **signature_specs(SAMPLING)
         )
