@@ -9,7 +9,8 @@ PY := $(patsubst 3.%,python3.%,$(PYTHON))
 READY := .venv/ready
 DEV_READY := .venv/dev-ready
 TORCH_READY := .venv/torch-ready
-PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check
+# Not every package of the tests has a wheel; with --use-pep517, pip builds these in an environment of their own.
+PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--custom-compile-command "make lock"
 PYTEST := .venv/bin/python -m pytest --numprocesses=2

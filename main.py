@@ -38,7 +38,7 @@ _DESCRIPTIONS = {
 _HELP = {
     "Train": "Train a model on text: the embedded sample, a corpus that is downloaded, or your own files.",
     "Evaluate": "Measure an exported model on text that it has not seen.",
-    "Predict": "Use an exported model: label, continue or translate text.",
+    "Predict": "Use an exported model: label, tag, continue or translate text.",
 }
 _OTHER_COMMANDS = {
     "serve": Serve(),
@@ -54,7 +54,7 @@ def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
     """Returns task -> an instance of its class named `command` ("Train", "Evaluate" or "Predict") with the defaults."""
     defaults = {}
     for entry in TASKS.values():
-        if command == "Train" or entry.has_predictions:
+        if command != "Evaluate" or entry.has_evaluation:
             default = join_help_lines(getattr(entry.command(), command))(task=entry.name)
             if command == "Train":
                 config = dataclasses.replace(default.config, **entry.defaults)

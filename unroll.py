@@ -1,4 +1,4 @@
-"""Unroll from Python: `TextClassifier`, `Translator`, `LanguageModel`, `TextEncoder`, and `load` for their exports.
+"""Unroll from Python: `TextClassifier`, `Tagger`, `Translator`, `LanguageModel`, `TextEncoder`, and `load` for exports.
 
     classifier = unroll.TextClassifier(preset="quick").fit(texts, labels)
     classifier.predict(["A gripping story and a wonderful cast."])
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from pipelines.python.classifier import TextClassifier
     from pipelines.python.encoder import TextEncoder
     from pipelines.python.language_model import LanguageModel
+    from pipelines.python.tagger import Tagger
     from pipelines.python.translator import Translator
 
-__all__ = ["LanguageModel", "TextClassifier", "TextEncoder", "Translator", "UserError", "load"]
+__all__ = ["LanguageModel", "Tagger", "TextClassifier", "TextEncoder", "Translator", "UserError", "load"]
 __version__ = VERSION
 _MODULES = {
     "TextClassifier": "classifier",
+    "Tagger": "tagger",
     "Translator": "translator",
     "LanguageModel": "language_model",
     "TextEncoder": "encoder",
@@ -31,7 +33,7 @@ _MODULES = {
 
 
 def load(path: str | Path):
-    """Returns an exported model as a fitted `TextClassifier`, `Translator`, `LanguageModel` or `TextEncoder`.
+    """Returns an exported model as a fitted `TextClassifier`, `Tagger`, `Translator`, `LanguageModel` or `TextEncoder`.
 
     The estimator is also a function of texts.
 

@@ -1,9 +1,10 @@
 """What each layer costs beside Keras's nearest: ratios of a training step, side by side in one run.
 
-    python benchmarks/layers.py [--hidden 512] [--pairs 11]
+    python benchmarks/layers.py [--hidden 512] [--pairs 11] [--only CRF]
 
 Each line times a forward and backward pass of our layer and of Keras's in turn, A B A B ..., and prints the median of
-the ratios pair by pair. Wants an otherwise idle machine.
+the ratios pair by pair. The last line compares the CRF's loss with the bidirectional LSTM that usually gives it its
+logits. Wants an otherwise idle machine.
 """
 
 import argparse
@@ -22,6 +23,8 @@ import keras  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 import layers  # noqa: E402
+
+CRF_LINE = "CRF, 17 tags, 30 tokens, batch 32 / bidirectional LSTM, 2 x 256"
 
 
 def training_step(model: keras.Model, inputs: list[tf.Tensor]):
@@ -49,6 +52,10 @@ def compare(name: str, ours, keras_own, inputs: list[tf.Tensor], policy: str, pa
     for function in (ours, keras_own):
         symbolic = [keras.Input(tensor.shape[1:], dtype=tensor.dtype.name) for tensor in inputs]
         steps.append(training_step(keras.Model(symbolic, function(*symbolic)), inputs))
+    compare_steps(name, steps, policy, pairs)
+
+
+def compare_steps(name: str, steps: list, policy: str, pairs: int) -> None:
     for step in steps:
         step()
         step()
@@ -57,7 +64,7 @@ def compare(name: str, ours, keras_own, inputs: list[tf.Tensor], policy: str, pa
     ours_ms, keras_ms = (1000 * statistics.median(column) for column in zip(*times, strict=True))
     print(
         f"| {name} | {policy} | {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} | "
-        f"{ours_ms:.0f} ms | {keras_ms:.0f} ms |",
+        f"{ours_ms:.3g} ms | {keras_ms:.3g} ms |",
         flush=True,
     )
 
@@ -88,10 +95,38 @@ def attention_decoder(x, memory, mask, hidden, style):
     return layers.AttentionDecoder(cell)(x, memory, mask)
 
 
+def crf_step(batch: int, time: int, tags: int):
+    """The CRF's negative log-likelihood with its gradients by the logits and its weights, for any batch and time."""
+    crf = layers.CRF()
+    crf.build((None, None, tags))
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None, tags]), tf.TensorSpec([None, None], tf.int32)])
+    def step(logits, expected):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            loss = tf.reduce_mean(crf.loss(expected, crf(logits)))
+        return loss, [tf.convert_to_tensor(g) for g in tape.gradient(loss, [logits, *crf.trainable_variables])]
+
+    logits = tf.random.normal([batch, time, tags])
+    expected = tf.random.uniform([batch, time], 0, tags, tf.int32)
+    return lambda: step(logits, expected)[0].numpy()
+
+
+def compare_crf(pairs: int) -> None:
+    batch, time, tags, units = 32, 30, 17, 256
+    keras.config.set_dtype_policy("float32")
+    x, mask = tf.random.normal([batch, time, units]), tf.ones([batch, time], tf.bool)
+    symbolic = keras.Input((None, units)), keras.Input((None,), dtype="bool")
+    lstm = keras.layers.Bidirectional(keras.layers.LSTM(units, return_sequences=True))
+    model = keras.Model(symbolic, lstm(symbolic[0], mask=symbolic[1]))
+    compare_steps(CRF_LINE, [crf_step(batch, time, tags), training_step(model, [x, mask])], "float32", pairs)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hidden", type=int, default=512)
     parser.add_argument("--pairs", type=int, default=11)
+    parser.add_argument("--only", default="", help="print only the lines whose name contains this text")
     arguments = parser.parse_args()
     hidden, pairs = arguments.hidden, arguments.pairs
     x = tf.random.normal([64, 64, hidden])
@@ -144,7 +179,10 @@ def main() -> None:
                 )
             )
         for name, ours, keras_own, inputs in rows:
-            compare(name, ours, keras_own, inputs, policy, pairs)
+            if arguments.only in name:
+                compare(name, ours, keras_own, inputs, policy, pairs)
+    if arguments.only in CRF_LINE:
+        compare_crf(pairs)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,12 @@ RUNS = {
         "reviews.csv",
         f"--model best --max-encoder-tokens 20 --max-ngrams 500 --span-rate 0.5 {_SENTIMENT}",
     ),
+    "tagging": (
+        "tagging",
+        "tokens.tsv",
+        "--batch-size 16 --embedding-size 8 --hidden-size 8 --character-size 4 --word-dropout 0.3 --join-rate 0.5 "
+        f"{_COMMON}",
+    ),
     "char-lm": (
         "char-lm",
         "reviews.csv",
@@ -41,11 +47,11 @@ RUNS = {
 
 
 def write_data(folder: Path) -> None:
-    """Writes the data of all runs to `folder`: reviews.csv, pairs.tsv, and the modules bert and preprocess."""
+    """Writes the data of all runs to `folder`, and the modules bert and preprocess."""
     from pipelines.support.quiet import import_tensorflow
 
     import_tensorflow()
-    from pipelines.data import sample_pairs, sample_reviews
+    from pipelines.data import sample_pairs, sample_reviews, tagged_sentences
     from tests.layers import hub_modules
 
     folder.mkdir(parents=True)
@@ -54,6 +60,12 @@ def write_data(folder: Path) -> None:
     (folder / "reviews.csv").write_text("text,label,url\n" + "".join(rows))
     pairs = zip(*sample_pairs.generate(_ROWS), strict=True)
     (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    sentences = tagged_sentences.read(None)["train"].take(slice(_ROWS))
+    rows = (
+        "".join(f"{token}\t{tag}\n" for token, tag in zip(tokens, tags, strict=True))
+        for tokens, tags in zip(sentences.tokens, sentences.tags, strict=True)
+    )
+    (folder / "tokens.tsv").write_text("\n".join(rows))
     hub_modules.save_bert(folder / "bert", dropout=0.2)
     hub_modules.save_preprocessor(folder / "preprocess")
 

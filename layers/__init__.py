@@ -3,9 +3,11 @@
 from layers.attention import ATTENTION_SCORES, Attention, BahdanauAttention, LuongAttention
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
 from layers.averaging import MeanAfterTraining
+from layers.crf import CRF
 from layers.lstm_gru import HoistedGRU, HoistedLSTM
 from layers.multi_head_attention import CachedMultiHeadAttention
 from layers.ngrams import HashedNGrams, NGramLogits
+from layers.over_tokens import MaxOfConvolutions, OverTokens
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
 from layers.recurrent import JordanCell, PeepholeLSTMCell
@@ -14,6 +16,7 @@ from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
 __all__ = [
     "ATTENTION_SCORES",
+    "CRF",
     "Attention",
     "AttentionDecoder",
     "AttentionDecoderCell",
@@ -30,8 +33,10 @@ __all__ = [
     "MaskedLastPooling",
     "MaskedMaxPooling",
     "MaskedMeanPooling",
+    "MaxOfConvolutions",
     "MeanAfterTraining",
     "NGramLogits",
+    "OverTokens",
     "PeepholeLSTMCell",
     "RandomSpan",
     "ReverseTokens",

@@ -16,7 +16,7 @@ from pipelines.support.records import read_record
 from pipelines.task import TASKS
 
 # Measures of a validation set; the first one that a result has is the one that is listed.
-MEASURES = ("accuracy", "micro_f1", "f1", "bleu", "loss")
+MEASURES = ("span_f1", "accuracy", "micro_f1", "f1", "bleu", "loss")
 
 
 class Run(NamedTuple):

@@ -176,7 +176,7 @@ class TaskEntry:
         data_kind: kind of corpora that it reads (`Corpus.kind` in data/corpora.py).
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
-        has_predictions: whether `evaluate` and `predict` exist.
+        has_evaluation: whether `evaluate` exists.
     """
 
     name: str
@@ -185,10 +185,10 @@ class TaskEntry:
     data_kind: str
     sample: str
     defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
-    has_predictions: bool = True
+    has_evaluation: bool = True
 
     def command(self) -> ModuleType:
-        """The module with `Train` and, if `has_predictions`, `Evaluate` and `Predict`. Imports nothing heavy."""
+        """The module with `Train`, `Predict` and, if `has_evaluation`, `Evaluate`. Imports nothing heavy."""
         return importlib.import_module(f"pipelines.{self.package}.command")
 
     def task(self) -> Task:
@@ -220,6 +220,7 @@ TASKS = {
             "sample_reviews",
             {"polarity": True},
         ),
+        TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
         TaskEntry("language-model", "a language model of subwords or words", "language_model", "text", "sample_text"),
         TaskEntry(
             "char-lm",
@@ -237,7 +238,7 @@ TASKS = {
             "encoder",
             "text",
             "sample_reviews",
-            has_predictions=False,
+            has_evaluation=False,
         ),
         TaskEntry(
             "transfer",

@@ -27,8 +27,8 @@ HELP = [
     *(
         f"{command} {name} --help"
         for name, entry in TASKS.items()
-        if entry.has_predictions
         for command in ("evaluate", "predict")
+        if command == "predict" or entry.has_evaluation
     ),
 ]
 

@@ -25,11 +25,13 @@ class Check:
 
     def __call__(self) -> None:
         """Checks the SavedModel and prints the findings."""
+        from pipelines.support.quiet import import_tensorflow
         from serving import check
 
         if self.server not in check.SERVER_VERSIONS:
             versions = ", ".join(check.SERVER_VERSIONS)
             raise UserError(f"--server {self.server}: the ops of this version are unknown; known are {versions}")
+        import_tensorflow()
         try:
             findings = check.check(self.path, self.server)
         except ValueError as error:

@@ -26,7 +26,7 @@ class Corpus:
     """A corpus that is published as an archive (tar or zip), as one file, or as several files.
 
     Attributes:
-        kind: "labelled texts", "text" or "pairs".
+        kind: "labelled texts", "text", "pairs" or "tagged sentences".
         url: of the archive or file; of several files, the common start of their URLs.
         sha256: checksum of the archive or file; of several files, of their checksums. None if none is published: then
             the checksum of the first download is recorded.
@@ -57,6 +57,11 @@ _MULTI30K = {
     "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
     "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
     "test_2016_flickr.fr.gz": "6d326e188d259fb1d04ac19eae3af956559b3a0b93d7635e56c90987c40c8b90",
+}
+_UD_EWT = {
+    "en_ewt-ud-train.conllu": "3fb78e2b55482c8ee00caa653af436c88c9e5bc9a73ce26e4ae3ddc79d2b7e7b",
+    "en_ewt-ud-dev.conllu": "531a54ff90d6ab12201c5a50c3e78e6ddac4de69abc4bce5d275d3cd29efe2b6",
+    "en_ewt-ud-test.conllu": "e266e515a0a7547657ed3d90d9ba46487d6bd251f27ad4269d4e8a427c8555cd",
 }
 
 CORPORA = {
@@ -93,6 +98,15 @@ CORPORA = {
         keep=r"spa\.txt|_about\.txt",
         max_bytes=2**26,
         licence="sentences of Tatoeba by way of ManyThings.org, CC BY 2.0 FR",
+    ),
+    "ud-ewt": Corpus(
+        kind="tagged sentences",
+        url="https://raw.githubusercontent.com/UniversalDependencies/UD_English-EWT/"
+        "15d613d8447b3478787d4c278730a1e48a945efb/",
+        sha256=hashlib.sha256("".join(_UD_EWT.values()).encode()).hexdigest(),
+        files=_UD_EWT,
+        licence="Universal Dependencies English Web Treebank, CC BY-SA 4.0; cite Silveira et al. 2014, A Gold Standard "
+        "Dependency Corpus for English",
     ),
 }
 

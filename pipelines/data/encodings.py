@@ -52,11 +52,30 @@ def suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def open_text(path: Path, encoding: str | None = None) -> tuple[io.BufferedReader, str]:
+def read_text(path: Path) -> str:
+    r"""Returns the whole text of a file of a command without --encoding. All line ends become "\n".
+
+    Raises:
+        UserError: the errors of `open_text`, or the file is damaged or in another encoding.
+    """
+    try:
+        file, encoding = open_text(path, has_option=False)
+        with io.TextIOWrapper(file, encoding) as text:
+            return text.read()
+    except UnicodeDecodeError as error:
+        raise not_decodable(path, error, has_option=False) from error
+    except (*DAMAGED, OSError, UnicodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
+            raise
+        raise UserError(f"{path} is damaged, or its name has the wrong suffix ({error}): get the file again") from error
+
+
+def open_text(path: Path, encoding: str | None = None, has_option: bool = True) -> tuple[io.BufferedReader, str]:
     """Opens a file of text for reading its bytes.
 
     Args:
         encoding: of the file; None is UTF-8, or what its byte order mark states.
+        has_option: whether the command has --encoding, for error messages.
 
     Returns:
         (the decompressed file, its encoding).
@@ -72,7 +91,7 @@ def open_text(path: Path, encoding: str | None = None) -> tuple[io.BufferedReade
     if kind:
         file.close()
         raise UserError(f"{path} is {kind}: give its name the right suffix")
-    lines = _Lines(file, path, start, may_have_zeros=_has_zeros(encoding))
+    lines = _Lines(file, path, start, may_have_zeros=_has_zeros(encoding), has_option=has_option)
     return io.BufferedReader(lines, _PEEKED_BYTES), encoding
 
 
@@ -80,13 +99,24 @@ def _has_zeros(encoding: str) -> bool:
     return b"\0" in "a".encode(encoding)
 
 
-def not_decodable(path: Path, error: UnicodeDecodeError) -> UserError:
-    """Returns the error for a file that is not in the encoding in which it was read; it names the likely one."""
+def not_decodable(path: Path, error: UnicodeDecodeError, has_option: bool = True) -> UserError:
+    """Returns the error for a file that is not in the encoding in which it was read; it names the likely one.
+
+    Args:
+        has_option: whether the command has --encoding.
+    """
     byte = error.object[error.start]
     likely = _likely_encoding(error.object)
-    remedy = f"give its encoding with --encoding {likely or 'cp1252'}, or convert it to UTF-8"
+    if has_option:
+        remedy = f"give its encoding with --encoding {likely or 'cp1252'}, or convert it to UTF-8"
+    else:
+        remedy = _conversion(likely or "cp1252")
     guess = f"; it is probably {likely}" if likely else ""
     return UserError(f"{path} is not {error.encoding.upper()} (byte 0x{byte:02x}{guess}): {remedy}")
+
+
+def _conversion(encoding: str) -> str:
+    return f"convert it to UTF-8, for example with `iconv -f {encoding} -t utf-8`"
 
 
 def _likely_encoding(data: bytes) -> str | None:
@@ -101,12 +131,13 @@ def _likely_encoding(data: bytes) -> str | None:
     return "cp1252" if any("cp1252" in match.could_be_from_charset for match in equal) else best.encoding
 
 
-def _has_zero_bytes(path: Path, data: bytes) -> UserError:
+def _has_zero_bytes(path: Path, data: bytes, has_option: bool) -> UserError:
     """Returns the error for a file with bytes of zero. In UTF-16, every Latin letter has one."""
     zeros = data[::2].count(0), data[1::2].count(0)
     if sum(zeros) * 4 > len(data):
         likely = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
-        return UserError(f"{path} is not UTF-8; it is probably UTF-16: give --encoding {likely}")
+        remedy = f"give --encoding {likely}" if has_option else _conversion(likely)
+        return UserError(f"{path} is not UTF-8; it is probably UTF-16: {remedy}")
     return UserError(
         f"{path} has bytes of zero, so it is not text: remove them, for example with `tr -d '\\000' < {path} > NEW`"
     )
@@ -118,11 +149,13 @@ class _Lines(io.RawIOBase):
     Args:
         start: its first bytes, which have been read already.
         may_have_zeros: whether the encoding has bytes of zero.
+        has_option: whether the command has --encoding.
     """
 
-    def __init__(self, file, path: Path, start: bytes, may_have_zeros: bool):
+    def __init__(self, file, path: Path, start: bytes, may_have_zeros: bool, has_option: bool):
         super().__init__()
-        self._file, self._path, self._start, self._may_have_zeros = file, path, start, may_have_zeros
+        self._file, self._path, self._start = file, path, start
+        self._may_have_zeros, self._has_option = may_have_zeros, has_option
         self._line_bytes = 0
 
     def readable(self) -> bool:
@@ -132,7 +165,7 @@ class _Lines(io.RawIOBase):
         start, self._start = self._start[: len(buffer)], self._start[len(buffer) :]
         data = start + self._file.read(len(buffer) - len(start))
         if b"\0" in data and not self._may_have_zeros:
-            raise _has_zero_bytes(self._path, data)
+            raise _has_zero_bytes(self._path, data, self._has_option)
         last_end = data.rfind(b"\n")
         self._line_bytes = len(data) - last_end - 1 if last_end >= 0 else self._line_bytes + len(data)
         if self._line_bytes > MAX_LINE_BYTES:

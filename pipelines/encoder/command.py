@@ -1,9 +1,18 @@
-"""`train encoder`."""
+"""`train` and `predict` for `encoder`."""
 
 import dataclasses
+from pathlib import Path
+from typing import Annotated
 
-from pipelines.command_line import TrainCommand, print_json
+import tyro
+
+from pipelines.command_line import ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.config import NAME, PATH, PATHS
+from pipelines.data import paths, table_options
+from pipelines.data.paths import Data
 from pipelines.encoder.config import EncoderConfig
+from pipelines.export.exported import find_export
+from pipelines.support.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,3 +45,105 @@ class Train(TrainCommand):
             print_json(result)
         else:
             print(f"{result['words']:,} words, vectors of {result['size']} numbers: {result['export']}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Predict:
+    """Fill the blank of a text, compare a word in several texts, or write the vectors of texts.
+
+    Without --near and --input, each text has one [MASK], and the most likely tokens there are printed.
+    """
+
+    task: tyro.conf.Suppress[str] = ""
+    texts: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Texts, each in quotes."""
+    top: Annotated[int, tyro.conf.arg(metavar="N")] = 10
+    """Number of tokens to print for a blank, at most 100."""
+    models: Annotated[tuple[str, ...], NAME] = ()
+    """Names of exported encoders, to fill the blank by each. A causal one reads only the text before it."""
+    near: bool = False
+    """Compare a word in the contexts of the texts: the cosine of its vectors, and that of its token embeddings."""
+    word: Annotated[str | None, NAME] = None
+    """With --near: the word. By default the last one that all texts have."""
+    input: Annotated[Data | None, PATHS] = None
+    """Write the vectors of the texts of files: tables, other files with one text per line, or - for stdin."""
+    output: Annotated[Path | None, PATH] = None
+    """With --input: .npy file to write, a row per text."""
+    text_column: Annotated[str | None, NAME] = None
+    """With --input: column with the text. By default the first column with a usual name (text, sentence, ...)."""
+    json: bool = False
+    """Print one JSON object."""
+    model: ServedModelFlags = ServedModelFlags()
+
+    def __call__(self) -> None:
+        """Prints the tokens or the cosines, or writes the vectors."""
+        self._check()
+        if self.input:
+            self._write_vectors()
+        elif self.near:
+            self._compare()
+        else:
+            self._fill()
+
+    def _check(self) -> None:
+        """Checks that the flags fit together."""
+        if bool(self.texts) == bool(self.input):
+            raise UserError('give texts: either "in quotes" or in a file with --input')
+        if bool(self.input) != bool(self.output):
+            raise UserError("--input and --output go together: --output names the .npy file for the vectors of --input")
+        if not 1 <= self.top <= 100:
+            raise UserError(f"--top {self.top}: it must be from 1 to 100")
+        for flag, is_given, needs, has in (
+            ("--text-column", self.text_column, "--input", self.input),
+            ("--word", self.word, "--near", self.near),
+        ):
+            if is_given and not has:
+                raise UserError(f"{flag} has no effect without {needs}")
+        if self.near and self.input:
+            raise UserError('--near is for texts "in quotes": leave out --input')
+        if self.models and (self.near or self.input or self.model.name or self.model.server):
+            raise UserError(
+                "--models is for blanks and exported models: leave out --near, --input, --name and --server"
+            )
+        if self.model.server and (self.near or self.input):
+            raise UserError("--server fills blanks: leave out --near and --input")
+
+    def _fill(self) -> None:
+        from pipelines.encoder import predict
+
+        texts = list(self.texts)
+        predict.check_blanks(texts)
+        if self.model.server:
+            title = self.model.name or self.task
+            filled = {title: predict.results_of(texts, self.model.ask(title, {"text": texts}, "fill"), self.top)}
+        else:
+            folder = self.model.saved_models
+            each = [find_export(folder, self.task, name, None) for name in self.models] or [self.model.find(self.task)]
+            filled = {exported.title: predict.fill_blanks(exported, texts, self.top) for exported in each}
+        if self.json:
+            print_json({"predictions": [{"model": title, "results": results} for title, results in filled.items()]})
+            return
+        for i, text in enumerate(texts):
+            print(text)
+            for title, results in filled.items():
+                if self.models:
+                    print(title)
+                print(predict.format_candidates(results[i]["candidates"]))
+
+    def _compare(self) -> None:
+        from pipelines.encoder import predict
+
+        exported = self.model.find(self.task)
+        result = predict.compare_words(exported, list(self.texts), self.word)
+        print_json({"model": exported.title, **result}) if self.json else print(predict.format_comparison(result))
+
+    def _write_vectors(self) -> None:
+        from pipelines.encoder import predict
+
+        exported = self.model.find(self.task)
+        options = table_options.make(self.text_column)
+        counts = predict.write_vectors(exported, paths.expanded(self.input), self.output, options)
+        if self.json:
+            print_json({"model": exported.title, **counts})
+        else:
+            print_error(f"{counts['rows']:,} vectors of {counts['size']} numbers: {self.output}")

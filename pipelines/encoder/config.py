@@ -21,6 +21,7 @@ from pipelines.config import (
 )
 from pipelines.data.paths import Data
 
+BLANK = "[MASK]"  # what a text has where `predict` finds the missing word
 SIZES = {
     "tiny": {
         "num_layers": 1,

@@ -4,10 +4,12 @@ encoder = hub.load(folder)                    encoder(text, training=False) -> d
 variables, trainable_variables, regularization_losses
 """
 
+from collections.abc import Callable
+
 import keras
 import tensorflow as tf
 
-from pipelines.text.tokenizers import Tokenizer, keep_ends
+from pipelines.text.tokenizers import END, START, UNKNOWN, Tokenizer, keep_ends
 
 
 class TextEncoder(tf.train.Checkpoint):
@@ -17,14 +19,25 @@ class TextEncoder(tf.train.Checkpoint):
         network: ids int32 [batch, time] -> a dict that has "pooled_output" (`networks.encoder_network`).
         tokenizer: of the run.
         max_tokens: maximum number of tokens of a text; longer texts keep their first and last half.
+        pretrained: the whole pretrained network, whose outputs fill blanks; None for word vectors.
+        fill: function of texts that calls it (`blanks.make_fill`).
     """
 
-    def __init__(self, network: keras.Model, tokenizer: Tokenizer, max_tokens: int):
+    def __init__(
+        self,
+        network: keras.Model,
+        tokenizer: Tokenizer,
+        max_tokens: int,
+        pretrained: keras.Model | None = None,
+        fill: Callable | None = None,
+    ):
         super().__init__()
         self.tokenizer = tokenizer
         self.variables = [variable.value for variable in network.variables]
         self.trainable_variables = [variable.value for variable in network.trainable_variables]
         self.regularization_losses = []
+        self.pretrained_variables = [variable.value for variable in pretrained.variables] if pretrained else []
+        self.fill = fill
 
         def encode(text, training=False):
             return network(keep_ends(tokenizer.encode(text), max_tokens).to_tensor(), training=training)
@@ -38,6 +51,59 @@ class TextEncoder(tf.train.Checkpoint):
             lambda text: {"embedding": encode(text)["pooled_output"]}, input_signature=[text], autograph=False
         )
 
+        def encode_words(tokens):
+            ragged = tf.RaggedTensor.from_tensor(tokens, padding="")
+            pieces = _pieces_of_words(tokenizer, ragged.flat_values)  # [words, (pieces)]
+            vectors = _piece_vectors(network, ragged.with_values(pieces).merge_dims(1, 2))  # [pieces, units]
+            embeddings = embedding(pieces.flat_values)  # [pieces, size]
+
+            def mean_of_words(values):
+                means = tf.math.segment_mean(values, pieces.value_rowids())  # [words, ...]
+                means = ragged.with_flat_values(means).to_tensor()
+                columns = tf.shape(tokens)[1] - tf.shape(means)[1]
+                return tf.pad(means, [[0, 0], [0, columns], [0, 0]])
+
+            return {"vectors": mean_of_words(vectors), "embeddings": mean_of_words(embeddings)}
+
+        embedding = next(
+            layer for layer in network.get_layer("layers").layers if isinstance(layer, keras.layers.Embedding)
+        )
+
+        tokens = tf.TensorSpec([None, None], tf.string, name="tokens")
+        self.encode_words = tf.function(encode_words, input_signature=[tokens], autograph=False)
+
     def signatures(self) -> dict:
-        """Returns the signature text: string [batch] -> embedding: float32 [batch, 3 units]."""
-        return {"serving_default": self.embed.get_concrete_function()}
+        """Returns the functions to export.
+
+        serving_default: text, string [batch] -> embedding, float32 [batch, 3 units].
+        words: tokens, string [batch, tokens], with "" after the last token of a row -> vectors, float32 [batch, tokens,
+        units]: for each token the mean of the vectors of its pieces, in the context of the row; zeros for "";
+        embeddings, float32 [batch, tokens, size]: the same of the token embeddings, which know no context.
+        fill: text, string [batch], each with one [MASK] -> tokens, string [batch, k], and probabilities, float32
+        [batch, k]; see blanks.py. Word vectors have none.
+        """
+        signatures = {
+            "serving_default": self.embed.get_concrete_function(),
+            "words": self.encode_words.get_concrete_function(),
+        }
+        return signatures | ({"fill": self.fill.get_concrete_function()} if self.fill else {})
+
+
+def _pieces_of_words(tokenizer: Tokenizer, words: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the ids of each word's tokens, at least one: ragged int32 [words, (pieces)]."""
+    pieces = tokenizer.encode(words)[:, 1:-1]
+    is_missing = tf.cast(tf.equal(pieces.row_lengths(), 0), tf.int64)  # such as a word of control characters
+    unknown = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(is_missing)], UNKNOWN), is_missing)
+    return tf.concat([pieces, unknown], axis=1)
+
+
+def _piece_vectors(network: keras.Model, pieces: tf.RaggedTensor) -> tf.Tensor:
+    """Returns the vectors of all pieces in the context of their row: [number of pieces, units].
+
+    Args:
+        pieces: ragged int32 [batch, (pieces)], without START and END.
+    """
+    rows = pieces.nrows()
+    ids = tf.concat([tf.fill([rows, 1], START), pieces, tf.fill([rows, 1], END)], axis=1).to_tensor()
+    vectors = network(ids, training=False)["sequence_output"][:, 1:-1]  # [batch, time, units]
+    return tf.boolean_mask(vectors, tf.sequence_mask(pieces.row_lengths(), tf.shape(vectors)[1]))

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from pipelines.data import paths, streams
 from pipelines.encoder import networks, report
+from pipelines.encoder.blanks import make_fill
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
 from pipelines.encoder.masking import masked_batches
@@ -136,9 +137,17 @@ def make_validator(
 
 
 def make_servable(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, model: keras.Model) -> TextEncoder:
-    """Makes the servable from the part of the network that reads."""
+    """Makes the servable: the part of the network that reads gives vectors, all of it fills blanks."""
     network = networks.encoder_network(*networks.reading_layers(config, model))
-    return TextEncoder(network, tokenizer, config.max_tokens)
+    is_causal = config.direction == "causal"
+
+    def logits_at(ids, positions):
+        if not is_causal:
+            return model({"ids": ids, "positions": positions}, training=False)
+        return tf.gather(model(ids, training=False), positions, batch_dims=1)
+
+    fill = make_fill(tokenizer, logits_at, is_causal, config.window)
+    return TextEncoder(network, tokenizer, config.max_tokens, model, fill)
 
 
 def measure(
@@ -156,9 +165,13 @@ def describe_data(config: EncoderConfig, splits: Splits, encoded: Encoded) -> di
 
 
 def example_requests(servable: TextEncoder) -> dict[str, dict]:
-    """Returns a request of three texts."""
-    long_text = "Caf\N{LATIN SMALL LETTER E WITH ACUTE} " * 200
-    return {"serving_default": {"text": ["The cat sat on the mat.", "", long_text]}}
+    """Returns requests of three texts for each signature."""
+    word = "Caf\N{LATIN SMALL LETTER E WITH ACUTE}"
+    return {
+        "serving_default": {"text": ["The cat sat on the mat.", "", f"{word} " * 200]},
+        "words": {"tokens": [["The", "cat", "sat", "."], ["", "", "", ""], [word, "\x01", "", ""]]},
+        "fill": {"text": ["The cat sat on the [MASK].", "[MASK]", f"{word} " * 200 + "[MASK]!"]},
+    }
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:

@@ -15,7 +15,10 @@ from pipelines.support.files import shown
 from pipelines.support.run_result import SCHEMA
 from pipelines.text.tokenizers import SPECIAL_TOKENS, VocabularyTokenizer
 
-_EXAMPLES = {"serving_default": {"text": ["The cat sat on the mat.", "", "zzz"]}}
+_EXAMPLES = {
+    "serving_default": {"text": ["The cat sat on the mat.", "", "zzz"]},
+    "words": {"tokens": [["The", "cat", "sat", "."], ["", "", "", ""], ["zzz", "\x01", "", ""]]},
+}
 
 
 def export(vectors: str, saved_models: Path, name: str, max_tokens: int, max_bytes: int) -> dict:

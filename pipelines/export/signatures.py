@@ -1,8 +1,9 @@
 """Calls a signature for any number of texts: in batches of similar length, on all cores."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -33,22 +34,40 @@ class BatchedSignature:
             output -> array [n, ...]; strings are returned as str.
         """
         data = np.array([text.encode("utf-8", "surrogatepass") for text in texts], dtype=object)
-        order = np.argsort([len(text) for text in data], kind="stable")
-        batches = [order[start : start + self._batch_size] for start in range(0, len(order), self._batch_size)]
 
         def call(rows: np.ndarray) -> dict[str, np.ndarray]:
             outputs = self._signature(text=tf.constant(data[rows], tf.string))
             return {name: value.numpy() for name, value in outputs.items()}
 
-        results = []
-        if not self._is_called:  # the first call optimizes the graph, and its C++ code may print lines about oneDNN
-            with capture_stderr_descriptor():
-                results.append(call(batches[0]))
-            self._is_called = True
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            results += pool.map(call, batches[len(results) :])
+        order, results = call_in_batches(call, [len(text) for text in data], self._batch_size, not self._is_called)
+        self._is_called = True
         original = np.argsort(order)
         return {name: _decoded(np.concatenate([result[name] for result in results])[original]) for name in results[0]}
+
+
+def call_in_batches(
+    call: Callable[[np.ndarray], Any], lengths: Sequence[int], batch_size: int, hide_messages: bool
+) -> tuple[np.ndarray, list]:
+    """Calls `call` for the rows of each batch, on all cores. A batch has rows of similar length.
+
+    Args:
+        call: row numbers, int [batch] -> a result.
+        lengths: of the n rows.
+        hide_messages: whether it is the first call of a signature, which optimizes the graph: its C++ code may print
+            lines about oneDNN.
+
+    Returns:
+        (row numbers in the order of the batches, int [n]; the result of each batch).
+    """
+    order = np.argsort(lengths, kind="stable")
+    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    results = []
+    if hide_messages and batches:
+        with capture_stderr_descriptor():
+            results.append(call(batches[0]))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results += pool.map(call, batches[len(results) :])
+    return order, results
 
 
 def _decoded(values: np.ndarray) -> np.ndarray:

@@ -3,11 +3,13 @@
 They show whether the model is worth its training. Their settings are fixed: nothing is tuned to the data.
 """
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from pipelines.labelled.metrics import wilson_interval
+from pipelines.labelled.multi_label_metrics import compare_micro_f1
 from pipelines.labelled.paired import difference_interval
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
@@ -30,11 +32,13 @@ def add_baselines(
 
     Each dict has the "features" and "accuracy", "accuracy_interval" (Wilson's), "difference" (the accuracy of the model
     minus that of the baseline) and "difference_interval" (see `paired.difference_interval`), or the reason why it is
-    "left_out".
+    "left_out". With several labels per text, micro-F1 takes the place of the accuracy, and the intervals are those of
+    the bootstrap. A baseline gives a text the labels with a probability above 0.5.
 
     Args:
         scores: split ("validation", "test") -> scores of the model.
-        labels: split -> class ids that the model predicts, int [n].
+        labels: split -> class ids that the model predicts, int [n]; with several labels per text, int [n, classes] of 0
+            and 1.
         class_weights: whether each class has the same weight in training.
     """
     console.say("fitting the baselines: TF-IDF and logistic regression ...")
@@ -48,8 +52,8 @@ def add_baselines(
         for i, name in enumerate(scores):
             comparison = {"left_out": reason}
             if not reason:
-                model_is_right = labels[name] == parts[name].labels
-                comparison = _compare(predicted[i] == parts[name].labels, model_is_right)
+                compare = compare_micro_f1 if splits.multi_label else _compare_accuracy
+                comparison = compare(parts[name].labels, predicted[i], labels[name])
             scores[name]["baselines"].append({"features": features, **comparison})
 
 
@@ -64,7 +68,8 @@ def fit_and_predict(
         max_characters: of the training texts; by default that of the features.
 
     Returns:
-        (an array of class ids for each array of texts, ""), or ([], the reason why it is left out).
+        (an array of class ids for each array of texts, ""), or ([], the reason why it is left out). With several labels
+        per text the arrays are int [n, classes] of 0 and 1.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes two seconds, which no other command waits for
     from sklearn.linear_model import LogisticRegression
@@ -87,11 +92,15 @@ def fit_and_predict(
         class_weight="balanced" if class_weights else None,
         random_state=0,
     )
-    classifier = OneVsRestClassifier(classifier).fit(vectors, train.labels)
+    with warnings.catch_warnings():
+        # One of several labels that every text has, or none: its classifier is constant.
+        warnings.filterwarnings("ignore", "Label .* is present in all training examples")
+        classifier = OneVsRestClassifier(classifier).fit(vectors, train.labels)
     return [classifier.predict(vectorizer.transform(each)) for each in texts], ""
 
 
-def _compare(baseline_is_right: np.ndarray, model_is_right: np.ndarray) -> dict:
+def _compare_accuracy(labels: np.ndarray, baseline: np.ndarray, model: np.ndarray) -> dict:
+    baseline_is_right, model_is_right = baseline == labels, model == labels
     return {
         "accuracy": float(baseline_is_right.mean()),
         "accuracy_interval": wilson_interval(int(baseline_is_right.sum()), len(baseline_is_right)),
@@ -107,8 +116,10 @@ def summary_lines(scores: dict) -> list[str]:
         if "left_out" in each:
             lines.append(f"  {'baseline':<12}{each['features']}: left out, {each['left_out']}")
         else:
-            accuracy, difference = _with_interval(each), _difference(each)
-            lines.append(f"  {'baseline':<12}accuracy {accuracy}   {each['features']}; this model {difference} points")
+            score, difference = _with_interval(each), _difference(each)
+            lines.append(
+                f"  {'baseline':<12}{_measure(each)} {score}   {each['features']}; this model {difference} points"
+            )
     return lines
 
 
@@ -116,12 +127,14 @@ def report_lines(scores: dict[str, dict]) -> list[str]:
     """Returns the section of the report on the baselines; [] without them."""
     if not any(each.get("baselines") for each in scores.values()):
         return []
+    compared = [each for of_split in scores.values() for each in of_split["baselines"] if "left_out" not in each]
+    measure = _measure(compared[0]) if compared else "accuracy"
     lines = [
         "## Baselines",
         "",
-        "| TF-IDF and logistic regression on | split | accuracy | this model is better by, points |",
+        f"| TF-IDF and logistic regression on | split | {measure} | this model is better by, points |",
+        "|---|---|---:|---:|",
     ]
-    lines.append("|---|---|---:|---:|")
     for split, of_split in scores.items():
         for each in of_split["baselines"]:
             if "left_out" not in each:
@@ -129,17 +142,30 @@ def report_lines(scores: dict[str, dict]) -> list[str]:
     left_out = [each for each in next(iter(scores.values()))["baselines"] if "left_out" in each]
     for each in left_out:
         lines += ["", f"The baseline of {each['features']} is left out: {each['left_out']}."]
+    thresholds = (
+        " Each gives a text the labels with a probability above 0.5; the thresholds of this model are chosen on the "
+        "validation texts."
+    )
     return [
         *lines,
         "",
         "Ten lines of scikit-learn, fitted to the same training texts in seconds, with fixed settings "
         f"(`sublinear_tf=True`, `C={_INVERSE_REGULARIZATION:g}`). In parentheses: the 95 % interval. That of the "
-        "difference compares the two on the same texts; if it contains 0, the difference may be chance.",
+        "difference compares the two on the same texts; if it contains 0, the difference may be chance."
+        + thresholds
+        * (measure == "micro-F1"),
         "",
     ]
 
 
+def _measure(baseline: dict) -> str:
+    return "micro-F1" if "micro_f1" in baseline else "accuracy"
+
+
 def _with_interval(baseline: dict) -> str:
+    if "micro_f1" in baseline:
+        low, high = baseline["micro_f1_interval"]
+        return f"{baseline['micro_f1']:.3f} ({low:.3f} to {high:.3f})"
     low, high = baseline["accuracy_interval"]
     return f"{percent(baseline['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
 

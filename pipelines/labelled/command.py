@@ -26,6 +26,8 @@ class LabelledTrainCommand(TrainCommand):
             return
         if self.name:
             raise UserError(f"--name {self.name} has no effect: --folds exports no model")
+        if self.tensorboard:
+            raise UserError("--tensorboard has no effect: --folds keeps no learning curves")
         from pipelines import cross_validation
         from pipelines.labelled import folds_report
 

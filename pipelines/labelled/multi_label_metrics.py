@@ -4,6 +4,7 @@ import numpy as np
 
 from pipelines.labelled.metrics import NUM_CALIBRATION_BINS, wilson_interval
 from pipelines.labelled.precision_recall import average_precision
+from pipelines.support.bootstrap import interval, resampled_sums
 
 _NUM_BOOTSTRAPS = 1000
 _DRAWS_AT_ONCE = 50  # limits the memory
@@ -78,6 +79,34 @@ def reliability(labels: np.ndarray, probabilities: np.ndarray) -> list[dict]:
         }
         for i in np.unique(bin_of)
     ]
+
+
+def compare_micro_f1(labels: np.ndarray, baseline: np.ndarray, model: np.ndarray) -> dict:
+    """Compares the micro-F1 of two classifiers on the same texts.
+
+    Args:
+        labels, baseline, model: int [n, classes] of 0 and 1: the true labels, and those that each predicts.
+
+    Returns:
+        "micro_f1", "micro_f1_interval" (of the baseline), "difference" (the model's minus the baseline's) and
+        "difference_interval"; the intervals are percentiles of the bootstrap, which draws the same texts for both. A
+        classifier without correct labels has the micro-F1 0.
+    """
+    counts = [each for predicted in (baseline, model) for each in (labels & predicted, labels + predicted)]
+    counts = np.stack([each.sum(axis=1) for each in counts], axis=1)  # [n, 4]
+
+    def micro_f1(sums: np.ndarray) -> np.ndarray:
+        """The micro-F1 of the baseline and of the model, [..., 4] -> [..., 2]."""
+        return 2 * sums[..., ::2] / np.maximum(sums[..., 1::2], 1)
+
+    of_baseline, of_model = micro_f1(counts.sum(axis=0)).tolist()
+    draws = micro_f1(resampled_sums(counts))
+    return {
+        "micro_f1": of_baseline,
+        "micro_f1_interval": interval(draws[:, 0]),
+        "difference": of_model - of_baseline,
+        "difference_interval": interval(draws[:, 1] - draws[:, 0]),
+    }
 
 
 def _calibration_error(labels: np.ndarray, probabilities: np.ndarray) -> float:

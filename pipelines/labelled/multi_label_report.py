@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
-from pipelines.labelled import duplicates, predictions, report
+from pipelines.labelled import baseline, duplicates, predictions, report
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.multi_label_metrics import reliability
@@ -54,6 +54,7 @@ def write(
         *_header_lines(result),
         *_score_lines(result),
         *_label_lines(result),
+        *baseline.report_lines(result.scores),
         *_mistake_lines(mistakes),
         *(
             reports.learning_lines(result, "the lowest validation loss", "Loss and correct decisions by epoch")
@@ -78,11 +79,13 @@ def _joined(has_label: np.ndarray, classes: Sequence[str]) -> list[str]:
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    score_lines = [
-        f"  {name:<12}{scores['rows']:>7,} texts   micro-F1 {reports.number(scores['micro_f1'])}   "
-        f"macro-F1 {reports.number(scores['f1'])}   all labels correct {report.accuracy(scores)}"
-        for name, scores in result.scores.items()
-    ]
+    score_lines = []
+    for name, scores in result.scores.items():
+        score_lines.append(
+            f"  {name:<12}{scores['rows']:>7,} texts   micro-F1 {reports.number(scores['micro_f1'])}   "
+            f"macro-F1 {reports.number(scores['f1'])}   all labels correct {report.accuracy(scores)}"
+        )
+        score_lines += baseline.summary_lines(scores)
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}, several labels per text"
     return reports.summary(result, title, score_lines, report.use_commands(result)[0])
 

@@ -2,42 +2,21 @@
 
 import contextlib
 import csv
-import io
 import itertools
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from pipelines.data import encodings, paths, tables
+from pipelines.data import paths, text_chunks
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
-
-# A file is read in chunks, so that it may be larger than memory.
-CHUNK_ROWS = 2000  # of a table
-CHUNK_BYTES = 2**22  # of lines
-
-
-class Chunk(NamedTuple):
-    """A part of a file.
-
-    Attributes:
-        rows: its rows with all their columns.
-        column: name of the column with the text.
-        num_skipped: number of rows that could not be read.
-    """
-
-    rows: pd.DataFrame
-    column: str
-    num_skipped: int
 
 
 def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
@@ -83,7 +62,7 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
     """
     check_output(target, suffixes=(".csv", ".tsv", ".jsonl"))
     card = exported.card()
-    chunks = _read_chunks(source, options.after_training(card["config"]))
+    chunks = text_chunks.read(source, options.after_training(card["config"]))
     first = next(chunks, None)
     if first is None:
         raise UserError(f"{paths.shown(source)} has no rows")
@@ -130,52 +109,6 @@ def _count(counts: dict, texts: list[str], outputs: dict[str, np.ndarray], num_s
         notes += [] if names else ["no label"]
     for note in filter(None, (*notes, *(_note(text, max_bytes) for text in texts))):
         counts[note] = counts.get(note, 0) + 1
-
-
-def _read_chunks(source: Data, options: TableOptions) -> Iterator[Chunk]:
-    """Yields the rows of all files. Those of further files have the columns of the first one, in its order."""
-    first_path, *others = paths.each(source)
-    first = None
-    for chunk in _read_file(first_path, options):
-        first = first or chunk
-        yield chunk
-    for path in others:
-        for chunk in _read_file(path, options):
-            first = first or chunk
-            tables.check_columns(Path(path), chunk.rows, Path(first_path), list(first.rows))
-            yield Chunk(chunk.rows[list(first.rows)], first.column, chunk.num_skipped)
-
-
-def _read_file(source: str, options: TableOptions) -> Iterator[Chunk]:
-    path = Path(source)
-    if source != "-":
-        if not path.is_file():
-            raise UserError(f"no such file: {source}")
-        if path.stat().st_size == 0:
-            raise UserError(f"{source} is empty")
-    if source != "-" and tables.is_table(path):
-        column = tables.text_column(path, tables.columns(path, options), options)
-        for rows, num_skipped in tables.chunks(path, CHUNK_ROWS, options):
-            if len(rows):
-                yield Chunk(rows, column, num_skipped)
-        return
-    if options.text_column or options.separator or not options.header:
-        raise UserError(
-            f"--text-column, --separator and --no-header have no effect: {source} has no columns, it is read line by "
-            "line"
-        )
-    if source == "-":
-        file, encoding = sys.stdin.buffer, options.encoding or "utf-8-sig"
-    else:
-        file, encoding = encodings.open_text(path, options.encoding)
-    lines = io.TextIOWrapper(file, encoding, newline="\n")
-    try:
-        while texts := lines.readlines(CHUNK_BYTES):
-            yield Chunk(pd.DataFrame({"text": [line.rstrip("\r\n") for line in texts]}, dtype=object), "text", 0)
-    except UnicodeDecodeError as error:
-        raise encodings.not_decodable(path, error) from error
-    finally:
-        lines.detach() if source == "-" else lines.close()  # stdin stays open
 
 
 def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: list[str], suffix: str) -> pd.DataFrame:

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from pipelines.encoder.config import EncoderConfig
+from pipelines.encoder.predict import fill_blanks
 from pipelines.python import inputs, runs
 from pipelines.python.errors import user_errors
 from pipelines.python.estimator import Estimator
@@ -60,6 +61,24 @@ class TextEncoder(TransformerMixin, Estimator):
         return BatchedSignature(loaded.signatures["serving_default"])(texts)["embedding"]
 
     transform = __call__ = encode
+
+    def fill(self, X, top: int = 10) -> list[dict[str, Any]]:
+        """Finds the most likely tokens of a blank, as `predict encoder`.
+
+        Args:
+            X: texts, as for `fit`, each with one `[MASK]`.
+            top: number of tokens, at most 100.
+
+        Returns:
+            One dict per text: "text", and "candidates": [[token, probability], ...], the most likely first. A token
+            that continues a word starts with "##".
+
+        Raises:
+            UserError: a text has not one `[MASK]`, or the encoder was made of word vectors.
+        """
+        fitted, texts = self._fitted, list(inputs.require_texts(X))
+        with user_errors():
+            return fill_blanks(fitted.exported, texts, top, fitted.loaded)
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: the input is a list of strings."""

@@ -12,6 +12,7 @@ from pipelines.task import TASKS
 _ESTIMATORS = {
     "classification": ("classifier", "TextClassifier"),
     "transfer": ("classifier", "TextClassifier"),
+    "tagging": ("tagger", "Tagger"),
     "language_model": ("language_model", "LanguageModel"),
     "translation": ("translator", "Translator"),
     "encoder": ("encoder", "TextEncoder"),

@@ -10,14 +10,18 @@ import importlib
 import os
 import sys
 import tempfile
+import threading
+
+# The descriptor belongs to the process: of two threads, the second one would restore the file of the first one.
+_capturing = threading.RLock()
 
 
 @contextlib.contextmanager
 def capture_stderr_descriptor():
     """Captures what is written to file descriptor 2, and prints it only if the block raises."""
-    sys.stderr.flush()
-    stderr_copy = os.dup(2)
-    with tempfile.TemporaryFile() as captured:
+    with _capturing, tempfile.TemporaryFile() as captured:
+        sys.stderr.flush()
+        stderr_copy = os.dup(2)
         os.dup2(captured.fileno(), 2)
         try:
             yield

@@ -41,7 +41,7 @@ _SINGLE_CHARACTER_TOKEN = (
 )
 
 
-_WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space
+WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space
 
 
 class VocabularyTokenizer(tf.Module):
@@ -147,7 +147,7 @@ class SubwordTokenizer(tf.Module):
     def spell(self, tokens: tf.RaggedTensor) -> tf.RaggedTensor:
         """As `VocabularyTokenizer.spell`; words are what the text has between spaces."""
         tokens = tokens[:, 1:-1]
-        return _code_points(tokens.with_flat_values(tf.strings.regex_replace(tokens.flat_values, _WORD_START, " ")))
+        return _code_points(tokens.with_flat_values(tf.strings.regex_replace(tokens.flat_values, WORD_START, " ")))
 
     def decode(self, ids) -> tf.Tensor:
         """Returns the texts of ids, string [batch]."""

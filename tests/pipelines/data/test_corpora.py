@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import http.server
 import io
+import lzma
 import os
 import shutil
 import socket
@@ -15,8 +16,9 @@ import zipfile
 
 import pytest
 
-from pipelines.data import corpora, labelled_texts, pairs, texts
+from pipelines.data import corpora, labelled_texts, pairs, tagged_sentences, texts
 from pipelines.support.errors import UserError
+from tests.conftest import CORPORA
 
 GOOD = {
     "aclImdb/README": "about",
@@ -221,6 +223,44 @@ def test_a_corpus_of_several_files_is_downloaded_complete_or_not_at_all(server, 
     with pytest.raises(UserError, match="val.de.gz has another checksum than the published file"):
         pairs.read("multi30k", None, None)
     assert not [path for path in (tmp_path / "second").iterdir() if path.name.startswith("multi30k")]
+
+
+def test_the_web_treebank_is_downloaded_with_its_splits(server, tmp_path, monkeypatch):
+    folder, port, requests = server
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))
+    sums = {}
+    for name in corpora.CORPORA["ud-ewt"].files:
+        word = name.removesuffix(".conllu").split("-")[-1]
+        content = f"1\t{word}\t_\tNOUN\tNN\t_\t_\t_\t_\tSpaceAfter=No\n2\t.\t.\tPUNCT\t.\t_\t_\t_\t_\t_\n\n"
+        (folder / name).write_text(content)
+        sums[name] = hashlib.sha256(content.encode()).hexdigest()
+    known = dataclasses.replace(corpora.CORPORA["ud-ewt"], url=f"http://127.0.0.1:{port}/", files=sums)
+    monkeypatch.setitem(corpora.CORPORA, "ud-ewt", known)
+    for column, tag in ((None, "NOUN"), ("xpos", "NN")):
+        found = tagged_sentences.read("ud-ewt", column)
+        assert {part: sentences.texts for part, sentences in found.items()} == {
+            "train": ["train."],
+            "valid": ["dev."],
+            "test": ["test."],
+        }
+        assert {sentences.tags[0][0] for sentences in found.values()} == {tag}
+    assert len(requests) == 3  # the second time, the cache is used
+
+    (folder / "en_ewt-ud-dev.conllu").write_text("another file")
+    monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "second"))
+    with pytest.raises(UserError, match="en_ewt-ud-dev.conllu has another checksum than the published file"):
+        tagged_sentences.read("ud-ewt")
+    assert not [path for path in (tmp_path / "second").iterdir() if path.name.startswith("ud-ewt")]
+
+
+def test_the_checksums_of_the_web_treebank_are_those_of_the_real_files():
+    for name, sha256 in corpora.CORPORA["ud-ewt"].files.items():
+        path = CORPORA / "ud_ewt" / f"{name}.xz"
+        if "test" in name:
+            continue
+        if not path.exists():
+            pytest.skip("the corpus is not on this machine")
+        assert hashlib.sha256(lzma.decompress(path.read_bytes())).hexdigest() == sha256
 
 
 def zipped(files):

@@ -94,3 +94,31 @@ def test_the_likely_encoding_of_other_text_is_named(tmp_path, text, encoding):
         message = str(encodings.not_decodable(tmp_path / "a.csv", error))
     assert "a.csv is not UTF-8 (byte 0x" in message
     assert f"probably {encoding}" in message and f"--encoding {encoding}" in message
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_whole_text_is_read_with_its_line_ends_as_newlines(tmp_path, encoding, end):
+    path = write(tmp_path, "a.conll.gz", gzip.compress(GERMAN.replace("\n", end).encode(encoding), mtime=0))
+    assert encodings.read_text(path) == GERMAN
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", GERMAN.encode("cp1252"), "not UTF-8 .*: convert it to UTF-8, .*`iconv -f cp1252 -t utf-8`$"),
+        ("a.txt", GERMAN.encode("utf-16-be"), "probably UTF-16: convert it to UTF-8, .*`iconv -f utf-16-be -t utf-8`$"),
+        ("a.txt.gz", b"text", "a.txt.gz is damaged, or its name has the wrong suffix"),
+        ("a.txt.xz", b"text", "a.txt.xz is damaged, or its name has the wrong suffix"),
+        ("a.txt", GERMAN.encode("utf-16")[:-1], "a.txt is not UTF-16"),
+    ],
+)
+def test_a_text_of_a_command_without_the_option_encoding_is_refused_without_naming_it(tmp_path, name, content, message):
+    with pytest.raises(UserError, match=message) as error:
+        encodings.read_text(write(tmp_path, name, content))
+    assert "--encoding" not in str(error.value)
+
+
+def test_a_file_that_must_not_be_read_keeps_the_error_of_the_system(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        encodings.read_text(tmp_path)

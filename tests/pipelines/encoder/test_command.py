@@ -105,6 +105,16 @@ def test_an_encoder_is_a_module_of_tf_hub_that_can_be_fine_tuned(
     assert list(encoder.groups())[:2] == ["embeddings", "layer_1"]
     if name == "lstm":
         assert_served_as_in_process(place / "saved", name)
+    where_saved = ["--name", name, "--saved-models", place / "saved"]
+    blank = run_main(place, "predict", "encoder", "the cat sat on the [MASK]", "--top", "3", "--json", *where_saved)
+    ((predictions,),) = [each["results"] for each in json.loads(blank.stdout)["predictions"]]
+    probabilities = [probability for _, probability in predictions["candidates"]]
+    assert len(probabilities) == 3 and probabilities == sorted(probabilities, reverse=True)
+    near = run_main(place, "predict", "encoder", "--near", "the cat", "a dog under the cat", *where_saved)
+    assert "'cat'" in near.stdout and "1.000" in near.stdout, near.stderr
+    vectors = ["--input", "texts.txt", "--output", place / f"{name}.npy"]
+    process = run_main(place, "predict", "encoder", *vectors, *where_saved)
+    assert np.load(place / f"{name}.npy").shape == (300, 3 * size), process.stderr
 
 
 @pytest.mark.long
@@ -180,3 +190,22 @@ def test_a_mistake_of_the_user_is_one_line(place, run_main, flags, message):
     folders = where(place)
     settings = [] if flags.startswith("--vectors") else SMALL.split()  # with word vectors nothing is trained
     assert_one_line(run_main(place, "train", "encoder", *settings, *flags.split(), *folders), message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "give texts"),
+        (["a", "--input", "x.csv"], "give texts"),
+        (["no blank"], "has no [MASK]"),
+        (["[MASK] [MASK]"], "has 2 [MASK]"),
+        (["--input", "x.csv"], "--input and --output go together"),
+        (["[MASK]", "--top", "0"], "--top 0: it must be from 1 to 100"),
+        (["[MASK]", "--word", "x"], "--word has no effect without --near"),
+        (["[MASK]", "--models", "a", "--name", "b"], "leave out"),
+        (["[MASK]", "--name", "absent"], "absent"),
+    ],
+)
+def test_a_prediction_that_cannot_be_made_is_one_line(place, run_main, arguments, message):
+    process = run_main(place, "predict", "encoder", *arguments, "--saved-models", place / "saved")
+    assert_one_line(process, message)

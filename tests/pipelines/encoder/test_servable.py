@@ -38,3 +38,31 @@ def test_the_interface_of_tf_hub(encoder):
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(encoder.__call__(tf.constant(TEXTS), training=True)["pooled_output"] ** 2)
     assert all(gradient is not None for gradient in tape.gradient(loss, encoder.trainable_variables))
+
+
+def test_words_have_the_mean_of_the_vectors_of_their_pieces(encoder):
+    words = encoder.signatures()["words"]
+    tokens = [["the", "cat's", "mat"], ["dog", "", ""], ["", "", ""], ["\x01", "a", ""]]
+    vectors = words(tokens=tf.constant(tokens))["vectors"].numpy()
+    assert vectors.shape == (4, 3, 8)
+    ids = encoder.tokenizer.encode(tf.constant(["the cat's mat"]))
+    # START, the, cat's (one word of this tokenizer), mat, END
+    sequence = encoder.__call__(tf.constant(["the cat's mat"]), training=False)["sequence_output"].numpy()[0]
+    assert ids.shape[0] == 1 and len(sequence) == 5
+    np.testing.assert_allclose(vectors[0], sequence[1:4], atol=1e-6)
+    assert not vectors[1, 1:].any() and not vectors[2].any() and not vectors[3, 2].any()
+    assert vectors[3, 0].any()  # a control character is an unknown token
+
+
+def test_a_word_of_several_tokens_has_their_mean(encoder):
+    (vectors,) = encoder.signatures()["words"](tokens=tf.constant([["cat,dog", "mat"]]))["vectors"].numpy()
+    text = encoder.__call__(tf.constant(["cat , dog mat"]), training=False)["sequence_output"].numpy()[0]
+    np.testing.assert_allclose(vectors[0], text[1:4].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(vectors[1], text[4], atol=1e-6)
+
+
+def test_other_rows_and_padding_change_no_vector(encoder):
+    words = encoder.signatures()["words"]
+    (alone,) = words(tokens=tf.constant([["the", "cat"]]))["vectors"].numpy()
+    together = words(tokens=tf.constant([["a", "dog", "on", "the"], ["the", "cat", "", ""]]))["vectors"].numpy()
+    np.testing.assert_allclose(together[1, :2], alone, atol=1e-6)

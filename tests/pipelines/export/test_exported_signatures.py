@@ -2,8 +2,8 @@
 signatures.json.
 
 A new input breaks clients of the REST API, which must send every input. Give it a new signature instead, and add that
-to
-the list: `python tests/pipelines/export/test_exported_signatures.py` in the repository's folder prints the current one.
+to the list: in the folder of the repository,
+`PYTHONPATH=. python tests/pipelines/export/test_exported_signatures.py` prints the current one.
 """
 
 import json
@@ -22,6 +22,9 @@ from pipelines.encoder.config import EncoderConfig
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.language_model import task as language_model
 from pipelines.language_model.config import LanguageModelConfig
+from pipelines.tagging import data as tagging_data
+from pipelines.tagging import task as tagging
+from pipelines.tagging.config import TaggingConfig
 from pipelines.text.tokenizers import train_tokenizer
 from pipelines.transfer import task as transfer
 from pipelines.transfer.config import TransferConfig
@@ -87,6 +90,14 @@ def make_transfer(folder: Path):
     return transfer.make_servable(config, splits, modules, model)
 
 
+def make_tagging(folder: Path):
+    config = TaggingConfig(hidden_size=4).resolve()
+    splits = tagging_data.load(config)
+    tokenizer = tagging.make_tokenizer(config, splits)
+    model = tagging.build(config, splits, tokenizer, training=False)
+    return tagging.make_servable(config, splits, tokenizer, model)
+
+
 MAKERS = {
     "classification": make_classification,
     "classification_several_labels": make_classification_several_labels,
@@ -94,6 +105,7 @@ MAKERS = {
     "translation": make_translation,
     "encoder": make_encoder,
     "transfer": make_transfer,
+    "tagging": make_tagging,
 }
 
 
@@ -111,7 +123,7 @@ def describe(servable) -> dict:
     return result
 
 
-LONG = ("classification_several_labels", "translation", "encoder")
+LONG = ("classification_several_labels", "translation", "encoder", "tagging")
 
 
 @pytest.mark.parametrize("package", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MAKERS])

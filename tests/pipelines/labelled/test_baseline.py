@@ -84,5 +84,25 @@ def test_texts_without_words_have_no_baseline_of_words():
     assert "left out" in first and f"{CHARACTERS}; this model +0.0 (" in second
 
 
+def test_several_labels_per_text_are_compared_by_micro_f1():
+    texts = [f"{('red', 'green')[i % 2]} {('round', 'square')[i // 2 % 2]} thing" for i in range(40)]
+    labels = [[i % 2, i // 2 % 2, 1] for i in range(40)]  # every text has the last label
+    train = labelled(texts, labels)
+    splits = LabelledSplits(train, train, None, ("green", "square", "thing"), {})
+    assert splits.multi_label
+    model = train.labels.copy()
+    model[:, 0] = 0
+    scores = compared(splits, {"validation": model})
+    words, characters = scores["validation"]["baselines"]
+    assert words["micro_f1"] == characters["micro_f1"] == 1.0
+    f1 = 2 * 60 / (60 + 80)
+    assert words["difference"] == pytest.approx(f1 - 1)
+    low, high = words["difference_interval"]
+    assert low < f1 - 1 < high < 0
+    text = "\n".join(baseline.report_lines(scores))
+    assert f"| {WORDS} | validation | 1.000 (1.000 to 1.000) | -14.3 (" in text and "| micro-F1 |" in text
+    assert "baseline    micro-F1 1.000" in baseline.summary_lines(scores["validation"])[0]
+
+
 def test_without_baselines_nothing_is_reported():
     assert baseline.summary_lines({"accuracy": 1.0}) == baseline.report_lines({"validation": {}}) == []

@@ -54,3 +54,22 @@ def test_texts_without_labels_alone_have_no_f1():
     zeros = np.zeros((2, 2), np.int32)
     got = multi_label_metrics.compute_scores(zeros, zeros, np.full((2, 2), 0.1), ("a", "b"))
     assert got["accuracy"] == 1 and got["micro_f1"] is None and got["f1"] is None and got["f1_interval"] is None
+
+
+def test_micro_f1_of_two_classifiers_is_compared_on_the_same_texts():
+    rng = np.random.default_rng(0)
+    labels, baseline, model = (rng.integers(0, 2, (300, 4)) for _ in range(3))
+    model[:200] = labels[:200]
+    compared = multi_label_metrics.compare_micro_f1(labels, baseline, model)
+
+    def micro_f1(predicted):
+        return metrics.f1_score(labels, predicted, average="micro")
+
+    assert compared["micro_f1"] == pytest.approx(micro_f1(baseline))
+    assert compared["difference"] == pytest.approx(micro_f1(model) - micro_f1(baseline))
+    low, high = compared["difference_interval"]
+    assert 0 < low < compared["difference"] < high < 0.5
+    same = multi_label_metrics.compare_micro_f1(labels, model, model)
+    assert same["difference"] == 0 and same["difference_interval"] == (0, 0)
+    nothing = multi_label_metrics.compare_micro_f1(labels, np.zeros_like(labels), np.zeros_like(labels))
+    assert nothing["micro_f1"] == nothing["difference"] == 0

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
-from pipelines.labelled import predict
 from pipelines.labelled.predict import predict_file, predict_texts
 from pipelines.support.errors import UserError
 
@@ -28,7 +28,7 @@ def test_each_text_has_a_label_a_score_and_probabilities(exported):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_the_columns_of_a_table_are_followed_by_the_prediction(exported, tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(predict, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
     source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
     source.write_text('id,review\n1,good\n2,"bad, bad"\n3,\n4,two,many\n5,great\n')
     counts = predict_file(exported, str(source), target)
@@ -59,7 +59,7 @@ def test_several_tables_are_labelled_as_one(exported, tmp_path):
 
 
 def test_lines_of_a_file_are_texts(exported, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(predict, "CHUNK_BYTES", 4)
+    monkeypatch.setattr(text_chunks, "CHUNK_BYTES", 4)
     (tmp_path / "in.txt").write_bytes("\ufeffgood\r\n\nbad".encode())
     assert predict_file(exported, str(tmp_path / "in.txt"), None)["rows"] == 3
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_labelled_is_one_line(exported, tmp_path, name, co
 
 
 def test_an_input_that_ends_in_an_error_leaves_no_output(exported, tmp_path, monkeypatch):
-    monkeypatch.setattr(predict, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(text_chunks, "CHUNK_BYTES", 100)
     (tmp_path / "in.txt").write_bytes(b"line\n" * 100 + b"caf\xe9\n")
     with pytest.raises(UserError, match="is not UTF-8"):
         predict_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.csv")

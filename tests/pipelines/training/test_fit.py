@@ -1,6 +1,5 @@
 """`fit` on a very small model. test_resume.py kills real processes."""
 
-import os
 import signal
 import threading
 
@@ -234,27 +233,26 @@ def test_split_batches_train_the_same_model_up_to_rounding(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_saves_and_the_training_resumes_where_it_stopped(tmp_path, number, uninterrupted, capsys):
-    def send_signal(epoch, skip):
-        def send(x, y):
-            if not sent and epoch == 1:
-                sent.append(1)
-                os.kill(os.getpid(), number)
-            return x, y
+def test_a_signal_saves_and_the_training_resumes_where_it_stopped(tmp_path, number, uninterrupted, capsys, monkeypatch):
+    steps = []
+    show_progress = fit._Progress.on_train_batch_end
 
-        data = batches(epoch, skip).map(lambda x, y: tf.numpy_function(send, [x, y], [tf.float32, tf.float32]))
-        return data.map(lambda x, y: (tf.ensure_shape(x, [None, 4]), tf.ensure_shape(y, [None, 1])))
+    def send_signal(self, batch, logs=None):
+        steps.append(batch)
+        if len(steps) == 13:
+            signal.raise_signal(number)
+        show_progress(self, batch, logs)
 
-    sent = []
+    monkeypatch.setattr(fit._Progress, "on_train_batch_end", send_signal)
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     stopped = make_model()
     with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, size_of(stopped), stopped, batches=send_signal, max_epochs=2, checkpoint_every=100)
+        run(tmp_path, size_of(stopped), stopped, max_epochs=2, checkpoint_every=100)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == handlers
     assert "stopping after this step" in capsys.readouterr().err
     resumed = make_model()
     position = run(tmp_path, size_of(resumed), resumed, max_epochs=2)
-    assert "resuming at epoch 2" in capsys.readouterr().err
+    assert "resuming at epoch 2, step 4 of 10" in capsys.readouterr().err
     assert position.rows == uninterrupted[0]
     assert_equal_weights(state_of(resumed), uninterrupted[1])
 

@@ -14,7 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from pipelines.data import sample_pairs, sample_reviews
+from pipelines.data import sample_pairs, sample_reviews, tagged_sentences
 from tests.command_line import ROOT
 from tests.layers import hub_modules
 
@@ -65,6 +65,8 @@ COMMON = "--epochs 3 --checkpoint-every 4 --patience 9"
 FLAGS = {
     "sentiment": "--model best --batch-size 16 --embedding-size 8 --hidden-size 8 --vocabulary-size 200 "
     f"--max-tokens 40 --max-encoder-tokens 20 --max-ngrams 500 --span-rate 0.5 {COMMON}",
+    "tagging": "--batch-size 16 --embedding-size 8 --hidden-size 8 --character-size 4 --word-dropout 0.3 "
+    f"--join-rate 0.5 {COMMON}",
     "char-lm": "--batch-size 32 --window 32 --hidden-size 16 --num-layers 2 --dropout 0.2 --schedule plateau " + COMMON,
     "nmt": "--model single-rnn --batch-tokens 500 --hidden-size 16 --num-layers 1 --vocabulary-size 150 " + COMMON,
     "encoder": "--batch-size 16 --window 32 --hidden-size 16 --num-layers 1 --vocabulary-size 200 --dropout 0.2 "
@@ -76,6 +78,7 @@ FLAGS = {
 # writes the first one at the end of its first epoch, step 17 of 51.
 KILLS = {
     "sentiment": ("step", 4, 50),
+    "tagging": ("step", 4, 50),
     "char-lm": ("step", 4, 25),
     "nmt": ("write", 2, 4),
     "encoder": ("step", 4, 25),
@@ -92,6 +95,10 @@ def data(tmp_path_factory):
     (folder / "reviews.csv").write_text("text,label,url\n" + "".join(rows))
     pairs = zip(*sample_pairs.generate(NUM_ROWS), strict=True)
     (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
+    sentences = tagged_sentences.read(None)["train"].take(slice(NUM_ROWS))
+    rows = zip(sentences.tokens, sentences.tags, strict=True)
+    blocks = ["".join(f"{token}\t{tag}\n" for token, tag in zip(*row, strict=True)) for row in rows]
+    (folder / "tokens.tsv").write_text("\n".join(blocks))
     hub_modules.save_bert(folder / "bert", dropout=0.2)
     hub_modules.save_preprocessor(folder / "preprocess")
     return folder
@@ -99,7 +106,7 @@ def data(tmp_path_factory):
 
 def start(data, folder, task, kind="never", count=0):
     """Starts a training that kills itself."""
-    file = "pairs.tsv" if task == "nmt" else "reviews.csv"
+    file = {"nmt": "pairs.tsv", "tagging": "tokens.tsv"}.get(task, "reviews.csv")
     arguments = ["train", task, "--data", data / file, "--run", "r", "--runs", folder / "runs"]
     arguments += ["--saved-models", folder / "saved", *FLAGS[task].split()]
     if task == "transfer":
@@ -163,7 +170,7 @@ def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["char-lm", "nmt", "encoder", "transfer"])
+@pytest.mark.parametrize("task", ["tagging", "char-lm", "nmt", "encoder", "transfer"])
 def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=False)
 

@@ -1,0 +1,117 @@
+"""Compares the taggers of `train tagging` on one data set, one setting at a time, and measures their speed.
+
+    python benchmarks/tagging.py --train train.conllu --valid dev.conllu [--only default gru ...] [--seeds 1 2 3]
+    python benchmarks/tagging.py --train ner.train.conll --valid ner.dev.conll --only default
+
+Prints a table in Markdown; the default has all seeds, the others the first one. Needs an otherwise idle machine. Each
+finished run is kept in --folder, so that the same command resumes an interrupted benchmark. --encoder adds the row
+with a pretrained encoder. `words/s`: the signature `tokens` of the export, on the validation sentences in batches of
+64; `one sentence`: the signature `serving_default` with one text of 20 words.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from training import kept, trained
+
+VARIANTS = {
+    "default": [],
+    "gru": ["--model", "gru"],
+    "simple": ["--model", "simple"],
+    "peephole": ["--model", "peephole"],
+    "transformer": ["--model", "transformer"],
+    "one way": ["--no-bidirectional"],
+    "one layer": ["--num-layers", "1"],
+    "characters by an LSTM": ["--characters", "lstm"],
+    "no characters": ["--characters", "none"],
+    "no CRF": ["--no-crf"],
+}
+SPEED = """
+import statistics, sys, time
+sys.path.insert(0, sys.argv[4])
+from pipelines.data import tagged_sentences
+sentences = tagged_sentences.read(sys.argv[2], sys.argv[3] or None)["train"].tokens
+from pipelines.support.quiet import import_tensorflow
+import_tensorflow()
+import tensorflow as tf
+from pipelines.tagging.tagged import tag_sentences
+signatures = tf.saved_model.load(sys.argv[1]).signatures
+rates, seconds = [], []
+for i in range(6):
+    started = time.perf_counter()
+    tag_sentences(signatures["tokens"], sentences)
+    rates.append(sum(map(len, sentences)) / (time.perf_counter() - started))
+text = "The old man who lives near the harbour of the town said that his boat had been sold for 300 dollars ."
+for i in range(300):
+    started = time.perf_counter()
+    signatures["serving_default"](text=tf.constant([text]))["tags"].numpy()
+    seconds.append(time.perf_counter() - started)
+print(statistics.median(rates[1:]), 1000 * statistics.median(seconds[50:]))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", required=True)
+    parser.add_argument("--valid", required=True)
+    parser.add_argument("--column", default="")
+    parser.add_argument("--encoder", help="folder of an exported encoder: another row")
+    parser.add_argument("--only", nargs="+", choices=[*VARIANTS, "encoder"])
+    parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
+    parser.add_argument("--folder", type=Path, help="keeps the results (default: a new folder)")
+    arguments = parser.parse_args()
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="unroll-benchmark-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"runs and exports: {folder}", file=sys.stderr)
+    variants = VARIANTS | ({"encoder": ["--encoder", arguments.encoder]} if arguments.encoder else {})
+    print("| tagger | score, mean | seeds | unknown words | seconds | parameters | words/s | one sentence |")
+    print("|---|---:|---|---:|---:|---:|---:|---:|", flush=True)
+    for variant in arguments.only or variants:
+        seeds = arguments.seeds if variant == "default" else arguments.seeds[:1]
+        results = [
+            kept(folder / f"{variant}-{seed}.json", lambda seed=seed: run(arguments, variants[variant], seed, folder))
+            for seed in seeds
+        ]
+        export = results[0]["export"]
+        rate, milliseconds = kept(folder / f"{variant}-speed.json", lambda export=export: speed(arguments, export))
+        scores = [result["score"] for result in results]
+        print(
+            f"| {variant} | {statistics.mean(scores):.4f} | {', '.join(f'{score:.4f}' for score in scores)} | "
+            f"{statistics.mean(result['unknown'] for result in results):.4f} | {results[0]['seconds']:.0f} | "
+            f"{results[0]['parameters']:,} | {rate:,.0f} | {milliseconds:.1f} ms |",
+            flush=True,
+        )
+
+
+def run(arguments: argparse.Namespace, flags: list[str], seed: str, folder: Path) -> dict:
+    """Trains with the command that a user runs: F1 of the spans where there are spans, else the accuracy."""
+    column = ["--column", arguments.column] if arguments.column else []
+    data = ["--data", arguments.train, "--valid", arguments.valid, *column, "--no-baseline"]
+    result = trained(
+        "tagging", *data, *flags, "--seed", seed, "--runs", folder / "runs", "--saved-models", folder / "saved"
+    )
+    scores = result["scores"]["validation"]
+    return {
+        "score": scores.get("span_f1", scores["accuracy"]),
+        "unknown": scores["unknown_accuracy"],
+        "seconds": result["seconds"],
+        "parameters": result["parameters"],
+        "export": result["export"],
+    }
+
+
+def speed(arguments: argparse.Namespace, export: str) -> list[float]:
+    """Returns the words per second in batches and the milliseconds of one sentence, in a process of its own."""
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-c", SPEED, export, arguments.valid, arguments.column, root]
+    process = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, check=True)
+    return json.loads(f"[{process.stdout.decode().strip().replace(' ', ', ')}]")
+
+
+if __name__ == "__main__":
+    main()

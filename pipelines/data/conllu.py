@@ -1,0 +1,199 @@
+"""CoNLL-U files: words with their tags, and the raw text of each sentence.
+
+Format: https://universaldependencies.org/format.html
+"""
+
+import collections
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.data import tag_schemes
+from pipelines.support.errors import UserError, suggestion
+
+COLUMNS = {"upos": 3, "xpos": 4, "feats": 5}
+NO_TAG = "_"
+_NUM_COLUMNS = 10
+_FORM, _LEMMA, _MISC = 1, 2, 9
+_ID = re.compile(r"[0-9]+(?:-[0-9]+|\.[0-9]+)?")
+_TEXT = re.compile(r"#\s*text\s*=(.*)")
+_NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
+_MAX_KEYS = 10  # keys of MISC that an error lists
+
+
+@dataclasses.dataclass
+class _Sentence:
+    """A sentence as in the file.
+
+    Attributes:
+        words: FORM and the cell of the wanted column of the words that get a tag.
+        surface: (FORM, MISC) of the units that the text consists of: words, and ranges in place of their words.
+        text: of the comment; "" if there is none.
+        document: number of its document in the file.
+    """
+
+    document: int
+
+    words: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    surface: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    text: str = ""
+
+
+def is_conllu(text: str) -> bool:
+    """Whether the first line that is no comment has the ten columns of CoNLL-U, and an id in the first one."""
+    for line in re.finditer(r"^(?!#)(.*\S.*)$", text, re.MULTILINE):
+        cells = line[1].split("\t")
+        return len(cells) == _NUM_COLUMNS and bool(_ID.fullmatch(cells[0]))
+    return False
+
+
+def read(path: Path, text: str, column: str | None) -> tuple:
+    """Reads the words of a file. The words of a range such as 1-2 are words; empty nodes such as 8.1 are not.
+
+    Args:
+        path: for error messages.
+        text: the content of the file.
+        column: upos, xpos, feats or a key of the column MISC, in upper or lower case. None is upos.
+
+    Returns:
+        The fields of `TaggedSentences`. A word that has no value in the column has the tag _; or O if the other values
+        of a key of MISC mark spans.
+
+    Raises:
+        UserError: a line is not CoNLL-U, or no word has a value in the column.
+    """
+    name = (column or "upos").lower()
+    index = COLUMNS.get(name, _MISC)
+    dropped: dict[str, int] = {}
+    sentences = list(_sentences(path, text, index, dropped))
+    if without_words := sum(not sentence.words for sentence in sentences):
+        dropped["sentences without words"] = without_words
+        sentences = [sentence for sentence in sentences if sentence.words]
+    if not sentences:
+        raise UserError(f"{path} has no sentences: expected lines of ten columns, with tabs between them")
+    tokens = [[form for form, _ in sentence.words] for sentence in sentences]
+    cells = [[cell.strip() or NO_TAG for _, cell in sentence.words] for sentence in sentences]
+    tags = _values(path, cells, column) if index == _MISC else cells
+    without_tag = sum(sentence.count(NO_TAG) for sentence in tags)
+    if without_tag == sum(map(len, tags)):
+        raise _no_tags(path, text, name)
+    if without_tag and name in ("upos", "xpos"):  # a word without features, or without a key of MISC, is usual
+        dropped[f"words without a tag in {name.upper()}, tagged {NO_TAG}"] = without_tag
+    texts = [_raw_text(sentence) for sentence in sentences]
+    return tokens, tags, texts, [sentence.document for sentence in sentences], dropped
+
+
+def _sentences(path: Path, text: str, index: int, dropped: dict[str, int]) -> Iterator[_Sentence]:
+    """Yields the sentences of a file; counts the words that it leaves out in `dropped`.
+
+    Args:
+        index: of the wanted column.
+    """
+    sentence, document, word, last_of_range, has_words = _Sentence(0), 0, 0, 0, False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("#"):
+            if match := _TEXT.match(line):
+                sentence.text = match[1].strip()
+            elif _NEW_DOCUMENT.match(line):
+                document += has_words
+                sentence.document = document
+            continue
+        cells = line.split("\t")
+        if len(cells) != _NUM_COLUMNS:
+            if line.strip():
+                raise _wrong_columns(path, number, line, len(cells))
+            if sentence.surface:
+                yield sentence
+                has_words = has_words or bool(sentence.words)
+                sentence, word, last_of_range = _Sentence(document), 0, 0
+            continue
+        if not _ID.fullmatch(cells[0]):
+            raise UserError(f"{path}, line {number}: {_shown(cells[0])} is not an id of CoNLL-U, such as 1, 1-2 or 1.1")
+        if "." in cells[0]:
+            continue
+        form = cells[_FORM].strip()
+        if "-" in cells[0]:
+            last_of_range = int(cells[0].split("-")[1])
+            sentence.surface.append((form, cells[_MISC]))
+            continue
+        word, last_word = int(cells[0]), word
+        if word <= last_word:
+            raise UserError(
+                f"{path}, line {number}: the id {word} comes after {last_word}: put a blank line between sentences"
+            )
+        if word > last_of_range:
+            sentence.surface.append((form, cells[_MISC]))
+        if not form or form == "_" != cells[_LEMMA]:
+            dropped["words without a form"] = dropped.get("words without a form", 0) + 1
+        else:
+            sentence.words.append((form, cells[index]))
+    if sentence.surface:
+        yield sentence
+
+
+def _raw_text(sentence: _Sentence) -> str:
+    """Returns the text of the comment if it consists of the forms, else the forms with spaces between them."""
+    if "".join(sentence.text.split()) == "".join("".join(form.split()) for form, _ in sentence.surface):
+        return sentence.text
+    joined = (form if "SpaceAfter=No" in misc.split("|") else f"{form} " for form, misc in sentence.surface)
+    return "".join(joined).strip()
+
+
+def _values(path: Path, cells: list[list[str]], key: str) -> list[list[str]]:
+    """Returns the tags that MISC has under `key`.
+
+    Args:
+        cells: MISC of the words of each sentence.
+    """
+    keys = _keys(cells)
+    same = key if key in keys else next((each for each in keys if each.lower() == key.lower()), None)
+    if same is None:
+        if key.isdecimal():
+            reason = f"{path} is CoNLL-U, whose columns have names"
+        else:
+            reason = f"no word of {path} has the key {_shown(key)} in MISC{suggestion(key, [*COLUMNS, *keys])}"
+        raise UserError(f"--column {key}: {reason}: give {', '.join(COLUMNS)}, or a key of MISC ({_listed(keys)})")
+    start = f"{same}="
+    values = [
+        [next((pair[len(start) :] for pair in cell.split("|") if pair.startswith(start)), "") for cell in sentence]
+        for sentence in cells
+    ]
+    marks_spans = tag_schemes.detect([["O"], *([value for value in sentence if value] for sentence in values)])
+    without_value = "O" if marks_spans else NO_TAG
+    return [[value or without_value for value in sentence] for sentence in values]
+
+
+def _keys(cells: list[list[str]]) -> list[str]:
+    """Returns the keys in the cells of MISC, the most frequent one first."""
+    pairs = (pair.partition("=") for sentence in cells for cell in sentence if cell != "_" for pair in cell.split("|"))
+    return [key for key, _ in collections.Counter(key for key, _, value in pairs if value).most_common()]
+
+
+def _no_tags(path: Path, text: str, name: str) -> UserError:
+    """Returns the error for a column without tags; it names those with tags."""
+    others = []
+    for other, index in COLUMNS.items():
+        if any(
+            cell not in ("", NO_TAG) for sentence in _sentences(path, text, index, {}) for _, cell in sentence.words
+        ):
+            others.append(other)
+    others += _keys([[cell for _, cell in sentence.words] for sentence in _sentences(path, text, _MISC, {})])
+    remedy = f"name another one with --column ({_listed(others)})" if others else "give a file with tags"
+    return UserError(f"{path}: no word has a tag in {name.upper()}: {remedy}")
+
+
+def _wrong_columns(path: Path, number: int, line: str, num_columns: int) -> UserError:
+    plural = "columns" if num_columns > 1 else "column"
+    return UserError(
+        f"{path}, line {number}: {num_columns} {plural} ({_shown(line)}), but CoNLL-U has ten, with tabs between them: "
+        "fix the line"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_MAX_KEYS]) + (", ..." if len(names) > _MAX_KEYS else "") if names else "it has none"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}...")

@@ -1,0 +1,182 @@
+"""Sentences with a tag for each token, from any source: files, a folder, a named corpus, or the embedded sample."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.data import columns, conllu, corpora, encodings, sample_tags, tag_schemes, token_positions
+from pipelines.data.paths import Data
+from pipelines.support.errors import UserError
+
+KIND = "tagged sentences"  # of corpora
+_SPLITS = {"train": "train", "dev": "valid", "valid": "valid", "validation": "valid", "val": "valid", "test": "test"}
+# Files of a folder that may have a split. The first group with such files is read: a UD folder has .txt files, too.
+_SUFFIXES_IN_FOLDERS = (
+    (".conllu",),
+    (".conll", ".iob2", ".iob", ".bio", ".train", ".dev", ".valid", ".test"),
+    (".tsv", ".txt"),
+)
+_SPLIT_IN_NAME = re.compile(r"(?:^|[-_.])(train|dev|valid|validation|val|test)(?=[-_.]|$)")
+_NO_TEXT_FILES = (".parquet", ".xlsx")
+_TABLES = (".csv", ".jsonl", ".ndjson", ".json", *_NO_TEXT_FILES)
+_NUM_FIRST_LINES = 200
+_EXPECTED = "one token and its tag per line, with a blank line between sentences, or CoNLL-U"
+
+is_spans = tag_schemes.is_spans
+character_spans = token_positions.character_spans
+
+
+@dataclasses.dataclass
+class TaggedSentences:
+    """Sentences as tokens with a tag each.
+
+    Attributes:
+        tokens: of n sentences. No sentence is empty, and no token is "".
+        tags: of the same lengths, as in the source; those that mark spans are in IOB2.
+        texts: the raw text of each sentence; where the source has none, the tokens joined with spaces.
+        documents: number of each sentence's document, ascending from 0.
+        dropped: reason -> number of lines, tokens or tags that were left out or changed while reading.
+    """
+
+    tokens: list[list[str]]
+    tags: list[list[str]]
+    texts: list[str]
+    documents: list[int]
+    dropped: dict[str, int]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def take(self, rows: np.ndarray) -> "TaggedSentences":
+        """Returns the sentences that the indices or the mask `rows` select."""
+        chosen = np.arange(len(self))[rows].tolist()
+        fields = (self.tokens, self.tags, self.texts, self.documents)
+        return TaggedSentences(*([field[row] for row in chosen] for field in fields), self.dropped)
+
+
+def read(data: Data | None, column: str | None = None) -> dict[str, TaggedSentences]:
+    """Reads all of `data`.
+
+    Args:
+        data: a file, a folder of files with train, dev or test in their names, or the name of a corpus; or several
+            files; None is the embedded sample.
+        column: the column with the tag. In CoNLL-U it is upos (the default), xpos, feats or a key of the column MISC;
+            in other files the column's number from 1, by default the last one.
+
+    Returns:
+        split -> sentences: "train", "valid" and "test" as far as the source has them. Files are "train".
+
+    Raises:
+        UserError: the source is missing, empty or not readable, a line has the wrong number of columns, or no token
+            has a tag in the column.
+    """
+    if data is None:
+        if column is not None:
+            raise UserError(f"--column {column} has no effect: the embedded sample has one tag per token")
+        return {name: TaggedSentences(*fields, {}) for name, fields in sample_tags.generate().items()}
+    if corpora.named(data, KIND):
+        files = _files_of(corpora.fetch(data))
+    elif isinstance(data, tuple):
+        files = {"train": corpora.existing_files(data, KIND)}
+    else:
+        path = corpora.existing(data, KIND)
+        files = _files_of(path) if path.is_dir() else {"train": [path]}
+    return _in_iob2({name: _joined([_read_file(path, column) for path in paths]) for name, paths in files.items()})
+
+
+def fresh_sample() -> TaggedSentences:
+    """Returns sentences of the embedded sample that are in no training data."""
+    return TaggedSentences(*sample_tags.fresh(), {})
+
+
+def _files_of(folder: Path) -> dict[str, list[Path]]:
+    """Returns split -> files of a folder, by their names."""
+    for suffixes in _SUFFIXES_IN_FOLDERS:
+        found: dict[str, list[Path]] = {}
+        data_sets = set()
+        for path in sorted(path for path in folder.iterdir() if path.is_file() and encodings.suffix(path) in suffixes):
+            name = path.name.lower()
+            if match := _SPLIT_IN_NAME.search(name):
+                found.setdefault(_SPLITS[match[1]], []).append(path)
+                data_sets.add(name[: match.start()])
+        if len(data_sets) > 1:
+            names = ", ".join(sorted(data_sets))
+            raise UserError(f"{folder} has files of several data sets ({names}): give the files, or another folder")
+        if found:
+            return found
+    raise UserError(
+        f"{folder} has no files of tagged sentences with train, dev or test in their names, such as train.conllu: give "
+        "the files"
+    )
+
+
+def _read_file(path: Path, column: str | None) -> TaggedSentences:
+    if encodings.suffix(path) in _NO_TEXT_FILES:
+        raise _is_table(path)
+    text = encodings.read_text(path)
+    if not text.strip():
+        raise UserError(f"{path} is empty: expected {_EXPECTED}")
+    if encodings.suffix(path) == ".conllu" or conllu.is_conllu(text):
+        return TaggedSentences(*conllu.read(path, text, column))
+    if _looks_like_a_table(path, text):
+        raise _is_table(path)
+    return TaggedSentences(*columns.read(path, text, column))
+
+
+def _looks_like_a_table(path: Path, text: str) -> bool:
+    """Whether a file has a text and its label in each line: it has no blank lines, and names or cells of texts."""
+    lines = text.split("\n", _NUM_FIRST_LINES)[:_NUM_FIRST_LINES]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if not all(line.strip() for line in lines):
+        return False
+    if encodings.suffix(path) in _TABLES or re.match(r'\{.*":', lines[0]):
+        return True
+    from pipelines.data import tables  # takes half a second that files with blank lines do not need
+
+    names = {cell.strip(' "').lower() for cell in re.split(r"[,;|\t]", lines[0])}
+    if names & set(tables.TEXT_NAMES) and names & set(tables.LABEL_NAMES):
+        return True
+    with_texts = sum(any(" " in cell.strip() for cell in line.split("\t")) for line in lines if "\t" in line)
+    return 2 * with_texts > len(lines)
+
+
+def _is_table(path: Path) -> UserError:
+    return UserError(
+        f"{path} is a table of texts with their labels: train on it with `train classification`, or give a file with "
+        f"{_EXPECTED}"
+    )
+
+
+def _joined(parts: list[TaggedSentences]) -> TaggedSentences:
+    """Returns the sentences of several files. Their documents are different ones."""
+    joined = TaggedSentences([], [], [], [], {})
+    for part in parts:
+        offset = joined.documents[-1] + 1 if joined.documents else 0
+        joined.tokens += part.tokens
+        joined.tags += part.tags
+        joined.texts += part.texts
+        joined.documents += [offset + document for document in part.documents]
+        for reason, count in part.dropped.items():
+            joined.dropped[reason] = joined.dropped.get(reason, 0) + count
+    return joined
+
+
+def _in_iob2(splits: dict[str, TaggedSentences]) -> dict[str, TaggedSentences]:
+    """Converts tags that mark spans to IOB2. The scheme is that of all splits together."""
+    scheme = tag_schemes.detect([tags for part in splits.values() for tags in part.tags])
+    if scheme is None:
+        return splits
+    for part in splits.values():
+        tags, num_repaired = tag_schemes.to_iob2(part.tags)
+        num_changed = sum(old != new for pair in zip(part.tags, tags) for old, new in zip(*pair))
+        if scheme == tag_schemes.IOB1:
+            num_repaired = 0
+        if num_changed > num_repaired:
+            part.dropped[f"tags converted from {scheme} to IOB2"] = num_changed - num_repaired
+        if num_repaired:
+            part.dropped["tags that continue no span, changed to B-"] = num_repaired
+        part.tags = tags
+    return splits

@@ -1,0 +1,87 @@
+"""The texts of files of any size, in chunks."""
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from pipelines.data import encodings, paths, tables
+from pipelines.data.paths import Data
+from pipelines.data.table_options import TableOptions
+from pipelines.support.errors import UserError
+
+# A file is read in chunks, so that it may be larger than memory.
+CHUNK_ROWS = 2000  # of a table
+CHUNK_BYTES = 2**22  # of lines
+
+
+class Chunk(NamedTuple):
+    """A part of a file.
+
+    Attributes:
+        rows: its rows with all their columns.
+        column: name of the column with the text.
+        num_skipped: number of rows that could not be read.
+    """
+
+    rows: pd.DataFrame
+    column: str
+    num_skipped: int
+
+
+def read(source: Data, options: TableOptions) -> Iterator[Chunk]:
+    """Yields the rows of all files. Those of further files have the columns of the first one, in its order.
+
+    Args:
+        source: a table (see data/tables.py), or several with the same columns; a file of any other name has one text
+            per line; "-" is stdin, one text per line.
+        options: how to read a table.
+
+    Raises:
+        UserError: a file does not exist, is empty, or cannot be read.
+    """
+    first_path, *others = paths.each(source)
+    first = None
+    for chunk in _read_file(first_path, options):
+        first = first or chunk
+        yield chunk
+    for path in others:
+        for chunk in _read_file(path, options):
+            first = first or chunk
+            tables.check_columns(Path(path), chunk.rows, Path(first_path), list(first.rows))
+            yield Chunk(chunk.rows[list(first.rows)], first.column, chunk.num_skipped)
+
+
+def _read_file(source: str, options: TableOptions) -> Iterator[Chunk]:
+    path = Path(source)
+    if source != "-":
+        if not path.is_file():
+            raise UserError(f"no such file: {source}")
+        if path.stat().st_size == 0:
+            raise UserError(f"{source} is empty")
+    if source != "-" and tables.is_table(path):
+        column = tables.text_column(path, tables.columns(path, options), options)
+        for rows, num_skipped in tables.chunks(path, CHUNK_ROWS, options):
+            if len(rows):
+                yield Chunk(rows, column, num_skipped)
+        return
+    if options.text_column or options.separator or not options.header:
+        raise UserError(
+            f"--text-column, --separator and --no-header have no effect: {source} has no columns, it is read line by "
+            "line"
+        )
+    if source == "-":
+        file, encoding = sys.stdin.buffer, options.encoding or "utf-8-sig"
+    else:
+        file, encoding = encodings.open_text(path, options.encoding)
+    lines = io.TextIOWrapper(file, encoding, newline="\n")
+    try:
+        while texts := lines.readlines(CHUNK_BYTES):
+            yield Chunk(pd.DataFrame({"text": [line.rstrip("\r\n") for line in texts]}, dtype=object), "text", 0)
+    except UnicodeDecodeError as error:
+        raise encodings.not_decodable(path, error) from error
+    finally:
+        lines.detach() if source == "-" else lines.close()  # stdin stays open

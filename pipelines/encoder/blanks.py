@@ -1,0 +1,74 @@
+"""The most likely tokens of a blank, as graph operations: "I am [MASK]." -> "hungry", "sure", ...
+
+p(w | the text) = softmax(logits at the blank)_w
+
+A bidirectional encoder reads the tokens on both sides of the blank, a causal one those before it.
+"""
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from pipelines.encoder.config import BLANK
+from pipelines.encoder.masking import MASK
+from pipelines.text.tokenizers import END, SPECIAL_TOKENS, UNKNOWN, WORD_START, SubwordTokenizer
+
+MAX_CANDIDATES = 100
+# A character that no text has stands before the text on the right, so that a comma there does not become the start of a
+# word. The tokenizer does not know it: its token and the ones before it are left out.
+_PLACEHOLDER = "\ufdd0"
+_PATTERN = r"\[MASK\]"
+
+
+def make_fill(tokenizer: SubwordTokenizer, next_or_masked: Callable, is_causal: bool, window: int) -> Callable:
+    """Returns a function of texts, string [batch], to their candidates.
+
+    Its outputs are tokens: string [batch, k], with "##" before a token that continues a word, and probabilities:
+    float32 [batch, k], the highest first. k is `MAX_CANDIDATES`, or the number of tokens if there are fewer.
+    It raises InvalidArgumentError if a text has not exactly one `BLANK`.
+
+    Args:
+        next_or_masked: (ids int32 [batch, time], positions int32 [batch, 1]) -> logits float32 [batch, 1, vocabulary]:
+            of the token at the position; for a causal network of the token after it.
+        window: number of tokens around the blank that are read.
+    """
+    vocabulary = tf.constant([_shown(token) for token in tokenizer.vocabulary()])
+    is_special = tf.range(tokenizer.vocabulary_size) < len(SPECIAL_TOKENS)
+    count = min(MAX_CANDIDATES, tokenizer.vocabulary_size - len(SPECIAL_TOKENS))
+
+    def fill(text):
+        without = tf.strings.regex_replace(text, _PATTERN, "")
+        num_blanks = (tf.strings.length(text) - tf.strings.length(without)) // len(BLANK)
+        check = tf.debugging.assert_equal(num_blanks, 1, f"each text needs exactly one {BLANK}")
+        with tf.control_dependencies([check]):
+            before = tf.strings.regex_replace(text, rf"(?s){_PATTERN}.*", "")
+        after = tf.strings.regex_replace(text, rf"(?s)^.*{_PATTERN}", _PLACEHOLDER)
+        left = tokenizer.encode(before)[:, :-1][:, -(window // 2) :]  # with START
+        ids, blank = (left, left) if is_causal else _around(left, _after_placeholder(tokenizer.encode(after), window))
+        positions = tf.cast(blank.row_lengths(), tf.int32)[:, None] - 1
+        logits = tf.cast(next_or_masked(ids.to_tensor(), positions)[:, 0], tf.float32)
+        probabilities = tf.nn.softmax(tf.where(is_special, float("-inf"), logits))
+        values, candidates = tf.math.top_k(probabilities, count)
+        return {"tokens": tf.gather(vocabulary, candidates), "probabilities": values}
+
+    return tf.function(fill, input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+
+
+def _around(left: tf.RaggedTensor, right: tf.RaggedTensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    """Returns the ids of the text with MASK in the blank, and those up to the blank."""
+    up_to_blank = tf.concat([left, tf.fill([left.nrows(), 1], MASK)], axis=1)
+    return tf.concat([up_to_blank, right], axis=1), up_to_blank
+
+
+def _after_placeholder(ids: tf.RaggedTensor, window: int) -> tf.RaggedTensor:
+    """Returns the first ids behind the placeholder, with END if the text ends there: ragged [batch, (tokens)]."""
+    is_unknown = tf.cast(tf.equal(ids, UNKNOWN).to_tensor(), tf.int32)  # [batch, time]
+    is_behind = (tf.cumsum(is_unknown, axis=1) - is_unknown) > 0
+    behind = tf.RaggedTensor.from_tensor(ids.to_tensor(END), lengths=ids.row_lengths())
+    return tf.ragged.boolean_mask(behind, tf.RaggedTensor.from_tensor(is_behind, lengths=ids.row_lengths()))[
+        :, : window // 2
+    ]
+
+
+def _shown(token: str) -> str:
+    return token[1:] if token.startswith(WORD_START) and len(token) > 1 else f"##{token}"

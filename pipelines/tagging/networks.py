@@ -1,0 +1,97 @@
+"""The network of a tagger: words with their characters -> scores of the tags of each token.
+
+Source: Lample et al. 2016, "Neural Architectures for Named Entity Recognition"; Ma and Hovy 2016, "End-to-end Sequence
+Labeling via Bi-directional LSTM-CNNs-CRF".
+"""
+
+import keras
+from keras import layers, ops
+
+from layers import CRF, MaxOfConvolutions, OverTokens, SinusoidalPositionalEncoding, TransformerEncoderBlock
+from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.tagging.config import TaggingConfig
+from pipelines.tagging.features import NUM_AFFIX_HASHES, NUM_AFFIXES, NUM_SPELLINGS, PAD, TokenFeatures
+
+_SPELLING_SIZE = 16
+_AFFIX_SIZE = 24
+_CHARACTER_EMBEDDING_SIZE = 32
+_CHARACTER_DROPOUT = 0.1
+_FILTER_LENGTHS = (2, 3, 4)
+
+
+def build(config: TaggingConfig, features: TokenFeatures, tags: tuple[str, ...], spans: bool) -> keras.Model:
+    """Returns the inputs of `TokenFeatures` -> scores of the tags, float32 [batch, time, tags].
+
+    The layer "crf" has the scores of the transitions, which the loss and the decoding add.
+
+    Args:
+        spans: whether the tags mark spans: then the CRF allows no tag I-x except after B-x or I-x.
+    """
+    words = keras.Input((None,), dtype="int32", name="words")
+    spellings = keras.Input((None,), dtype="int32", name="spellings")
+    affixes = keras.Input((None, NUM_AFFIXES), dtype="int32", name="affixes")
+    inputs = {"words": words, "spellings": spellings, "affixes": affixes}
+    mask = ops.not_equal(words, PAD)  # [batch, time]
+    vectors = [
+        layers.Embedding(features.vocabulary_size, config.embedding_size, name="word_vectors")(words),
+        layers.Embedding(NUM_SPELLINGS, _SPELLING_SIZE, name="spelling_vectors")(spellings),
+        layers.Reshape((-1, NUM_AFFIXES * _AFFIX_SIZE))(
+            layers.Embedding(NUM_AFFIX_HASHES, _AFFIX_SIZE, name="affix_vectors")(affixes)
+        ),
+    ]
+    if config.characters != "none":
+        inputs["characters"] = keras.Input((None, None), dtype="int32", name="characters")
+        vectors.append(_character_vectors(config, features.num_characters, inputs["characters"]))
+    if features.encoder:
+        inputs["vectors"] = keras.Input((None, features.encoder.size), dtype="float32", name="vectors")
+        vectors.append(inputs["vectors"])
+    x = layers.Dropout(config.embedding_dropout)(ops.concatenate(vectors, axis=-1))  # [batch, time, features]
+    x = (_transformer if config.model == "transformer" else _recurrent)(config, x, mask)  # [batch, time, units]
+    logits = layers.Dense(len(tags), dtype="float32", name="logits")(x)
+    crf = CRF(trainable=config.crf, name="crf", **(_span_rules(tags) if spans else {}))
+    return keras.Model(inputs, crf(logits, mask=mask), name=f"tagger_{config.model}")
+
+
+def _character_vectors(config, num_characters, ids):
+    """One vector per token from its characters, [batch, time, units]."""
+    mask = ops.not_equal(ids, PAD)  # [batch, time, characters]
+    x = layers.Embedding(num_characters, _CHARACTER_EMBEDDING_SIZE, name="character_vectors")(ids)
+    x = layers.Dropout(_CHARACTER_DROPOUT)(x)
+    if config.characters == "cnn":
+        reader = MaxOfConvolutions(config.character_size, _FILTER_LENGTHS)
+    else:
+        reader = layers.Bidirectional(RECURRENT_LAYERS["lstm"](config.character_size))
+    return OverTokens(reader, name="characters_to_word")(x, mask=mask)
+
+
+def _recurrent(config, x, mask):
+    for i in range(config.num_layers):
+        layer = RECURRENT_LAYERS[config.model](config.hidden_size, return_sequences=True)
+        if config.bidirectional:
+            layer = layers.Bidirectional(layer, name=f"bidirectional_{i + 1}")
+        x = layers.Dropout(config.dropout)(layer(x, mask=mask))
+    return x
+
+
+def _transformer(config, x, mask):
+    x = SinusoidalPositionalEncoding(name="positions")(layers.Dense(config.hidden_size, name="projection")(x))
+    for i in range(config.num_layers):
+        block = TransformerEncoderBlock(
+            config.num_heads,
+            2 * config.hidden_size,
+            norm="pre",
+            activation="gelu",
+            dropout=config.dropout,
+            name=f"block_{i + 1}",
+        )
+        x = block(x, mask=mask)
+    return layers.LayerNormalization(name="last_norm")(x)
+
+
+def _span_rules(tags: tuple[str, ...]) -> dict[str, list]:
+    """The arguments of `CRF` that allow I-x only after B-x and I-x."""
+    before = [None if not tag.startswith("I-") else (f"B-{tag[2:]}", tag) for tag in tags]
+    return {
+        "allowed": [[of is None or tag in of for of in before] for tag in tags],
+        "allowed_start": [of is None for of in before],
+    }

@@ -1,0 +1,364 @@
+"""The report of a tagger and its pictures, and the summary on the terminal."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+from pipelines.support import reports
+from pipelines.support.installation import shell_command
+from pipelines.support.reports import percent
+from pipelines.support.run_result import RunResult
+from pipelines.tagging import confusion
+from pipelines.tagging.measure import Details
+from pipelines.tagging.metrics import MIN_SENTENCES
+
+_FEW_TOKENS = 1000
+_NUM_MISTAKES = 10
+_NUM_CONFUSIONS = 8
+_NUM_AROUND = 12  # tokens that are shown on each side of a mistake
+_MAX_ROWS = 60  # of the table of tags
+_MAX_ABSENT = 10  # tags without validation tokens that are named
+_EXAMPLE = '"Jim bought 300 shares of Acme Corp. in 2006."'
+
+
+def write_report(result: RunResult, details: Details, folder: Path) -> None:
+    """Writes `folder`/report.md, confusion.png and curves.png."""
+    valid = result.scores["validation"]
+    measures = {"loss": "loss", "accuracy": "accuracy"} | ({"f1": "F1 of spans"} if "span_f1" in valid else {})
+    reports.save(reports.curves(result, measures), folder / "curves.png")
+    reports.save(confusion.draw(valid["confusion"]), folder / "confusion.png")
+    curves_title = "Loss, accuracy and F1 of spans by epoch" if "f1" in measures else "Loss and accuracy by epoch"
+    reason = f"the highest validation {'F1 of spans' if 'span_f1' in valid else 'accuracy'}"
+    lines = [
+        *_header_lines(result),
+        *_score_lines(result),
+        *_baseline_lines(result),
+        *_span_lines(valid),
+        *_tag_lines(valid),
+        *_mistake_lines(details),
+        *reports.learning_lines(result, reason, curves_title),
+        *_data_lines(result, details),
+        *reports.use_lines(result, _use_commands(result)),
+        *reports.record_lines(result),
+    ]
+    reports.write(folder, lines)
+
+
+def summarize(result: RunResult) -> str:
+    """Returns the lines that the terminal shows at the end of a run."""
+    lines = []
+    for split, scores in result.scores.items():
+        spans = f"F1 of spans {_f1(scores, 'span_f1')}   " if "span_f1" in scores else ""
+        lines.append(
+            f"  {split:<12}{scores['tokens']:>7,} tokens   {spans}accuracy {_accuracy(scores)}   "
+            f"unknown words {_percent(scores['unknown_accuracy'])}"
+        )
+        for each in scores.get("baselines", ()):
+            lines.append(f"  {'baseline':<12}{each['name']}: {_summary_of_baseline(each)}")
+    title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
+    return reports.summary(result, title, lines, _use_commands(result)[0])
+
+
+def format_scores(scores: dict) -> str:
+    """Returns the result of `evaluate` as text for a terminal."""
+    values = {
+        "accuracy": _four_digits(scores, "accuracy"),
+        "macro-F1 over tags": _four_digits(scores, "macro_f1"),
+    }
+    if scores["unknown_accuracy"] is not None:
+        values["accuracy of unknown words"] = (
+            f"{scores['unknown_accuracy']:.4f}   ({scores['unknown_tokens']:,} tokens)"
+        )
+    if "span_f1" in scores:
+        values |= {
+            "F1 of spans": _four_digits(scores, "span_f1"),
+            "precision of spans": _four_digits(scores, "span_precision"),
+            "recall of spans": _four_digits(scores, "span_recall"),
+        }
+    split = f" ({scores['split']})" if scores["split"] else ""
+    lines = [
+        f"{scores['model']} on {scores['data']}{split}: {scores['sentences']:,} sentences, {scores['tokens']:,} tokens"
+    ]
+    if scores["trained_on"]:
+        lines.append("  the model was trained on these sentences: the scores say nothing about new ones")
+    lines += ["", *(f"  {name:<28}{value}" for name, value in values.items())]
+    for title, unit, table in (("label", "spans", scores.get("spans")), ("tag", "tokens", scores["tags"])):
+        if table is not None:
+            lines += ["", *_terminal_table(title, unit, table)]
+    lines += [f"  {note}: {count:,}" for note, count in scores["notes"].items()]
+    return "\n".join(lines)
+
+
+def worst_mistakes(details: Details) -> list[dict]:
+    """Returns the wrong tags with the highest probabilities, at most one of each sentence.
+
+    Returns:
+        Dicts of "sentence" and "position", both counted from 0, and "probability", the highest one first.
+    """
+    found = []
+    for i, sentence in enumerate(zip(details.predicted, details.expected, details.probabilities, strict=True)):
+        wrong = [
+            (probability, position)
+            for position, (tag, right, probability) in enumerate(zip(*sentence, strict=True))
+            if tag != right
+        ]
+        if wrong:
+            probability, position = max(wrong, key=lambda each: each[0])
+            found.append({"sentence": i, "position": position, "probability": float(probability)})
+    return sorted(found, key=lambda each: -each["probability"])[:_NUM_MISTAKES]
+
+
+def _header_lines(result: RunResult) -> list[str]:
+    valid = result.scores["validation"]
+    title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
+    frequent, counts = next(iter(valid["tags"].items()))
+    constant = percent(counts["support"] / valid["tokens"])
+    always = f"Always predicting the most frequent tag, *{_text(frequent)}*, would be correct for {constant}."
+    if valid.get("span_f1") is not None:
+        sentence = (
+            f"This model finds the spans of {valid['sentences']:,} validation sentences with an F1 of "
+            f"**{_f1(valid, 'span_f1')}**; in parentheses, the 95 % interval. A span counts if its start, its "
+            f"end and its label are correct. Of the {valid['tokens']:,} tokens, {_accuracy(valid)} have the correct "
+            f"tag. {always}"
+        )
+    else:
+        sentence = (
+            f"This model tags **{_accuracy(valid)}** of {valid['tokens']:,} validation tokens correctly; in "
+            f"parentheses, the 95 % interval. {always}"
+        )
+    if valid["tokens"] < _FEW_TOKENS or valid["sentences"] < MIN_SENTENCES:
+        sentence += (
+            f" **{valid['sentences']:,} validation sentences with {valid['tokens']:,} tokens are too few to judge a "
+            "model**: validate on more with `--valid-fraction` or `--valid`, or add sentences."
+        )
+    return reports.header_lines(result, title, sentence)
+
+
+def _score_lines(result: RunResult) -> list[str]:
+    formatted = {
+        split: {
+            "sentences": f"{scores['sentences']:,}",
+            "tokens": f"{scores['tokens']:,}",
+            "accuracy": _accuracy(scores),
+            "unknown": f"{_percent(scores['unknown_accuracy'])} of {scores['unknown_tokens']:,} tokens",
+            "macro_f1": _f1(scores, "macro_f1"),
+            "span_f1": _f1(scores, "span_f1"),
+            "span_precision": reports.number(scores.get("span_precision")),
+            "span_recall": reports.number(scores.get("span_recall")),
+            "loss": reports.number(scores.get("loss")),
+        }
+        for split, scores in result.scores.items()
+    }
+    valid = result.scores["validation"]
+    rows = [("sentences", "{sentences}"), ("tokens", "{tokens}")]
+    if "span_f1" in valid:
+        rows += [
+            ("F1 of spans", "{span_f1}"),
+            ("precision of spans", "{span_precision}"),
+            ("recall of spans", "{span_recall}"),
+        ]
+    rows += [
+        ("accuracy", "{accuracy}"),
+        ("accuracy of unknown words", "{unknown}"),
+        ("macro-F1 over tags", "{macro_f1}"),
+    ]
+    rows += [("loss", "{loss}")] if "loss" in valid else []
+    return [
+        *reports.score_table(dataclasses.replace(result, scores=formatted), rows),
+        "",
+        "The tokens are those of the data. The scores of raw text, which the exported model divides into tokens "
+        "itself, are lower. Unknown words are not in the training sentences with the same spelling and case. In "
+        "parentheses: the 95 % interval by the bootstrap over sentences.",
+        "",
+    ]
+
+
+def _baseline_lines(result: RunResult) -> list[str]:
+    """The section on the baselines; [] without them."""
+    valid = result.scores["validation"]
+    if not valid.get("baselines"):
+        return []
+    spans = "span_f1" in valid
+    columns = ["baseline", "split", *(["F1 of spans", "better by, points"] if spans else [])]
+    columns += ["accuracy", "better by, points", "unknown words", "macro-F1"]
+    lines = ["## Baselines", "", f"| {' | '.join(columns)} |", f"|---|---|{'---:|' * (len(columns) - 2)}"]
+    for split, scores in result.scores.items():
+        for each in scores["baselines"]:
+            if "left_out" in each:
+                continue
+            cells = [each["name"], split]
+            cells += [_f1(each, "span_f1"), _difference(each, "span_f1")] if spans else []
+            cells += [_accuracy(each), _difference(each, "accuracy")]
+            cells += [_percent(each["unknown_accuracy"]), reports.number(each["macro_f1"])]
+            lines.append(f"| {' | '.join(cells)} |")
+    for each in valid["baselines"]:
+        if "left_out" in each:
+            lines += ["", f"The baseline {each['name']} is left out: {each['left_out']}."]
+    return [
+        *lines,
+        "",
+        "Most frequent tag: that of the word in training; a word that training does not have gets the most frequent "
+        "tag of the words that occur once. Hidden Markov model: trigrams of tags and the suffixes of unknown words, "
+        "as in TnT (Brants 2000). Their settings are fixed. “Better by” is the score of this model minus that of the "
+        "baseline, with the 95 % interval of this difference on the same sentences; if it contains 0, the difference "
+        "may be chance.",
+        "",
+    ]
+
+
+def _span_lines(scores: dict) -> list[str]:
+    """The section on the labels of spans; [] if the tags mark none."""
+    if "spans" not in scores:
+        return []
+    return ["## Spans", "", *_table("label", "spans", scores["spans"]), ""]
+
+
+def _tag_lines(scores: dict) -> list[str]:
+    """The section on the tags, with the picture of confusions."""
+    lines = ["## Tags", "", *_table("tag", "tokens", scores["tags"])]
+    found = confusion.most_frequent(scores["confusion"], _NUM_CONFUSIONS)
+    if found:
+        lines += ["", "| true tag | predicted tag | tokens | of all mistakes |", "|---|---|---:|---:|"]
+        num_mistakes = round(scores["tokens"] * (1 - scores["accuracy"]))
+        for right, tag, count in found:
+            lines.append(f"| {_text(right)} | {_text(tag)} | {count:,} | {percent(count / num_mistakes)} |")
+    num_tags = len(scores["confusion"])
+    drawn = "tags"
+    if num_tags > confusion.MAX_DRAWN:
+        drawn = f"{confusion.MAX_DRAWN} most frequent of {num_tags:,} tags"
+    picture = (
+        f"The picture shows the {drawn}. Each row has the percentages of the tokens of one true tag that get each "
+        "predicted tag; shares under half a percent have no number."
+    )
+    return [*lines, "", picture, "", "![Predicted tags of the tokens of each true tag](confusion.png)", ""]
+
+
+def _table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
+    """A Markdown table of precision, recall and F1 by tag or label, and a line on those that do not occur."""
+    lines = [f"| {title} | {unit} | precision | recall | F1 |", "|---|---:|---:|---:|---:|"]
+    shown = [(name, scores) for name, scores in table.items() if scores["support"] or scores["precision"] is not None]
+    for name, scores in shown[:_MAX_ROWS]:
+        numbers = " | ".join(reports.number(scores[measure]) for measure in ("precision", "recall", "f1"))
+        lines.append(f"| {_text(name)} | {scores['support']:,} | {numbers} |")
+    if len(shown) > _MAX_ROWS:
+        lines += ["", f"{len(shown) - _MAX_ROWS:,} rarer ones are in `result.json`."]
+    absent = [_text(name) for name, scores in table.items() if not scores["support"]]
+    if absent:
+        names = ", ".join(absent[:_MAX_ABSENT])
+        more = f" and {len(absent) - _MAX_ABSENT:,} more" if len(absent) > _MAX_ABSENT else ""
+        mean = ", so left out of the mean" if title == "tag" else ""
+        lines += ["", f"Without {unit} in the validation sentences{mean}: {names}{more}."]
+    return lines
+
+
+def _mistake_lines(details: Details) -> list[str]:
+    mistakes = worst_mistakes(details)
+    if not mistakes:
+        return []
+    lines = ["## Mistakes", "", "The wrong tags with the highest probabilities, at most one of each sentence:", ""]
+    for each in mistakes:
+        i, position = each["sentence"], each["position"]
+        predicted, right = (_text(tags[i][position]) for tags in (details.predicted, details.expected))
+        lines.append(
+            f"- predicted *{predicted}* with {percent(each['probability'])}, true tag *{right}*: "
+            f"“{_marked(details.tokens[i], position)}”"
+        )
+    return [*lines, ""]
+
+
+def _marked(tokens, position: int) -> str:
+    """A sentence, or the part of it around a token, with this token in bold letters."""
+    start, end = max(0, position - _NUM_AROUND), position + _NUM_AROUND + 1
+    words = [_text(word) for word in tokens[start:end]]
+    words[position - start] = f"**{words[position - start]}**"
+    return " ".join(["..."] * (start > 0) + words + ["..."] * (end < len(tokens)))
+
+
+def _data_lines(result: RunResult, details: Details) -> list[str]:
+    parts = {"train": "training", "valid": "validation", "test": "test"}
+    counts = ", ".join(f"{rows:,} {parts[name]} sentences" for name, rows in result.rows.items())
+    lines = [
+        "## Data",
+        "",
+        f"- {counts}; {details.num_training_tokens:,} training tokens; {len(result.classes):,} tags.",
+    ]
+    lines += reports.note_lines(result)
+    if details.tokenizers:
+        others = ", ".join(
+            f"{name} {percent(share)}" for name, share in details.tokenizers.items() if name != details.tokenizer
+        )
+        lines.append(
+            f"- The exported model divides a text into tokens with `--tokenizer {details.tokenizer}`, which gives "
+            f"{percent(details.tokenizers[details.tokenizer])} of the training tokens from the raw text"
+            f"{f' ({others})' if others else ''}."
+        )
+    return [
+        *lines,
+        f"- The network reads at most {result.window['max_tokens']:,} tokens at once: longer sentences are divided. "
+        f"Texts are cut after {result.window['max_bytes']:,} bytes.",
+        "",
+    ]
+
+
+def _use_commands(result: RunResult) -> list[str]:
+    flags = reports.model_flags(result)
+    return [
+        f"{shell_command()} predict {result.task} {result.example or _EXAMPLE}{flags}",
+        f"{shell_command()} predict {result.task} --input FILE --output FILE.conllu{flags}",
+        f"{shell_command()} evaluate {result.task} --data FILE{flags}",
+    ]
+
+
+def _summary_of_baseline(baseline: dict) -> str:
+    if "left_out" in baseline:
+        return f"left out, {baseline['left_out']}"
+    if "span_f1" in baseline:
+        return f"F1 of spans {_f1(baseline, 'span_f1')}; this model {_difference(baseline, 'span_f1')} points"
+    return f"accuracy {_accuracy(baseline)}; this model {_difference(baseline, 'accuracy')} points"
+
+
+def _accuracy(scores: dict) -> str:
+    """Formats the accuracy with its interval, such as "95.1 % (94.8 to 95.4)"."""
+    low, high = scores["accuracy_interval"]
+    return f"{percent(scores['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _f1(scores: dict, measure: str) -> str:
+    """Formats F1 with its interval, such as "0.861 (0.850 to 0.872)"; "-" for None."""
+    limits = scores.get(f"{measure}_interval")
+    return reports.number(scores.get(measure)) + (f" ({limits[0]:.3f} to {limits[1]:.3f})" if limits else "")
+
+
+def _difference(baseline: dict, measure: str) -> str:
+    """Formats a difference in points, such as "+1.2 (-0.3 to +2.7)"; "-" for None."""
+    value, limits = baseline[f"{measure}_difference"], baseline[f"{measure}_difference_interval"]
+    if value is None:
+        return "-"
+    return f"{100 * value:+.1f}" + (f" ({100 * limits[0]:+.1f} to {100 * limits[1]:+.1f})" if limits else "")
+
+
+def _percent(fraction: float | None) -> str:
+    return "-" if fraction is None else percent(fraction)
+
+
+def _four_digits(scores: dict, measure: str) -> str:
+    value, limits = scores[measure], scores.get(f"{measure}_interval")
+    if value is None:
+        return "-"
+    return f"{value:.4f}" + (f"   (95 % interval {limits[0]:.4f} to {limits[1]:.4f})" if limits else "")
+
+
+def _terminal_table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
+    width = max(20, *(len(name) + 2 for name in table)) if table else 20
+    lines = [f"  {title:<{width}}{unit:>10}{'precision':>12}{'recall':>12}{'F1':>12}"]
+    for name, scores in table.items():
+        numbers = (
+            "-" if scores[measure] is None else f"{scores[measure]:.4f}" for measure in ("precision", "recall", "f1")
+        )
+        lines.append(f"  {name:<{width}}{scores['support']:>10,}{''.join(f'{number:>12}' for number in numbers)}")
+    return lines
+
+
+def _text(words: str) -> str:
+    """Text that Markdown shows as it is: FEATS has a | in its tags, for example."""
+    return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", words)

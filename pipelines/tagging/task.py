@@ -1,0 +1,185 @@
+"""Tagging: tokens -> one tag for each. The members of `Task` are in the order of a run."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from pipelines.data.batching import bucketed_order
+from pipelines.data.batching import steps_per_epoch as num_batches
+from pipelines.data.tagged_sentences import character_spans
+from pipelines.tagging import batches as sentence_batches
+from pipelines.tagging import features, metrics, networks, word_encoder
+from pipelines.tagging.batches import EncodedSentences
+from pipelines.tagging.config import TaggingConfig
+from pipelines.tagging.data import Splits, load  # noqa: F401 (`load` is a member of Task)
+from pipelines.tagging.features import TokenFeatures
+from pipelines.tagging.measure import Details, measure_predictions
+from pipelines.tagging.report import summarize, write_report  # noqa: F401 (members of Task)
+from pipelines.tagging.servable import Tagger
+from pipelines.tagging.tagged import tag_sentences
+from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
+from pipelines.text import words
+from pipelines.training.fit import FitOptions
+from pipelines.training.schedules import warmup_cosine
+
+UNIT = "sentences"
+
+
+@dataclasses.dataclass(frozen=True)
+class Encoded:
+    """What training reads.
+
+    Attributes:
+        splits: the sentences.
+        train, valid: the same, encoded.
+        divided: number of training sentences that have more than `max_tokens` tokens.
+    """
+
+    splits: Splits
+    train: EncodedSentences
+    valid: EncodedSentences
+    divided: int
+
+
+def describe(splits: Splits) -> str:
+    """Returns how much there is to train and to validate on."""
+    tokens = sum(map(len, splits.train.tokens))
+    return (
+        f"{len(splits.train):,} sentences with {tokens:,} tokens to train on, {len(splits.valid):,} sentences to "
+        f"validate on, {len(splits.tags)} tags"
+    )
+
+
+def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
+    """Collects words and characters of the training sentences, and chooses how raw texts are divided.
+
+    Raises:
+        UserError: the encoder cannot be used.
+    """
+    kind = config.tokenizer or _choose_splitter(splits)[0]
+    max_characters = 0 if config.characters == "none" else config.max_characters
+    encoder = word_encoder.find(config.encoder) if config.encoder else None
+    return features.train(kind, splits.train.tokens, config.vocabulary_size, max_characters, config.max_bytes, encoder)
+
+
+def _choose_splitter(splits: Splits) -> tuple[str, dict[str, float]]:
+    """Returns the kind of splitter that gives most tokens of some training sentences, and the share of each kind."""
+    train = splits.train
+    spans = [character_spans(tokens, text) for tokens, text in zip(train.tokens, train.texts, strict=True)]
+    return words.choose_splitter(train.texts, spans)
+
+
+def load_tokenizer(folder: Path) -> TokenFeatures:
+    """Loads what `TokenFeatures.save` wrote."""
+    return features.load(folder)
+
+
+def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, folder: Path) -> Encoded:
+    """Encodes the training and the validation sentences; keeps nothing in the run's folder."""
+    train, valid = (
+        sentence_batches.encode(tokenizer, part, splits.tags, config.max_tokens)
+        for part in (splits.train, splits.valid)
+    )
+    divided = sum(len(tokens) > config.max_tokens for tokens in splits.train.tokens)
+    return Encoded(splits, train, valid, divided)
+
+
+def steps_per_epoch(config: TaggingConfig, encoded: Encoded) -> int:
+    """Returns the number of batches of an epoch."""
+    return num_batches(items_per_epoch(encoded), config.batch_size)
+
+
+def build(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, training: bool) -> keras.Model:
+    """Builds the network."""
+    return networks.build(config, tokenizer, splits.tags, splits.spans)
+
+
+def compile_model(config: TaggingConfig, model: keras.Model, total_steps: int) -> None:
+    """Gives `model` Adam with a warm-up and a cosine, and the negative log-likelihood of whole sentences."""
+    schedule = warmup_cosine(config.learning_rate, total_steps, warmup_steps=max(1, total_steps // 20))
+    model.compile(
+        optimizer=keras.optimizers.Adam(schedule, global_clipnorm=config.clip_norm),
+        loss=model.get_layer("crf").loss,
+    )
+
+
+def make_validator(
+    config: TaggingConfig, tokenizer: TokenFeatures, encoded: Encoded, model: keras.Model
+) -> Callable[[], dict[str, float]]:
+    """Returns a function that scores `model`: loss, accuracy and, if the tags mark spans, F1 of the spans."""
+    splits = encoded.splits
+    order = bucketed_order(encoded.valid.lengths, config.batch_size, seed=0, epoch=0)
+    valid_batches = sentence_batches.batches(encoded.valid, order, config.batch_size)
+    tagger = make_servable(config, splits, tokenizer, model)
+
+    def validate() -> dict[str, float]:
+        loss = model.evaluate(valid_batches, verbose=0)
+        # A lambda, because the method of a tf.function refers to the tagger only weakly.
+        tags = tag_sentences(lambda tokens: tagger.tag_tokens(tokens), splits.valid.tokens).tags
+        row = {"val_loss": float(loss), "val_accuracy": metrics.accuracy(tags, splits.valid.tags)}
+        return row | ({"val_f1": metrics.span_f1(tags, splits.valid.tags)} if splits.spans else {})
+
+    return validate
+
+
+def items_per_epoch(encoded: Encoded) -> int:
+    """Returns the number of training sentences; a divided one counts as often as it has parts."""
+    return len(encoded.train.starts)
+
+
+def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
+    """Monitors F1 of the spans where the tags mark spans, else the accuracy."""
+    name = "val_f1" if encoded.splits.spans else "val_accuracy"
+
+    def monitor(row: dict) -> float:
+        return -row[name] if np.isfinite(row["val_loss"]) else float("nan")
+
+    return FitOptions(monitor=monitor)
+
+
+def batches(config: TaggingConfig, encoded: Encoded, epoch: int, skip: int):
+    """Returns the batches of one training epoch from step `skip` on: a pure function of (config.seed, epoch, skip)."""
+    return sentence_batches.training_batches(config, encoded.train, epoch, skip)
+
+
+def make_servable(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, model: keras.Model) -> Tagger:
+    """Returns the tagger."""
+    return Tagger(model, model.get_layer("crf"), tokenizer, splits.tags, config.max_tokens)
+
+
+def measure(
+    config: TaggingConfig, splits: Splits, encoded: Encoded, servable: Tagger, best_row: dict
+) -> tuple[dict[str, dict], Details]:
+    """Scores the tags of all validation and test sentences, whose tokens are given."""
+    parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
+    tagged = {name: tag_sentences(servable.tag_tokens, part.tokens) for name, part in parts.items()}
+    scores, details = measure_predictions(splits, tagged, with_baselines=not config.no_baseline)
+    return scores, details._replace(tokenizers=_choose_splitter(splits)[1], tokenizer=servable.tokenizer)
+
+
+def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> dict:
+    """Returns the fields of `RunResult` that describe the data."""
+    notes = dict(splits.notes)
+    if encoded.divided:
+        notes[f"training sentences with more than {config.max_tokens} tokens, which are divided"] = encoded.divided
+    parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
+    return {
+        "classes": list(splits.tags),
+        "rows": {name: len(part) for name, part in parts.items() if part},
+        "notes": notes,
+        "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes},
+    }
+
+
+def example_requests(servable: Tagger) -> dict[str, dict]:
+    """Returns requests for every signature; their texts are written for this purpose."""
+    text = [
+        "Anna Kowalska doesn't live in Oslo any more. She moved to Lisbon in 2019!",
+        "",
+        "The two ships weigh 3,400 tons \N{GRINNING FACE} each.",
+    ]
+    tokens = [["Anna", "lives", "in", "Oslo", "."], ["Yes", "", "", "", ""], ["", "", "", "", ""]]
+    return {"serving_default": {"text": text}, "tokens": {"tokens": tokens}}

@@ -1,0 +1,18 @@
+"""Settings and sentences of the small taggers."""
+
+import pytest
+
+SMALL = {"preset": "quick", "hidden_size": 8, "embedding_size": 6, "character_size": 4, "max_tokens": 5}
+KINDS = {
+    "lstm": {"model": "lstm"},
+    "lstm, characters by lstm": {"model": "lstm", "characters": "lstm"},
+    "gru, one way, no characters": {"model": "gru", "bidirectional": False, "characters": "none"},
+    "simple, no crf": {"model": "simple", "crf": False},
+    "peephole": {"model": "peephole"},
+    "transformer": {"model": "transformer", "num_heads": 2},
+}
+# In `make test` two kinds are tested, in `make test-all` all.
+EACH_KIND = [kind if kind in ("lstm", "transformer") else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS]
+WORD_TAGS = ("NOUN", "PUNCT", "VERB")
+SPAN_TAGS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
+SENTENCES = [["Anna", "sees", "the", "sea", "."], ["The", "sea", "is", "near", "!"], ["Anna", "is", "near", "."]] * 3

@@ -1,0 +1,32 @@
+import pytest
+
+from pipelines.support.errors import UserError
+from pipelines.tagging.config import PRESETS, TaggingConfig
+
+
+@pytest.mark.parametrize(("model", "preset"), list(PRESETS))
+def test_every_preset_is_valid(model, preset):
+    config = TaggingConfig(model=model, preset=preset).resolve()
+    config.check()
+    assert None not in [getattr(config, name) for name in PRESETS[model, preset]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_tokens": 3}, "--max-tokens 3: it must be from 4 to 1000"),
+        ({"max_characters": 101}, "--max-characters 101: it must be from 4 to 100"),
+        ({"word_dropout": 1.0}, "--word-dropout 1.0"),
+        ({"join_rate": 1.1}, "--join-rate 1.1: it must be from 0 to 1"),
+        ({"learning_rate": 0.0}, "--learning-rate 0.0"),
+        ({"characters": "none", "character_size": 7}, "--character-size has no effect here"),
+        ({"num_heads": 2}, "--num-heads has no effect here: it needs --model transformer"),
+        ({"model": "transformer", "num_heads": 7}, "--num-heads 7"),
+        ({"model": "transformer", "bidirectional": False}, "--no-bidirectional has no effect here"),
+        ({"max_bytes": 0}, "--max-bytes 0"),
+    ],
+)
+def test_impossible_settings_are_refused(changes, message):
+    with pytest.raises(UserError) as error:
+        TaggingConfig(preset="full", **changes).resolve().check()
+    assert message in str(error.value)

@@ -1,0 +1,42 @@
+import pytest
+
+from pipelines.support.errors import UserError
+from pipelines.tagging import data
+from pipelines.tagging.config import TaggingConfig
+
+
+def write(path, sentences):
+    path.write_text("\n\n".join("\n".join(f"{token}\t{tag}" for token, tag in rows) for rows in sentences) + "\n")
+    return str(path)
+
+
+SENTENCES = [[(f"w{i}", "X"), ("v", "Y")] for i in range(20)]
+
+
+def test_validation_is_split_off(tmp_path):
+    splits = data.load(TaggingConfig(data=write(tmp_path / "a.tsv", SENTENCES), valid_fraction=0.2).resolve())
+    assert (len(splits.train), len(splits.valid), splits.test) == (16, 4, None)
+    assert splits.tags == ("X", "Y") and not splits.spans
+
+
+def test_own_validation_sentences(tmp_path):
+    train, valid = write(tmp_path / "a.tsv", SENTENCES[:15]), write(tmp_path / "b.tsv", SENTENCES[15:])
+    splits = data.load(TaggingConfig(data=train, valid=valid).resolve())
+    assert (len(splits.train), len(splits.valid)) == (15, 5)
+
+
+def test_spans_are_recognized(tmp_path):
+    sentences = [[(f"w{i}", "B-PER"), ("v", "I-PER"), ("z", "O")] for i in range(20)]
+    splits = data.load(TaggingConfig(data=write(tmp_path / "a.tsv", sentences)).resolve())
+    assert splits.spans and splits.tags == ("B-PER", "I-PER", "O")
+
+
+def test_the_sample_has_more_than_one_tag():
+    splits = data.load(TaggingConfig().resolve())
+    assert len(splits.train) > len(splits.valid) > 100 and len(splits.tags) > 10
+
+
+def test_a_single_tag_is_refused(tmp_path):
+    one = write(tmp_path / "a.tsv", [[(token, "X") for token, _ in rows] for rows in SENTENCES])
+    with pytest.raises(UserError, match="all tokens have the tag 'X'"):
+        data.load(TaggingConfig(data=one).resolve())
