@@ -1,6 +1,7 @@
 """The embedded server: TF Serving's REST and gRPC APIs for the models in a folder. `python main.py serve` starts it."""
 
 import asyncio
+import contextlib
 import functools
 import os
 import queue
@@ -8,7 +9,7 @@ import signal
 import ssl
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import grpc
 import uvicorn
@@ -206,42 +207,55 @@ def run(settings: Settings, on_ready: Callable[[Server], None] = lambda server: 
         OSError, ValueError: as for `Server`.
     """
     events: queue.SimpleQueue = queue.SimpleQueue()
-    _handle_signals(events)
-    connections.raise_descriptor_limit(settings.limits.max_connections)
-    server = Server(settings)
-    # TensorFlow's loads do not notice signals. So they run in another thread, and this one waits for both.
-    threading.Thread(target=_start, args=(server, events), name="start", daemon=True).start()
-    event = events.get()
-    if event is server:
-        on_ready(server)
+    with _signals_into(events):
+        connections.raise_descriptor_limit(settings.limits.max_connections)
+        server = Server(settings)
+        # TensorFlow's loads do not notice signals. So they run in another thread, and this one waits for both.
+        threading.Thread(target=_start, args=(server, events), name="start", daemon=True).start()
         event = events.get()
-    log_event("stopping")
-    has_ended = server.stop()
-    if isinstance(event, Exception):
-        raise event
-    if not has_ended:
-        log_event("stopped", abandoned="loads or requests in progress")
-        sys.stderr.flush()
-        os._exit(0)
+        if event is server:
+            on_ready(server)
+            event = events.get()
+        log_event("stopping")
+        has_ended = server.stop()
+        if isinstance(event, Exception):
+            raise event
+        if not has_ended:
+            log_event("stopped", abandoned="loads or requests in progress")
+            sys.stderr.flush()
+            os._exit(0)
 
 
-def _handle_signals(events: queue.SimpleQueue) -> None:
-    """Puts the first signal into the queue; ends the process at the second.
+@contextlib.contextmanager
+def _signals_into(events: queue.SimpleQueue) -> Iterator[None]:
+    """Puts the first signal of the block into the queue; ends the process at the second.
 
     A thread waits for the signals. Python's handlers run in the main thread, which a signal does not wake if the system
     delivers it to another thread.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: None)  # without a handler, the signal would end the process
-    signal.set_wakeup_fd(writer)  # gets the number of each signal
+    # Without a handler, the signal would end the process.
+    handlers = {n: signal.signal(n, lambda number, frame: None) for n in (signal.SIGINT, signal.SIGTERM)}
+    previous = signal.set_wakeup_fd(writer)  # gets the number of each signal
 
     def wait() -> None:
-        events.put(os.read(reader, 1)[0])
-        os._exit(128 + os.read(reader, 1)[0])
+        numbers = iter(lambda: os.read(reader, 1), b"")
+        for number in numbers:
+            events.put(number[0])
+            break
+        for number in numbers:
+            os._exit(128 + number[0])
+        os.close(reader)
 
     threading.Thread(target=wait, name="signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(previous)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        os.close(writer)  # ends the thread
 
 
 def _start(server: Server, events: queue.SimpleQueue) -> None:

@@ -115,16 +115,15 @@ def test_a_config_file_names_the_models(models, tmp_path):
         Server(Settings(models, config, **PORTS))
 
 
-@pytest.fixture
-def restore_signals():
-    handlers = {name: signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM)}
+@pytest.fixture(autouse=True)
+def signals_stay():
+    """Nothing of the server's handling of signals may outlive it."""
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     yield
-    signal.set_wakeup_fd(-1)
-    for name, handler in handlers.items():
-        signal.signal(name, handler)
+    wakeup = signal.set_wakeup_fd(-1)
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), wakeup) == (*handlers, -1)
 
 
-@pytest.mark.usefixtures("restore_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_the_server_after_it_was_ready(monkeypatch, models, number):
     events = []
@@ -149,23 +148,28 @@ def test_a_signal_stops_the_server_after_it_was_ready(monkeypatch, models, numbe
     assert events == ["start", "ready", "stop"]
 
 
-@pytest.mark.usefixtures("restore_signals")
 def test_a_second_signal_ends_the_process(monkeypatch):
     exits, events = queue.SimpleQueue(), queue.SimpleQueue()
     monkeypatch.setattr(server_module.os, "_exit", exits.put)
-    server_module._handle_signals(events)
-    signal.raise_signal(signal.SIGTERM)
-    assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM and exits.empty()
-    signal.raise_signal(signal.SIGINT)
-    assert exits.get(timeout=HANG_SECONDS) == 130
+    with server_module._signals_into(events):
+        signal.raise_signal(signal.SIGTERM)
+        assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM and exits.empty()
+        signal.raise_signal(signal.SIGINT)
+        assert exits.get(timeout=HANG_SECONDS) == 130
 
 
-@pytest.mark.usefixtures("restore_signals")
 def test_a_signal_that_another_thread_receives_is_noticed():
     events = queue.SimpleQueue()
-    server_module._handle_signals(events)
-    threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
-    assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM
+    with server_module._signals_into(events):
+        threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+        assert events.get(timeout=HANG_SECONDS) == signal.SIGTERM
+
+
+def test_the_thread_that_waits_for_signals_ends_with_the_server():
+    with server_module._signals_into(queue.SimpleQueue()):
+        (thread,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
+    thread.join(HANG_SECONDS)
+    assert not thread.is_alive()
 
 
 def test_a_server_that_stops_is_not_ready_but_answers_for_a_moment(models, monkeypatch):
