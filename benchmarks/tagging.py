@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument("--encoder", help="folder of an exported encoder: another row")
     parser.add_argument("--only", nargs="+", choices=[*VARIANTS, "encoder"])
     parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
+    parser.add_argument("--epochs", help="of each training, to compare the settings in less time")
     parser.add_argument("--folder", type=Path, help="keeps the results (default: a new folder)")
     arguments = parser.parse_args()
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="unroll-benchmark-"))
@@ -91,7 +92,8 @@ def main() -> None:
 def run(arguments: argparse.Namespace, flags: list[str], seed: str, folder: Path) -> dict:
     """Trains with the command that a user runs: F1 of the spans where there are spans, else the accuracy."""
     column = ["--column", arguments.column] if arguments.column else []
-    data = ["--data", arguments.train, "--valid", arguments.valid, *column, "--no-baseline"]
+    epochs = ["--epochs", arguments.epochs] if arguments.epochs else []
+    data = ["--data", arguments.train, "--valid", arguments.valid, *column, *epochs, "--no-baseline"]
     result = trained(
         "tagging", *data, *flags, "--seed", seed, "--runs", folder / "runs", "--saved-models", folder / "saved"
     )
