@@ -10,7 +10,7 @@ from layers.ngrams import HashedNGrams, NGramLogits
 from layers.over_tokens import MaxOfConvolutions, OverTokens
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
-from layers.recurrent import JordanCell, PeepholeLSTMCell
+from layers.recurrent import InitialStates, JordanCell, PeepholeLSTMCell
 from layers.tokens import HeadAndTail, RandomSpan, ReverseTokens, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
@@ -27,6 +27,7 @@ __all__ = [
     "HeadAndTail",
     "HoistedGRU",
     "HoistedLSTM",
+    "InitialStates",
     "JordanCell",
     "LearnedPositionalEmbedding",
     "LuongAttention",

@@ -225,6 +225,58 @@ class PeepholeLSTMCell(keras.layers.LSTMCell):
         }
 
 
+@keras.saving.register_keras_serializable(package="unroll")
+class InitialStates(keras.layers.Layer):
+    """The first states of a recurrent layer as weights, instead of zeros.
+
+        s_0 = w    for every sequence of the batch
+
+    The weights start at zero, and so as the layer without them.
+
+    Parameters: the sum of the sizes.
+
+    Args:
+        sizes: size of each state.
+
+    Shapes:
+        inputs: float [batch, ...], of which only the batch size and the dtype are used
+        -> a list of float [batch, size]
+
+    Example:
+        >>> x = keras.Input((None, 4))
+        >>> y = keras.layers.LSTM(8)(x, initial_state=InitialStates([8, 8])(x))
+
+    Raises:
+        ValueError: if there is no size, or one below 1.
+    """
+
+    def __init__(self, sizes: list[int], **kwargs):
+        if not sizes or min(sizes) < 1:
+            raise ValueError(f"sizes is {list(sizes)}: it must have at least one size, and each must be at least 1")
+        super().__init__(**kwargs)
+        self.sizes = list(sizes)
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        self.states = [self.add_weight((size,), "zeros", name=f"state_{i + 1}") for i, size in enumerate(self.sizes)]
+
+    def call(self, inputs):
+        rows = ops.shape(inputs)[0]
+        return [
+            ops.broadcast_to(ops.cast(state, inputs.dtype), (rows, size))
+            for state, size in zip(self.states, self.sizes)
+        ]
+
+    def compute_mask(self, inputs, mask=None):
+        return [None] * len(self.sizes)  # states have no time axis
+
+    def compute_output_shape(self, inputs_shape):
+        return [(inputs_shape[0], size) for size in self.sizes]
+
+    def get_config(self):
+        return {**super().get_config(), "sizes": self.sizes}
+
+
 def _check_dropouts(dropout, recurrent_dropout):
     if not (0 <= dropout < 1 and 0 <= recurrent_dropout < 1):
         raise ValueError(f"dropout is {dropout} and recurrent_dropout is {recurrent_dropout}: both must be in [0, 1)")

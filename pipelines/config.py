@@ -17,7 +17,10 @@ NAME = tyro.conf.arg(metavar="NAME", help_behavior_hint="")
 NEGATED = tyro.conf.arg(help_behavior_hint="")  # of a field that is True by default: its flag is --no-<field>
 _RENAMED = {"config_file": "config", "from_export": "from"}  # fields whose flags Python does not allow as names
 
+SGD_FACTOR = 100  # learning rate of SGD over that of Adam, where none is given
 Precision = Literal["auto", "float32", "mixed_bfloat16"]
+Activation = Literal["tanh", "relu", "sigmoid"]  # of recurrent layers
+Positions = Literal["none", "sinusoidal", "learned", "rotary"]
 Presets = dict[tuple[str, str], dict]  # (model, preset) -> {field: default}
 
 
@@ -42,6 +45,9 @@ class TrainingConfig:
     """Network to train."""
     clip_norm: float = 1.0
     """Gradients are scaled down to this global norm."""
+    optimizer: Literal["adam", "sgd"] = "adam"
+    """adam (AdamW where there is weight decay), or sgd, stochastic gradient descent without momentum. The default
+    learning rate of sgd is 100 times that of adam."""
     patience: int = 3
     """Stop after N epochs without a better validation score. The weights of the best epoch are kept."""
     precision: Precision | None = "auto"
@@ -65,6 +71,8 @@ class TrainingConfig:
             raise UserError(f"--preset {preset}: --model {model} has the presets {', '.join(presets)}")
         defaults = self.PRESETS[model, preset]
         missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
+        if self.optimizer == "sgd" and "learning_rate" in missing:
+            missing["learning_rate"] *= SGD_FACTOR
         return dataclasses.replace(self, preset=preset, model=model, **missing)
 
     def defaults(self):

@@ -7,6 +7,8 @@ import tyro
 
 from pipelines.config import (
     NEGATED,
+    Activation,
+    Positions,
     Presets,
     by_preset,
     reject_without_effect,
@@ -50,7 +52,7 @@ _QUICK = {
 _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
-_RECURRENT = ("simple", "gru", "lstm", "peephole")
+_RECURRENT = ("simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole")
 _NETWORKS = ("bag", "cnn", *_RECURRENT, "transformer", "best")
 
 # Chosen on IMDB's training reviews with a tenth of the films held out (benchmarks/classification.py measures them).
@@ -83,7 +85,9 @@ USED_BY = {
             "embedding_size",
             "dropout",
             "epochs",
+            "optimizer",
             "learning_rate",
+            "schedule",
             "patience",
         ),
         _NETWORKS,
@@ -92,9 +96,9 @@ USED_BY = {
     "embedding_dropout": ("cnn", *_RECURRENT, "transformer", "best"),
     "hidden_size": ("cnn", *_RECURRENT, "best"),
     "num_layers": (*_RECURRENT, "transformer", "best"),
-    "bidirectional": (*_RECURRENT, "best"),
+    **dict.fromkeys(("bidirectional", "merge", "activation", "residual", "learned_state"), (*_RECURRENT, "best")),
     "pooling": (*_RECURRENT, "transformer", "best"),
-    "num_heads": ("transformer",),
+    **dict.fromkeys(("num_heads", "positions"), ("transformer",)),
 }
 
 
@@ -108,11 +112,15 @@ class ClassificationConfig(LabelledConfig):
     preset: Literal["quick", "full"] | None = None
     """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Literal["best", "linear", "bag", "cnn", "simple", "gru", "lstm", "peephole", "transformer"] | None = None
+    model: (
+        Literal["best", "linear", "bag", "cnn", "transformer"]
+        | Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole"]
+        | None
+    ) = None
     """best: a GRU and convolutions, averaged with a linear model; linear: a linear model of n-grams of words and
     characters, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
-    tokens; simple, gru, lstm, peephole: recurrent network with these cells; transformer: self-attention. By default
-    linear with --preset quick and best with full."""
+    tokens; simple (Elman), jordan, gru, gru-reset-before, lstm, peephole: recurrent network with these cells;
+    transformer: self-attention. By default linear with --preset quick and best with full."""
     tokenizer: Literal["word", "character", "subword"] = "word"
     """What a token is. subword is SentencePiece."""
     max_tokens: Annotated[int | None, by_preset(PRESETS, "max_tokens")] = None
@@ -150,10 +158,20 @@ class ClassificationConfig(LabelledConfig):
     """Recurrent networks, best and transformer: number of layers."""
     bidirectional: Annotated[bool, NEGATED] = True
     """Recurrent networks and best: read each text only forwards. By default they read it in both directions."""
+    merge: Literal["concat", "sum"] = "concat"
+    """Recurrent networks and best: the outputs of the two directions side by side, or their sum."""
+    activation: Activation = "tanh"
+    """Recurrent networks and best: activation of the hidden layer, or of an LSTM's or GRU's candidate."""
+    residual: bool = False
+    """Recurrent networks and best with several layers: add the input of each layer but the first to its output."""
+    learned_state: bool = False
+    """Recurrent networks and best: learn the first state of each layer. By default it is zero."""
     pooling: Annotated[Literal["last", "mean", "max", "attention"] | None, by_preset(PRESETS, "pooling", None)] = None
     """Recurrent networks, best and transformer: how the states of all tokens become one vector."""
     num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
     """transformer: number of attention heads; it divides --embedding-size."""
+    positions: Positions = "sinusoidal"
+    """transformer: positional encoding."""
     dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
     """Dropout rate of the text's vector."""
     batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
@@ -161,7 +179,9 @@ class ClassificationConfig(LabelledConfig):
     epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
     """Maximum number of passes over the training texts."""
     learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
-    """Adam's highest learning rate: it rises in the first 5 % of the steps, then falls to 0 on a cosine."""
+    """Highest learning rate."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """cosine: the learning rate rises in the first 5 % of the steps, then falls to 0 on a cosine; constant."""
     patience: Annotated[int, tyro.conf.arg(metavar="N")] = 3
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
     start_weights: tyro.conf.Suppress[str | None] = None
@@ -195,10 +215,17 @@ class ClassificationConfig(LabelledConfig):
         for field, models in USED_BY.items():
             if self.model not in models:
                 reject_without_effect(self, f"it needs --model {', '.join(models)}", field)
+        if not self.bidirectional:
+            reject_without_effect(self, "it needs two directions", "merge")
+        if self.num_layers == 1:
+            reject_without_effect(self, "it needs at least two --num-layers", "residual")
         if not self.polarity:
             reject_without_effect(
                 self, "it needs the labels negative and positive of `train sentiment`", "num_negations"
             )
         if self.model == "transformer":
-            divides = self.embedding_size % self.num_heads == 0
-            require(divides, "num_heads", self.num_heads, f"a divisor of --embedding-size {self.embedding_size}")
+            divisor = self.num_heads * (2 if self.positions == "rotary" else 1)
+            expected = f"a divisor of --embedding-size {self.embedding_size}"
+            if self.positions == "rotary":
+                expected += " that gives each head an even number of features"
+            require(self.embedding_size % divisor == 0, "num_heads", self.num_heads, expected)

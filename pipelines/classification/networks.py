@@ -17,12 +17,12 @@ from layers import (
     MeanAfterTraining,
     NGramLogits,
     RandomSpan,
-    SinusoidalPositionalEncoding,
     TransformerEncoderBlock,
     WordDropout,
 )
 from pipelines.classification.config import ClassificationConfig
-from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.networks.positions import position_layer
+from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_recurrent
 from pipelines.text.tokenizers import PAD, UNKNOWN
 
 POOLINGS = {
@@ -136,21 +136,28 @@ def _recurrent(config, vocabulary_size, ids, cell=None):
         cell: name in RECURRENT_LAYERS; by default `config.model`.
     """
     mask = ops.not_equal(ids, PAD)
-    states = _embed(config, vocabulary_size, ids)
-    for i in range(config.num_layers):
-        # With pooling "last", each direction returns its own last state.
-        return_sequences = config.pooling != "last" or i < config.num_layers - 1
-        layer = RECURRENT_LAYERS[cell or config.model](config.hidden_size, return_sequences=return_sequences)
-        if config.bidirectional:
-            layer = layers.Bidirectional(layer, name=f"bidirectional_{i + 1}")
-        states = layer(states, mask=mask)  # [batch, time, directions * hidden], or [batch, directions * hidden]
+    states = stacked_recurrent(
+        _embed(config, vocabulary_size, ids),
+        cell or config.model,
+        config.hidden_size,
+        config.num_layers,
+        mask=mask,
+        activation=config.activation,
+        bidirectional=config.bidirectional,
+        merge=config.merge,
+        residual=config.residual,
+        learned_state=config.learned_state,
+        return_sequences=config.pooling != "last",  # "last": each direction returns its own last state
+    )  # [batch, time, units], or [batch, units]
     return states if config.pooling == "last" else POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)
 
 
 def _transformer(config, vocabulary_size, ids):
     """Transformer blocks with normalization before each sublayer, and pooling of their outputs by `config.pooling`."""
     mask = ops.not_equal(ids, PAD)
-    states = SinusoidalPositionalEncoding(name="positions")(_embed(config, vocabulary_size, ids))
+    states = _embed(config, vocabulary_size, ids)
+    add_positions = position_layer(config.positions, config.max_encoder_tokens)
+    states = add_positions(states) if add_positions else states
     for i in range(config.num_layers):
         block = TransformerEncoderBlock(
             config.num_heads,
@@ -158,6 +165,7 @@ def _transformer(config, vocabulary_size, ids):
             norm="pre",
             activation="gelu",
             dropout=config.dropout / 2,
+            rotary=config.positions == "rotary",
             name=f"block_{i + 1}",
         )
         states = block(states, mask=mask)  # [batch, time, embedding]

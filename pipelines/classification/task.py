@@ -34,7 +34,8 @@ from pipelines.text.tokenizers import (
     train_tokenizer,
 )
 from pipelines.training.fit import FitOptions
-from pipelines.training.schedules import warmup_cosine
+from pipelines.training.optimizers import adam_or_sgd
+from pipelines.training.schedules import warmup_schedule
 
 UNIT = "texts"
 Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_characters`, "characters" [n, (length)]
@@ -110,9 +111,9 @@ def compile_model(config: ClassificationConfig, model: keras.Model, total_steps:
 
     With several labels per text, cross-entropy and accuracy are those of the decisions on each label.
     """
-    schedule = warmup_cosine(config.learning_rate, total_steps, warmup_steps=max(1, total_steps // 20))
+    schedule = warmup_schedule(config, total_steps, warmup_steps=max(1, total_steps // 20))
     model.compile(
-        optimizer=keras.optimizers.Adam(schedule, global_clipnorm=config.clip_norm),
+        optimizer=adam_or_sgd(config, schedule),
         **(losses.several_labels() if config.multi_label else losses.one_label()),
     )
 

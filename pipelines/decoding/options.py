@@ -133,6 +133,8 @@ SAMPLING = (
     ),
 )
 
+SHAPING = ("temperature", "top_k", "top_p", "min_p")  # those of SAMPLING that shape the distribution of the next token
+
 BEAM_WIDTH = Option(
     name="beam_width",
     dtype="int32",

@@ -9,6 +9,7 @@ from pipelines.config import (
     NAME,
     PATH,
     PATHS,
+    Positions,
     Presets,
     TrainingConfig,
     reject_without_effect,
@@ -111,6 +112,8 @@ class EncoderConfig(TrainingConfig):
     """lstm: size of the token embeddings. A transformer's have the hidden size."""
     num_heads: Annotated[int | None, _by_size("num_heads")] = None
     """transformer: number of attention heads. The hidden size must be divisible by it."""
+    positions: Positions = "rotary"
+    """transformer: positional encoding. learned has --window positions, so that --max-tokens may not be more."""
     window: Annotated[int | None, _by_size("window")] = None
     """Number of tokens through which gradients flow back."""
     batch_size: Annotated[int | None, _by_size("batch_size")] = None
@@ -131,7 +134,9 @@ class EncoderConfig(TrainingConfig):
             metavar="X", help_behavior_hint="(default: quick 0.005, transformer 0.002; full 0.003, transformer 0.001)"
         ),
     ] = None
-    """Highest learning rate of AdamW. It rises for 5 % of the steps, then falls to zero on a cosine."""
+    """Highest learning rate."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """cosine: the learning rate rises in the first 5 % of the steps, then falls to 0 on a cosine; constant."""
     weight_decay: float = 0.01
     """Weight decay of AdamW, on matrices alone."""
     max_tokens: int = 400
@@ -161,11 +166,14 @@ class EncoderConfig(TrainingConfig):
         require_rate(self, "dropout")
         require(0 < self.mask_rate < 1, "mask_rate", self.mask_rate, "between 0 and 1")
         if self.model == "transformer":
-            require_num_heads(self, even_size=True)
+            require_num_heads(self, even_size=self.positions == "rotary")
         elif self.direction == "bidirectional":
             require(self.hidden_size % 2 == 0, "hidden_size", self.hidden_size, "even: each direction has half of it")
         require_positive(self, "learning_rate")
         require_at_least(self, 4, "max_tokens")
+        if self.positions == "learned":
+            expected = f"at most --window {self.window} with --positions learned"
+            require(self.max_tokens <= self.window, "max_tokens", self.max_tokens, expected)
         require_at_least(self, 100, "max_bytes")
         self._check_effects()
 
@@ -179,7 +187,7 @@ class EncoderConfig(TrainingConfig):
                 self, "the embeddings of a transformer have its --hidden-size", "embedding_size", defaults=defaults
             )
         else:
-            reject_without_effect(self, "it needs --model transformer", "num_heads", defaults=defaults)
+            reject_without_effect(self, "it needs --model transformer", "num_heads", "positions", defaults=defaults)
         if self.direction == "causal":
             reject_without_effect(self, "it needs --direction bidirectional", "mask_rate")
         else:

@@ -6,6 +6,7 @@ from keras import layers, ops
 from layers import HoistedLSTM, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling, TransformerEncoderBlock
 from pipelines.encoder.config import EncoderConfig
 from pipelines.networks.causal import causal_network, shared_arguments
+from pipelines.networks.positions import position_layer
 from pipelines.text.tokenizers import PAD
 
 _POOLINGS = ((MaskedLastPooling, "last"), (MaskedMeanPooling, "mean"), (MaskedMaxPooling, "maximum"))
@@ -22,7 +23,7 @@ def build(config: EncoderConfig, vocabulary_size: int, streams: int | None = Non
     return causal_network(
         **shared_arguments(config),
         vocabulary_size=vocabulary_size,
-        positions="rotary",
+        positions=config.positions,
         sequence_dropout=False,
         tie_weights=True,
         streams=streams,
@@ -40,7 +41,11 @@ def _masked_network(config: EncoderConfig, vocabulary_size: int) -> keras.Model:
     positions = keras.Input((None,), dtype="int32", name="positions")
     size = config.hidden_size if config.model == "transformer" else config.embedding_size
     embedding = layers.ReversibleEmbedding(vocabulary_size, size, name="tokens")
-    x = layers.Dropout(config.dropout)(embedding(ids))  # [batch, time, size]
+    x = embedding(ids)  # [batch, time, size]
+    if config.model == "transformer":
+        add_positions = position_layer(config.positions, config.window, name="position_encoding")
+        x = add_positions(x) if add_positions else x
+    x = layers.Dropout(config.dropout)(x)
     mask = ops.not_equal(ids, PAD)  # [batch, time]
     for i in range(config.num_layers):
         if config.model == "transformer":
@@ -50,7 +55,7 @@ def _masked_network(config: EncoderConfig, vocabulary_size: int) -> keras.Model:
                 norm="pre",
                 activation="gelu",
                 dropout=config.dropout,
-                rotary=True,
+                rotary=config.positions == "rotary",
                 name=f"block_{i + 1}",
             )(x, mask=mask)
         else:

@@ -29,8 +29,8 @@ from pipelines.text import tokenizers
 from pipelines.text.tokenizers import Tokenizer, train_tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
-from pipelines.training.optimizers import language_model_adamw
-from pipelines.training.schedules import warmup_cosine
+from pipelines.training.optimizers import language_model_optimizer
+from pipelines.training.schedules import warmup_schedule
 
 UNIT = "tokens"
 _TOKENIZER_KIND = "subword"
@@ -100,11 +100,9 @@ def build(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, training:
 
 
 def compile_model(config: EncoderConfig, model: keras.Model, total_steps: int) -> None:
-    """Compiles with AdamW and the cross-entropy."""
-    schedule = warmup_cosine(
-        config.learning_rate, total_steps, warmup_steps=max(1, int(_WARMUP_FRACTION * total_steps))
-    )
-    optimizer = language_model_adamw(schedule, config.weight_decay, config.clip_norm)
+    """Compiles with the optimizer and the cross-entropy."""
+    schedule = warmup_schedule(config, total_steps, warmup_steps=max(1, int(_WARMUP_FRACTION * total_steps)))
+    optimizer = language_model_optimizer(config, schedule)
     model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
 

@@ -1,18 +1,23 @@
 """`train|evaluate|predict language-model` and `char-lm`."""
 
 import dataclasses
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
-from pipelines.config import PATHS
-from pipelines.data import paths
+from pipelines.config import NAME, PATH, PATHS, flag
+from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
-from pipelines.decoding.options import SAMPLING, flags_class
+from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, SAMPLING, SHAPING, flags_class
 from pipelines.language_model.config import LanguageModelConfig
+from pipelines.support.errors import UserError
 
+MAX_NEXT = 1000  # tokens
 GenerationFlags = flags_class("GenerationFlags", SAMPLING)
+BeamFlags = flags_class("BeamFlags", (BEAM_WIDTH, LENGTH_PENALTY))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,33 +54,155 @@ class Evaluate:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict:
-    """Continue texts with an exported language model."""
+    """Continue texts with an exported language model, show what comes next, or how likely texts are."""
 
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
-    texts: tyro.conf.Positional[tuple[str, ...]] = ("",)
+    texts: tyro.conf.Positional[tuple[str, ...]] = ()
     """Prompts, each in quotes. Without any, the model starts a text."""
+    next: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Show the N most likely next tokens: their probabilities, and those with which they are sampled with the given
+    --temperature, --top-k, --top-p and --min-p."""
+    search: bool = False
+    """Show the most likely continuations, found by beam search."""
+    score: bool = False
+    """Score the texts instead of continuing them: log-probability, perplexity, and the surprisal of each token."""
+    input: Annotated[Data | None, PATHS] = None
+    """With --score: score the texts of files: tables, other files with one text per line, or - for stdin."""
+    output: Annotated[Path | None, PATH] = None
+    """With --input: .csv or .jsonl file to write, a row per text."""
+    text_column: Annotated[str | None, NAME] = None
+    """With --input: column with the text. By default the first column with a usual name (text, sentence, ...)."""
     json: bool = False
     """Print one JSON object."""
     generation: GenerationFlags = GenerationFlags()
+    beam: BeamFlags = BeamFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
-        """Continues the texts and prints them."""
+        """Prints the continuations, the next tokens or the scores, or writes the scores."""
+        self._check()
+        if self.input:
+            self._score_file()
+        elif self.score:
+            self._score()
+        elif self.next is not None:
+            self._show_next()
+        elif self.search:
+            self._search()
+        else:
+            self._continue()
+
+    def _check(self) -> None:
+        """Checks that the flags fit together."""
+        ways = [flag for flag, given in self._ways().items() if given]
+        if len(ways) > 1:
+            raise UserError(f"{ways[0]} and {ways[1]} do not go together: leave out one of them")
+        if self.score and bool(self.texts) == bool(self.input):
+            raise UserError('--score needs texts: either "in quotes" or in a file with --input')
+        if bool(self.input) != bool(self.output):
+            raise UserError("--input and --output go together: --output names the file for the scores of --input")
+        if self.input and not self.score:
+            raise UserError("--input has no effect without --score")
+        if self.text_column and not self.input:
+            raise UserError("--text-column has no effect without --input")
+        if self.input and self.model.server:
+            raise UserError('--server scores texts "in quotes": leave out --input')
+        if self.next is not None and not 1 <= self.next <= MAX_NEXT:
+            raise UserError(f"--next {self.next}: it must be from 1 to {MAX_NEXT}")
+        self._check_options()
+
+    def _ways(self) -> dict[str, bool]:
+        return {"--next": self.next is not None, "--score": self.score, "--search": self.search}
+
+    def _check_options(self) -> None:
+        """Refuses the options that the chosen way does not read."""
+        reads = {option.name for option in SAMPLING}
+        for way, names in (("--next", SHAPING), ("--search", ("max_length",)), ("--score", ())):
+            if self._ways()[way]:
+                reads = set(names)
+                break
+        for name, value in vars(self.generation).items():
+            if value is not None and name not in reads:
+                raise UserError(f"{flag(name)} has no effect with {way}")
+        for name, value in vars(self.beam).items():
+            if value is not None and not self.search:
+                raise UserError(f"{flag(name)} has no effect without --search")
+
+    def _continue(self) -> None:
         from pipelines.language_model.predict import continue_texts, continue_texts_on_server
 
-        prompts, given = list(self.texts), vars(self.generation)
-        if self.model.server:
-            title = self.model.name or self.task
-            results = continue_texts_on_server(self.model, title, prompts, given)
-        else:
-            exported = self.model.find(self.task)
-            title = exported.title
-            results = continue_texts(exported, prompts, given)
-        if self.json:
-            print_json({"model": title, "predictions": results})
+        prompts, given = list(self.texts or ("",)), vars(self.generation)
+        title, results = self._ask(continue_texts, continue_texts_on_server, prompts, given)
+        if self._print_json(title, results):
             return
         for result in results:
             if "note" in result:
                 print_error(result["note"])
             print(result["prompt"] + result["text"])
+
+    def _show_next(self) -> None:
+        from pipelines.language_model.next_tokens import format_next, next_tokens, next_tokens_on_server
+
+        prompts, given = list(self.texts or ("",)), vars(self.generation)
+        title, results = self._ask(next_tokens, next_tokens_on_server, prompts, self.next, given)
+        if self._print_json(title, results):
+            return
+        for result in results:
+            if "note" in result:
+                print_error(result["note"])
+            print(result["prompt"] or "(the start of a text)")
+            print(format_next(result))
+
+    def _search(self) -> None:
+        from pipelines.language_model.predict import search_texts, search_texts_on_server
+
+        given = vars(self.beam) | {"max_length": self.generation.max_length}
+        title, results = self._ask(search_texts, search_texts_on_server, list(self.texts or ("",)), given)
+        if self._print_json(title, results):
+            return
+        for result in results:
+            if "note" in result:
+                print_error(result["note"])
+            print(result["prompt"] or "(the start of a text)")
+            for each in result["continuations"]:
+                print(f"{each['log_probability']:10.3f}   {each['text']}")
+
+    def _score(self) -> None:
+        from pipelines.language_model.scores import format_scores, legend, score_texts, score_texts_on_server
+
+        title, results = self._ask(score_texts, score_texts_on_server, list(self.texts))
+        if self._print_json(title, results):
+            return
+        color = sys.stdout.isatty()
+        if color:
+            print_error(legend())
+        for result in results:
+            if "note" in result:
+                print_error(result["note"])
+        print(format_scores(results, color))
+
+    def _score_file(self) -> None:
+        from pipelines.language_model.scores import score_file
+
+        exported = self.model.find(self.task)
+        options = table_options.make(self.text_column)
+        counts = score_file(exported, paths.expanded(self.input), self.output, options)
+        if self.json:
+            print_json({"model": exported.title, **counts})
+        else:
+            print_error(f"{counts['rows']:,} texts scored: {self.output}")
+
+    def _ask(self, own, on_server, *arguments) -> tuple[str, list[dict]]:
+        """Returns the title of the model, and the answer of the export or of the server."""
+        if self.model.server:
+            title = self.model.name or self.task
+            return title, on_server(self.model, title, *arguments)
+        exported = self.model.find(self.task)
+        return exported.title, own(exported, *arguments)
+
+    def _print_json(self, title: str, results: list[dict]) -> bool:
+        """Prints the results as JSON if that was asked for; returns whether it was."""
+        if self.json:
+            print_json({"model": title, "predictions": results})
+        return self.json

@@ -7,6 +7,8 @@ import tyro
 
 from pipelines.config import (
     PATHS,
+    Activation,
+    Positions,
     Presets,
     TrainingConfig,
     by_preset,
@@ -55,7 +57,8 @@ _WORDS_RECURRENT = _RECURRENT | {
     "dropout": 0.3,
 }
 _TRANSFORMER = _RECURRENT | {"hidden_size": 128, "embedding_size": 128, "batch_size": 16, "learning_rate": 0.002}
-_QUICK_EPOCHS = {"simple": 5, "gru": 2, "lstm": 2, "peephole": 1}  # every model trains for about the same time
+# Every model trains for about the same time.
+_QUICK_EPOCHS = {"simple": 5, "jordan": 3, "gru": 2, "gru-reset-before": 2, "lstm": 2, "peephole": 1}
 PRESETS = {
     **{(model, "quick"): _QUICK_RECURRENT | {"epochs": epochs} for model, epochs in _QUICK_EPOCHS.items()},
     **{(model, "full"): _FULL_RECURRENT for model in _QUICK_EPOCHS},
@@ -83,8 +86,10 @@ class LanguageModelConfig(TrainingConfig):
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
     words: for a text of two million words, an hour. By default quick on the embedded sample and full with --data."""
-    model: Literal["simple", "gru", "lstm", "peephole", "transformer"] | None = None
-    """Network to train: stacked recurrent layers of that kind, or a causal transformer. By default lstm."""
+    model: Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole", "transformer"] | None = None
+    """Network to train: stacked recurrent layers of that kind, or a causal transformer. simple is an Elman network;
+    jordan feeds back its output; gru-reset-before applies the reset gate before the product with the previous state,
+    gru after it. By default lstm."""
     tokenizer: Annotated[
         Literal["character", "word", "subword"] | None, tyro.conf.arg(help_behavior_hint=_TOKENIZER_HINT)
     ] = None
@@ -105,7 +110,11 @@ class LanguageModelConfig(TrainingConfig):
     large vocabulary. 0 scores all tokens."""
     num_heads: int = 4
     """transformer: number of attention heads. The hidden size must be divisible by it."""
-    positions: Literal["sinusoidal", "learned", "rotary"] = "rotary"
+    activation: Activation = "tanh"
+    """Recurrent models: activation of the hidden layer, or of an LSTM's candidate and output."""
+    residual: bool = False
+    """Recurrent models with several layers: add the input of each layer but the first to its output."""
+    positions: Positions = "rotary"
     """transformer: positional encoding."""
     window: Annotated[int | None, by_preset(PRESETS, "window")] = None
     """Number of tokens through which gradients flow back. Recurrent models carry their state from one window to the
@@ -119,7 +128,7 @@ class LanguageModelConfig(TrainingConfig):
     epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
     """Maximum number of passes over the text."""
     learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
-    """Highest learning rate of AdamW."""
+    """Highest learning rate."""
     schedule: Literal["cosine", "step", "plateau", "constant"] = "cosine"
     """Course of the learning rate. cosine: rises for 5 % of the steps, then falls to zero; step: halved after each
     eighth of the second half of the training; plateau: halved after an epoch without a lower validation loss;
@@ -169,11 +178,13 @@ class LanguageModelConfig(TrainingConfig):
     def _check_effects(self) -> None:
         if self.model == "transformer":
             reject_without_effect(self, "the embeddings of a transformer have its --hidden-size", "embedding_size")
-            reject_without_effect(self, "it needs a recurrent --model", "sequence_dropout")
+            reject_without_effect(self, "it needs a recurrent --model", "sequence_dropout", "activation", "residual")
         else:
             reject_without_effect(self, "it needs --model transformer", "num_heads", "positions")
         if self.tokenizer == "character":
             reject_without_effect(self, "it needs --tokenizer word or subword", "vocabulary_size")
+        if self.num_layers == 1:
+            reject_without_effect(self, "it needs at least two --num-layers", "residual")
         if not self.dropout:
             reject_without_effect(self, "it needs a --dropout above 0", "sequence_dropout")
         if self.valid:

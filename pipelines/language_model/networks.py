@@ -18,5 +18,7 @@ def build(config: LanguageModelConfig, vocabulary_size: int, streams: int | None
         positions=config.positions,
         sequence_dropout=config.sequence_dropout,
         tie_weights=config.tie_weights,
+        activation=config.activation,
+        residual=config.residual,
         streams=streams,
     )

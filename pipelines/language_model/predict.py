@@ -1,8 +1,10 @@
 """`predict`: texts continued by an exported language model, or by a server that has it."""
 
 from pipelines.command_line import ServedModelFlags
-from pipelines.decoding.options import SAMPLING, defaults, filled, with_defaults
+from pipelines.decoding.options import SAMPLING, SEARCH, defaults, filled, with_defaults
 from pipelines.export.exported import Exported
+
+_SEARCH_DEFAULTS = {"max_length": 20}
 
 
 def continue_texts(exported: Exported, prompts: list[str], given: dict, loaded=None) -> list[dict]:
@@ -48,6 +50,57 @@ def continue_texts_on_server(server: ServedModelFlags, model: str, prompts: list
     options = with_defaults(SAMPLING, given, defaults(SAMPLING))
     inputs = {"text": prompts} | {name: [value] * len(prompts) for name, value in options.items()}
     return _results(prompts, server.ask(model, inputs, "generate"))
+
+
+def search_texts(exported: Exported, prompts: list[str], given: dict, loaded=None) -> list[dict]:
+    """Finds the most likely continuations of the prompts by beam search.
+
+    Args:
+        given: option of `SEARCH` -> value; None takes its default.
+        loaded: `exported`, if it is loaded already.
+
+    Returns:
+        One dict per prompt: "prompt", and "continuations": dicts of "text" and "log_probability", the best first.
+
+    Raises:
+        UserError: an option is out of its range.
+    """
+    options = with_defaults(SEARCH, given, _SEARCH_DEFAULTS)
+    loaded = loaded or exported.load()
+    import tensorflow as tf
+
+    from pipelines.support.quiet import capture_stderr_descriptor
+
+    text = tf.constant([prompt.encode("utf-8", "surrogatepass") for prompt in prompts])
+    with capture_stderr_descriptor():
+        found = loaded.signatures["search"](text=text, **filled(SEARCH, options, text))
+    outputs = {name: value.numpy() for name, value in found.items()}
+    texts = [[text.decode() for text in row] for row in outputs["text"]]
+    return _continuations(prompts, outputs | {"text": texts}, options["beam_width"])
+
+
+def search_texts_on_server(server: ServedModelFlags, model: str, prompts: list[str], given: dict) -> list[dict]:
+    """As `search_texts`, with a model on a server.
+
+    Raises:
+        UserError: an option is out of its range, or the server does not answer.
+    """
+    options = with_defaults(SEARCH, given, _SEARCH_DEFAULTS)
+    inputs = {"text": prompts} | {name: [value] * len(prompts) for name, value in options.items()}
+    return _continuations(prompts, server.ask(model, inputs, "search"), options["beam_width"])
+
+
+def _continuations(prompts: list[str], outputs: dict, count: int) -> list[dict]:
+    return [
+        {
+            "prompt": prompt,
+            "continuations": [
+                {"text": text, "log_probability": round(float(log_probability), 4)}
+                for text, log_probability in list(zip(texts, log_probabilities, strict=True))[:count]
+            ],
+        }
+        for prompt, texts, log_probabilities in zip(prompts, outputs["text"], outputs["log_probability"], strict=True)
+    ]
 
 
 def _results(prompts: list[str], outputs: dict) -> list[dict]:

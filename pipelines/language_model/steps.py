@@ -24,7 +24,7 @@ class RecurrentSteps:
     """
 
     def __init__(self, config: LanguageModelConfig, model: keras.Model):
-        self._model = model
+        self._model, self._residual = model, config.residual
         self._layers = [model.get_layer(f"recurrent_{i + 1}") for i in range(config.num_layers)]
         self._state_names = [
             [f"layer_{i}_state_{j}" for j in range(_num_states(layer))] for i, layer in enumerate(self._layers)
@@ -92,16 +92,16 @@ class RecurrentSteps:
         mask = None if single or lengths is None else tf.sequence_mask(lengths, tf.shape(ids)[1])
         x = self._model.get_layer("tokens")(ids)  # [batch, time, size]
         state = dict(state)
-        for layer, names in zip(self._layers, self._state_names, strict=True):
+        for i, (layer, names) in enumerate(zip(self._layers, self._state_names, strict=True)):
             states = [state[name] for name in names]
             if single:  # the loop of `keras.layers.RNN` costs more than the step
                 output, states = layer.cell(x[:, 0], states)
-                x = output[:, None]
+                y = output[:, None]
             else:
-                x, *states = layer(x, initial_state=states, mask=mask)
-                x = tf.identity(
-                    x
-                )  # without the mask that Keras attaches: the output layer has no masks, and would warn
+                y, *states = layer(x, initial_state=states, mask=mask)
+                # Without the mask that Keras attaches: the output layer has no masks, and would warn.
+                y = tf.identity(y)
+            x = x + y if self._residual and i > 0 else y
             state |= zip(names, states, strict=True)
         return x, state
 
@@ -126,7 +126,7 @@ class TransformerSteps:
     def __init__(self, config: LanguageModelConfig, model: keras.Model):
         self._model = model
         self._window = config.window
-        self._positions = model.get_layer("positions") if config.positions != "rotary" else None
+        self._positions = model.get_layer("positions") if config.positions in ("sinusoidal", "learned") else None
         self._blocks = [model.get_layer(f"block_{i + 1}") for i in range(config.num_layers)]
 
     def start(self, batch_size) -> dict[str, tf.Tensor]:

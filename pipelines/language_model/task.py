@@ -26,7 +26,7 @@ from pipelines.text import tokenizers
 from pipelines.text.tokenizers import Tokenizer, train_tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
-from pipelines.training.optimizers import language_model_adamw
+from pipelines.training.optimizers import language_model_optimizer
 from pipelines.training.schedules import warmup_cosine
 
 UNIT = "tokens"
@@ -98,8 +98,8 @@ def build(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer,
 
 
 def compile_model(config: LanguageModelConfig, model: keras.Model, total_steps: int) -> None:
-    """Compiles with AdamW and the cross-entropy."""
-    optimizer = language_model_adamw(learning_rate(config, total_steps), config.weight_decay, config.clip_norm)
+    """Compiles with the optimizer and the cross-entropy."""
+    optimizer = language_model_optimizer(config, learning_rate(config, total_steps))
     model.compile(optimizer=optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 
 

@@ -1,11 +1,11 @@
 """The network of the language models and the causal encoders: ids -> logits of the next token."""
 
-from typing import Literal
-
 import keras
 from keras import layers
 
-from layers import LearnedPositionalEmbedding, SinusoidalPositionalEncoding, TransformerDecoderBlock
+from layers import TransformerDecoderBlock
+from pipelines.config import Activation, Positions
+from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS
 from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
@@ -24,13 +24,15 @@ def causal_network(
     hidden_size: int,
     embedding_size: int,
     num_heads: int,
-    positions: Literal["sinusoidal", "learned", "rotary"],
+    positions: Positions,
     window: int,
     dropout: float,
     sequence_dropout: bool,
     tie_weights: bool,
     num_sampled: int,
     seed: int,
+    activation: Activation = "tanh",
+    residual: bool = False,
     streams: int | None = None,
 ) -> keras.Model:
     """Returns a model of ids int32 [batch, time] -> logits float32 [batch, time, vocabulary] of the next token at each
@@ -52,6 +54,8 @@ def causal_network(
             Improve Language Models").
         num_sampled: tokens that the sampled softmax scores in training; 0 scores all.
         seed: of the sampled softmax.
+        activation: of recurrent layers.
+        residual: recurrent networks: from the second layer on, a layer's input is added to its output.
         streams: batch size of a model for training, whose recurrent layers continue from the state of the previous
             call; with `num_sampled` it returns features instead of logits. None makes a model that starts from zeros in
             every call.
@@ -72,6 +76,8 @@ def causal_network(
             layers.SpatialDropout1D if sequence_dropout else layers.Dropout,
             dropout,
             stateful,
+            activation,
+            residual,
         )
     name = f"language_model_{model}"
     if streams is not None and num_sampled:
@@ -83,23 +89,27 @@ def causal_network(
     return keras.Model(ids, logits, name=name)
 
 
-def _recurrent(x, model, num_layers, hidden_size, dropout_layer, dropout, stateful):
+def _recurrent(x, model, num_layers, hidden_size, dropout_layer, dropout, stateful, activation, residual):
     """Returns the outputs of the stacked recurrent layers, [batch, time, units]."""
     for i in range(num_layers):
         x = dropout_layer(dropout)(x)
         layer = RECURRENT_LAYERS[model](
-            hidden_size, return_sequences=True, return_state=True, stateful=stateful, name=f"recurrent_{i + 1}"
+            hidden_size,
+            activation=activation,
+            return_sequences=True,
+            return_state=True,
+            stateful=stateful,
+            name=f"recurrent_{i + 1}",
         )
-        x = layer(x)[0]
+        y = layer(x)[0]
+        x = x + y if residual and i > 0 else y
     return dropout_layer(dropout)(x)
 
 
 def _transformer(x, num_layers, hidden_size, num_heads, positions, window, dropout):
     """Returns the normalized outputs of the stacked causal blocks, [batch, time, units]."""
-    if positions == "sinusoidal":
-        x = SinusoidalPositionalEncoding(name="positions")(x)
-    if positions == "learned":
-        x = LearnedPositionalEmbedding(window, name="positions")(x)
+    add_positions = position_layer(positions, window)
+    x = add_positions(x) if add_positions else x
     x = layers.Dropout(dropout)(x)
     for i in range(num_layers):
         x = TransformerDecoderBlock(

@@ -10,6 +10,8 @@ from pipelines.config import (
     NEGATED,
     PATH,
     PATHS,
+    Activation,
+    Positions,
     Presets,
     TrainingConfig,
     by_preset,
@@ -23,7 +25,7 @@ from pipelines.config import (
 )
 from pipelines.data.paths import Data
 
-RECURRENT = ("simple", "gru", "lstm", "peephole")
+RECURRENT = ("simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole")
 
 _FULL = {
     "vocabulary_size": 50_000,
@@ -83,8 +85,9 @@ class TaggingConfig(TrainingConfig):
     preset: Literal["quick", "full"] | None = None
     """quick: a small network in two minutes; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Literal["lstm", "simple", "gru", "peephole", "transformer"] | None = None
-    """Network that reads the sentence: a recurrent network with these cells, or self-attention. By default lstm."""
+    model: Literal["lstm", "simple", "jordan", "gru", "gru-reset-before", "peephole", "transformer"] | None = None
+    """Network that reads the sentence: a recurrent network with these cells (simple is Elman's), or self-attention. By
+    default lstm."""
     tokenizer: Literal["english", "unicode", "whitespace"] | None = None
     """How the exported model divides a text into tokens. english: as in the Penn Treebank and UD English; unicode:
     words, and each other character; whitespace: at spaces. By default the one that gives most of the training
@@ -109,8 +112,18 @@ class TaggingConfig(TrainingConfig):
     """Number of layers."""
     bidirectional: Annotated[bool, NEGATED] = True
     """Read each sentence only forwards. By default the network reads it in both directions."""
+    merge: Literal["concat", "sum"] = "concat"
+    """Recurrent networks: the outputs of the two directions side by side, or their sum."""
+    activation: Activation = "tanh"
+    """Recurrent networks: activation of the hidden layer, or of an LSTM's or GRU's candidate."""
+    residual: bool = False
+    """Recurrent networks with several layers: add the input of each layer but the first to its output."""
+    learned_state: bool = False
+    """Recurrent networks: learn the first state of each layer. By default it is zero."""
     num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
     """transformer: number of attention heads; it divides --hidden-size."""
+    positions: Positions = "sinusoidal"
+    """transformer: positional encoding."""
     crf: Annotated[bool, NEGATED] = True
     """Score each tag on its own. By default a conditional random field scores whole sequences of tags."""
     word_dropout: Annotated[float | None, by_preset(PRESETS, "word_dropout", "X")] = None
@@ -133,7 +146,9 @@ class TaggingConfig(TrainingConfig):
     epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
     """Maximum number of passes over the training sentences."""
     learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
-    """Adam's highest learning rate: it rises in the first 5 % of the steps, then falls to 0 on a cosine."""
+    """Highest learning rate."""
+    schedule: Literal["cosine", "constant"] = "cosine"
+    """cosine: the learning rate rises in the first 5 % of the steps, then falls to 0 on a cosine; constant."""
     patience: Annotated[int, tyro.conf.arg(metavar="N")] = 5
     """Stop after N epochs without a better validation score: F1 of spans, or accuracy. The weights of the best epoch
     are kept."""
@@ -166,8 +181,13 @@ class TaggingConfig(TrainingConfig):
         if self.characters == "none":
             reject_without_effect(self, "it needs --characters cnn or lstm", "character_size", "max_characters")
         if self.model == "transformer":
-            require_num_heads(self)
+            require_num_heads(self, even_size=self.positions == "rotary")
             require(self.hidden_size % 2 == 0, "hidden_size", self.hidden_size, "even")
-            reject_without_effect(self, "it needs a recurrent --model", "bidirectional")
+            fields = ("bidirectional", "merge", "activation", "residual", "learned_state")
+            reject_without_effect(self, "it needs a recurrent --model", *fields)
         else:
-            reject_without_effect(self, "it needs --model transformer", "num_heads")
+            reject_without_effect(self, "it needs --model transformer", "num_heads", "positions")
+        if not self.bidirectional:
+            reject_without_effect(self, "it needs two directions", "merge")
+        if self.num_layers == 1:
+            reject_without_effect(self, "it needs at least two --num-layers", "residual")

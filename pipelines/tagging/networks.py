@@ -7,8 +7,9 @@ Labeling via Bi-directional LSTM-CNNs-CRF".
 import keras
 from keras import layers, ops
 
-from layers import CRF, MaxOfConvolutions, OverTokens, SinusoidalPositionalEncoding, TransformerEncoderBlock
-from pipelines.networks.recurrent import RECURRENT_LAYERS
+from layers import CRF, MaxOfConvolutions, OverTokens, TransformerEncoderBlock
+from pipelines.networks.positions import position_layer
+from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_recurrent
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import NUM_AFFIX_HASHES, NUM_AFFIXES, NUM_SPELLINGS, PAD, TokenFeatures
 
@@ -65,16 +66,25 @@ def _character_vectors(config, num_characters, ids):
 
 
 def _recurrent(config, x, mask):
-    for i in range(config.num_layers):
-        layer = RECURRENT_LAYERS[config.model](config.hidden_size, return_sequences=True)
-        if config.bidirectional:
-            layer = layers.Bidirectional(layer, name=f"bidirectional_{i + 1}")
-        x = layers.Dropout(config.dropout)(layer(x, mask=mask))
-    return x
+    return stacked_recurrent(
+        x,
+        config.model,
+        config.hidden_size,
+        config.num_layers,
+        mask=mask,
+        activation=config.activation,
+        bidirectional=config.bidirectional,
+        merge=config.merge,
+        residual=config.residual,
+        learned_state=config.learned_state,
+        dropout=config.dropout,
+    )
 
 
 def _transformer(config, x, mask):
-    x = SinusoidalPositionalEncoding(name="positions")(layers.Dense(config.hidden_size, name="projection")(x))
+    x = layers.Dense(config.hidden_size, name="projection")(x)
+    add_positions = position_layer(config.positions, config.max_tokens)
+    x = add_positions(x) if add_positions else x
     for i in range(config.num_layers):
         block = TransformerEncoderBlock(
             config.num_heads,
@@ -82,6 +92,7 @@ def _transformer(config, x, mask):
             norm="pre",
             activation="gelu",
             dropout=config.dropout,
+            rotary=config.positions == "rotary",
             name=f"block_{i + 1}",
         )
         x = block(x, mask=mask)

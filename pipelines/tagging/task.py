@@ -23,7 +23,8 @@ from pipelines.tagging.tagged import tag_sentences
 from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
 from pipelines.text import words
 from pipelines.training.fit import FitOptions
-from pipelines.training.schedules import warmup_cosine
+from pipelines.training.optimizers import adam_or_sgd
+from pipelines.training.schedules import warmup_schedule
 
 UNIT = "sentences"
 
@@ -99,9 +100,9 @@ def build(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, train
 
 def compile_model(config: TaggingConfig, model: keras.Model, total_steps: int) -> None:
     """Gives `model` Adam with a warm-up and a cosine, and the negative log-likelihood of whole sentences."""
-    schedule = warmup_cosine(config.learning_rate, total_steps, warmup_steps=max(1, total_steps // 20))
+    schedule = warmup_schedule(config, total_steps, warmup_steps=max(1, total_steps // 20))
     model.compile(
-        optimizer=keras.optimizers.Adam(schedule, global_clipnorm=config.clip_norm),
+        optimizer=adam_or_sgd(config, schedule),
         loss=model.get_layer("crf").loss,
     )
 

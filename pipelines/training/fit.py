@@ -20,7 +20,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
 from pipelines.training import checkpoints, tensorboard
 from pipelines.training.checkpoints import Position
-from pipelines.training.optimizers import AveragingAdam
+from pipelines.training.optimizers import Averaging
 from pipelines.training.split_batches import train_on_split_batches
 
 
@@ -143,7 +143,7 @@ def copy_weights(source: keras.Model, target: keras.Model) -> None:
     """Gives `target` the weights of `source`, or their moving averages where its optimizer keeps them."""
     for value, variable in zip(source.weights, target.weights, strict=True):
         variable.assign(value)
-    if isinstance(getattr(source, "optimizer", None), AveragingAdam):
+    if isinstance(getattr(source, "optimizer", None), Averaging):
         source.optimizer.copy_averages(target.trainable_variables)
 
 

@@ -1,22 +1,36 @@
-"""Optimizers that Keras does not have, and the AdamW of the language models."""
+"""The optimizers of --optimizer, and what Keras's optimizers do not have."""
 
 import keras
 from keras import ops
 
 
-def language_model_adamw(learning_rate, weight_decay: float, clip_norm: float) -> keras.optimizers.AdamW:
-    """Returns AdamW with beta_2 = 0.99 and weight decay on matrices alone.
+def adam_or_sgd(config, learning_rate) -> keras.optimizers.Optimizer:
+    """Returns the optimizer of `config.optimizer`: Adam, or plain stochastic gradient descent.
 
     Args:
         learning_rate: a number or a schedule.
     """
-    optimizer = keras.optimizers.AdamW(learning_rate, weight_decay=weight_decay, beta_2=0.99, global_clipnorm=clip_norm)
+    make = keras.optimizers.SGD if config.optimizer == "sgd" else keras.optimizers.Adam
+    return make(learning_rate, global_clipnorm=config.clip_norm)
+
+
+def language_model_optimizer(config, learning_rate) -> keras.optimizers.Optimizer:
+    """Returns AdamW with beta_2 = 0.99, or SGD, with weight decay on matrices alone.
+
+    Args:
+        learning_rate: a number or a schedule.
+    """
+    options = {"weight_decay": config.weight_decay, "global_clipnorm": config.clip_norm}
+    if config.optimizer == "sgd":
+        optimizer = keras.optimizers.SGD(learning_rate, **options)
+    else:
+        optimizer = keras.optimizers.AdamW(learning_rate, beta_2=0.99, **options)
     optimizer.exclude_from_weight_decay(var_names=["bias", "gamma", "beta"])
     return optimizer
 
 
-class AveragingAdam(keras.optimizers.Adam):
-    """Keras's Adam with `use_ema`, which keeps the averages apart from the trained weights.
+class Averaging:
+    """Keras's `use_ema`, which keeps the averages apart from the trained weights: a base class beside an optimizer.
 
     Keras overwrites the weights with the averages at the end of every `fit`; here a `fit` is one epoch. The momentum
     rises with the step t, as in `tf.train.ExponentialMovingAverage`, so that the averages of a short training forget
@@ -42,6 +56,14 @@ class AveragingAdam(keras.optimizers.Adam):
         """Sets `variables`, in the order of the trained variables, to the averages."""
         if self.use_ema:
             super().finalize_variable_values(variables)
+
+
+class AveragingAdam(Averaging, keras.optimizers.Adam):
+    """Adam with averages of the weights."""
+
+
+class AveragingSGD(Averaging, keras.optimizers.SGD):
+    """Stochastic gradient descent with averages of the weights."""
 
 
 class GroupedAdamW(keras.optimizers.AdamW):

@@ -16,6 +16,13 @@ def warmup_cosine(learning_rate: float, total_steps: int, warmup_steps: int):
     )
 
 
+def warmup_schedule(config, total_steps: int, warmup_steps: int):
+    """Returns the learning rate of `config.schedule`: cosine as `warmup_cosine`, or constant, a number."""
+    if config.schedule == "constant":
+        return config.learning_rate
+    return warmup_cosine(config.learning_rate, total_steps, warmup_steps)
+
+
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     """rate(step) = rate * min(step / warmup_steps, sqrt(warmup_steps / step)).
 

@@ -86,6 +86,7 @@ class TransferConfig(LabelledConfig, _Handles):
     preset: tyro.conf.Suppress[str | None] = None
     model: tyro.conf.Suppress[str | None] = None
     precision: tyro.conf.Suppress[Literal["float32"]] = "float32"
+    optimizer: tyro.conf.Suppress[Literal["adam"]] = "adam"
     polarity: tyro.conf.Suppress[bool] = True
     labels_separator: tyro.conf.Suppress[str | None] = None
     label_columns: tyro.conf.Suppress[str | None] = None

@@ -8,6 +8,8 @@ import tyro
 from pipelines.config import (
     NEGATED,
     PATH,
+    Activation,
+    Positions,
     Precision,
     TrainingConfig,
     by_preset,
@@ -15,6 +17,7 @@ from pipelines.config import (
     reject_without_effect,
     require,
     require_at_least,
+    require_num_heads,
     require_positive,
     require_rate,
 )
@@ -140,13 +143,18 @@ class TranslationConfig(TrainingConfig):
     sources."""
 
     num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
-    """Number of layers of single-rnn, of the encoder, and of the transformer's decoder. Other decoders have one."""
+    """Number of layers of single-rnn, of the encoder, and of the transformer's decoder."""
+    decoder_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 1
+    """rnn, attention: number of layers of the decoder. In attention the lowest one attends to the source."""
     hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
     """Size of the recurrent states, or of the transformer's token vectors."""
     embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
     """Recurrent models: size of the token embeddings."""
-    cell: Literal["gru", "lstm"] = "gru"
-    """Recurrent models: kind of recurrent layer."""
+    cell: Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole"] = "gru"
+    """Recurrent models: kind of recurrent layer. simple is Elman's; gru-reset-before applies the reset gate before the
+    product with the previous state, gru after it."""
+    activation: Activation = "tanh"
+    """Recurrent models: activation of the hidden layer, or of an LSTM's or GRU's candidate."""
     bidirectional: Annotated[bool, NEGATED] = True
     """rnn, attention: the encoder reads from left to right only. By default it reads in both directions."""
     reverse_source: bool = False
@@ -161,6 +169,8 @@ class TranslationConfig(TrainingConfig):
     """attention with --attention-style luong: feed the previous output into the next step."""
     num_heads: Annotated[int | None, by_preset(PRESETS, "num_heads")] = None
     """transformer: number of attention heads; must divide the hidden size."""
+    positions: Positions = "sinusoidal"
+    """transformer: positional encoding of encoder and decoder."""
     feedforward_size: Annotated[
         int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 2 x hidden size; base 4 x hidden size)")
     ] = None
@@ -179,9 +189,9 @@ class TranslationConfig(TrainingConfig):
     """Maximum number of passes over the training pairs."""
     learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
     """Highest learning rate of Adam, reached at the end of the warm-up."""
-    schedule: Literal["cosine", "inverse-sqrt"] = "cosine"
+    schedule: Literal["cosine", "inverse-sqrt", "constant"] = "cosine"
     """Learning rate after the warm-up. cosine: falls to 0 at the last step; inverse-sqrt: falls with 1 / sqrt(step), as
-    in the paper."""
+    in the paper; constant: the same at all steps, without a warm-up."""
     warmup_steps: Annotated[int | None, by_preset(PRESETS, "warmup_steps")] = None
     """Steps in which the learning rate rises from 0. cosine takes at most half of all steps."""
     ema_momentum: float = 0.999
@@ -248,11 +258,11 @@ class TranslationConfig(TrainingConfig):
         )
 
     def _check_network(self) -> None:
-        require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "feedforward_size")
+        require_at_least(
+            self, 1, "num_layers", "decoder_layers", "hidden_size", "embedding_size", "num_heads", "feedforward_size"
+        )
         if self.model == "transformer":
-            require(
-                self.hidden_size % self.num_heads == 0, "num_heads", self.num_heads, f"a divisor of {self.hidden_size}"
-            )
+            require_num_heads(self, even_size=self.positions == "rotary")
         if self.model in WITH_ENCODER and self.bidirectional:
             require(
                 self.hidden_size % 2 == 0,
@@ -264,13 +274,14 @@ class TranslationConfig(TrainingConfig):
     def _reject_without_effect(self) -> None:
         """Rejects flags that change nothing for the chosen model."""
         if self.model == "transformer":
-            reject_without_effect(
-                self, "it needs a recurrent model (single-rnn, rnn or attention)", "cell", "embedding_size"
-            )
+            fields = ("cell", "activation", "embedding_size")
+            reject_without_effect(self, "it needs a recurrent model (single-rnn, rnn or attention)", *fields)
         else:
-            reject_without_effect(self, "it needs --model transformer", "num_heads", "feedforward_size", "norm")
+            fields = ("num_heads", "positions", "feedforward_size", "norm")
+            reject_without_effect(self, "it needs --model transformer", *fields)
         if self.model not in WITH_ENCODER:
-            reject_without_effect(self, "it needs --model rnn or --model attention", "bidirectional")
+            fields = ("bidirectional", "decoder_layers")
+            reject_without_effect(self, "it needs --model rnn or --model attention", *fields)
         if self.model != "attention":
             reject_without_effect(self, "it needs --model attention", "attention_score", "attention_style")
         if self.model != "attention" or self.attention_style != "luong":

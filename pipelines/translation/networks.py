@@ -12,15 +12,14 @@ from layers import (
     AttentionDecoder,
     AttentionDecoderCell,
     ReverseTokens,
-    SinusoidalPositionalEncoding,
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
+from pipelines.decoding.options import MAX_TRANSLATION_LENGTH
+from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS
 from pipelines.text.tokenizers import PAD
 from pipelines.translation.config import TranslationConfig
-
-_CELLS = {"gru": layers.GRUCell, "lstm": layers.LSTMCell}
 
 
 def build(config: TranslationConfig, source_size: int, target_size: int) -> keras.Model:
@@ -98,6 +97,7 @@ def decode(config: TranslationConfig, parts: dict, encoded: dict, target, return
         x, weights = parts["decoder"](
             parts["dropout"](embedded), encoded["memory"], mask=encoded["mask"], initial_state=states
         )  # [batch, Tt, hidden_size], [batch, Tt, Ts]
+        x = _decode_upper(config, parts, encoded, x)  # [batch, Tt, hidden_size]
         x = append_context(config, x, weights, encoded["memory"])
         weights = ops.expand_dims(weights, 1)  # [batch, 1, Tt, Ts]
     else:
@@ -120,7 +120,15 @@ def _decode_rnn(config, parts, encoded, embedded):
     context = ops.expand_dims(encoded["last"], 1) * ops.ones_like(embedded[:, :, :1])  # [batch, Tt, hidden_size]
     states = initial_states(config, parts, encoded["last"])
     x = ops.concatenate([parts["dropout"](embedded), context], axis=-1)  # [batch, Tt, embedding_size + hidden_size]
-    return ops.concatenate([parts["decoder"](x, initial_state=states)[0], context], axis=-1)
+    x = _decode_upper(config, parts, encoded, parts["decoder"](x, initial_state=states)[0])
+    return ops.concatenate([x, context], axis=-1)
+
+
+def _decode_upper(config, parts, encoded, x):
+    """The outputs of the decoder's layers above the lowest one, float [batch, Tt, hidden_size], from its outputs x."""
+    for i, states in enumerate(upper_initial_states(config, parts, encoded["last"])):
+        x = parts[f"decoder_{i + 2}"](parts["dropout"](x), initial_state=states)[0]
+    return x
 
 
 def run_single_rnn(config: TranslationConfig, parts: dict, x, mask=None, states=None):
@@ -150,6 +158,12 @@ def initial_states(config: TranslationConfig, parts: dict, last) -> list:
     Source: Bahdanau et al. 2015, appendix A.2.2.
     """
     return [parts[f"first_{i + 1}"](last) for i in range(_num_states(config))]
+
+
+def upper_initial_states(config: TranslationConfig, parts: dict, last) -> list[list]:
+    """As `initial_states`, for each layer of the decoder above the lowest one."""
+    upper = range(2, config.decoder_layers + 1)
+    return [[parts[f"first_{i + 1}_of_{layer}"](last) for i in range(_num_states(config))] for layer in upper]
 
 
 def append_context(config: TranslationConfig, x, weights, memory):
@@ -182,7 +196,8 @@ def add_positions(config: TranslationConfig, parts: dict, x, start=0):
 
     Source: Vaswani et al. 2017, sections 3.4 and 3.5.
     """
-    return parts["dropout"](parts["positions"](x * config.hidden_size**0.5, start=start))
+    x = x * config.hidden_size**0.5
+    return parts["dropout"](parts["positions"](x, start=start) if "positions" in parts else x)
 
 
 def final_norm(config: TranslationConfig, parts: dict, name: str, x):
@@ -206,8 +221,10 @@ def _create_layers(config: TranslationConfig, source_size: int, target_size: int
 
 
 def _create_transformer_layers(config: TranslationConfig):
-    yield SinusoidalPositionalEncoding(name="positions")
-    options = {"norm": config.norm, "dropout": config.dropout}
+    positions = position_layer(config.positions, MAX_TRANSLATION_LENGTH + 2)  # with START and END
+    if positions:
+        yield positions
+    options = {"norm": config.norm, "dropout": config.dropout, "rotary": config.positions == "rotary"}
     for i in range(config.num_layers):
         yield TransformerEncoderBlock(config.num_heads, config.feedforward_size, name=f"encoder_{i + 1}", **options)
         yield TransformerDecoderBlock(config.num_heads, config.feedforward_size, name=f"decoder_{i + 1}", **options)
@@ -236,17 +253,22 @@ def _create_recurrent_layers(config: TranslationConfig):
         yield _create_recurrent(config, config.hidden_size, name="decoder")
     else:
         yield _create_attention_decoder(config)
+    for layer in range(2, config.decoder_layers + 1):
+        yield _create_recurrent(config, config.hidden_size, name=f"decoder_{layer}")
+        for i in range(_num_states(config)):
+            yield layers.Dense(config.hidden_size, activation="tanh", name=f"first_{i + 1}_of_{layer}")
 
 
 def _create_recurrent(config: TranslationConfig, size: int, **options):
-    return RECURRENT_LAYERS[config.cell](size, return_sequences=True, return_state=True, **options)
+    options |= {"activation": config.activation, "return_sequences": True, "return_state": True}
+    return RECURRENT_LAYERS[config.cell](size, **options)
 
 
 def _create_attention_decoder(config: TranslationConfig) -> AttentionDecoder:
     # TensorFlow orders the operations of a graph by name: another name would change the last bits of a training.
     name = "bahdanau_attention" if config.attention_score == "additive" else "luong_attention"
     cell = AttentionDecoderCell(
-        _CELLS[config.cell](config.hidden_size),
+        RECURRENT_LAYERS[config.cell](config.hidden_size, activation=config.activation).cell,
         Attention(config.attention_score, name=name),
         memory_size=config.hidden_size,
         style=config.attention_style,
@@ -256,5 +278,5 @@ def _create_attention_decoder(config: TranslationConfig) -> AttentionDecoder:
 
 
 def _num_states(config: TranslationConfig) -> int:
-    """Number of states of a recurrent layer: output and cell state of an LSTM, the output of a GRU."""
-    return 2 if config.cell == "lstm" else 1
+    """Number of states of a recurrent layer: output and cell state of an LSTM, the output of the others."""
+    return 2 if config.cell in ("lstm", "peephole") else 1

@@ -36,10 +36,11 @@ def start(config: TranslationConfig, parts: dict, source) -> dict:
     if config.model == "single-rnn":
         return {"states": encoded["states"]}
     states = networks.initial_states(config, parts, encoded["last"])
+    upper = networks.upper_initial_states(config, parts, encoded["last"])
     if config.model == "rnn":
-        return {"states": states, "memory": encoded["last"]}
+        return {"states": states, "upper": upper, "memory": encoded["last"]}
     *states, value, keys, mask = parts["decoder"].cell.start(encoded["memory"], encoded["mask"], states)
-    return {"states": states, "memory": [value, keys, mask]}
+    return {"states": states, "upper": upper, "memory": [value, keys, mask]}
 
 
 def step(config: TranslationConfig, parts: dict, ids, state: dict):
@@ -58,16 +59,19 @@ def step(config: TranslationConfig, parts: dict, ids, state: dict):
         return networks.output_logits(config, parts, x, embedded)[:, 0], state
     embedded = embedded[:, 0]  # [rows, embedding_size]
     if config.model == "single-rnn":
-        x, state = _step_single_rnn(config, parts, embedded, state)
+        x, states = _step_layers(parts, embedded, state["states"])
+        state = state | {"states": states}
     elif config.model == "rnn":
         memory = state["memory"]  # [rows, hidden_size]
         x, states = parts["decoder"].cell(ops.concatenate([embedded, memory], axis=-1), state["states"])
-        x, state = ops.concatenate([x, memory], axis=-1), state | {"states": list(states)}
+        x, upper = _step_layers(parts, x, state["upper"], first=2)
+        x, state = ops.concatenate([x, memory], axis=-1), state | {"states": list(states), "upper": upper}
     else:
         memory = state["memory"]
         x, states, weights = parts["decoder"].cell(embedded, [*state["states"], *memory], return_weights=True)
+        x, upper = _step_layers(parts, x, state["upper"], first=2)
         x = networks.append_context(config, x[:, None], weights[:, None], memory[0])[:, 0]
-        state = state | {"states": states[: -len(memory)]}
+        state = state | {"states": states[: -len(memory)], "upper": upper}
     return networks.output_logits(config, parts, x, embedded), state
 
 
@@ -83,12 +87,13 @@ def _step_transformer(config, parts, embedded, state):
     return x, state | {"position": state["position"] + 1, "caches": caches}
 
 
-def _step_single_rnn(config, parts, x, state):
+def _step_layers(parts, x, layer_states, first=1):
+    """Runs one step of the layers decoder_<first> ...: returns the output of the highest one, and all their states."""
     new_states = []
-    for i in range(config.num_layers):
-        x, states = parts[f"decoder_{i + 1}"].cell(x, state["states"][i])
+    for i, states in enumerate(layer_states, start=first):
+        x, states = parts[f"decoder_{i}"].cell(x, states)
         new_states.append(list(states))
-    return x, state | {"states": new_states}
+    return x, new_states
 
 
 def _with_free_slot(caches: list[dict], position) -> list[dict]:

@@ -21,8 +21,8 @@ from pipelines.text.subword_sampling import SubwordSampler
 from pipelines.text.tokenizers import END, Tokenizer, train_tokenizer
 from pipelines.text.tokenizers import load_tokenizer as load_one_tokenizer
 from pipelines.training.fit import FitOptions
-from pipelines.training.optimizers import AveragingAdam
-from pipelines.training.schedules import InverseSquareRoot, warmup_cosine
+from pipelines.training.optimizers import AveragingAdam, AveragingSGD
+from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
 from pipelines.translation import losses, metrics, networks, report
 from pipelines.translation.batches import teacher_forcing_batches
 from pipelines.translation.config import TranslationConfig
@@ -164,25 +164,27 @@ def build(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, trai
 
 
 def compile_model(config: TranslationConfig, model: keras.Model, total_steps: int) -> None:
-    """Gives `model` Adam with the settings of Vaswani et al. 2017, section 5.3, and the smoothed cross-entropy."""
-    optimizer = AveragingAdam(
-        learning_rate_schedule(config, total_steps),
-        beta_2=0.98,
-        epsilon=1e-9,
-        global_clipnorm=config.clip_norm,
-        use_ema=bool(config.ema_momentum),
-        ema_momentum=config.ema_momentum or 0.99,
-    )
+    """Gives `model` the smoothed cross-entropy, and SGD, or Adam as in Vaswani et al. 2017, section 5.3."""
+    options = {
+        "global_clipnorm": config.clip_norm,
+        "use_ema": bool(config.ema_momentum),
+        "ema_momentum": config.ema_momentum or 0.99,
+    }
+    schedule = learning_rate_schedule(config, total_steps)
+    if config.optimizer == "sgd":
+        optimizer = AveragingSGD(schedule, **options)
+    else:
+        optimizer = AveragingAdam(schedule, beta_2=0.98, epsilon=1e-9, **options)
     model.compile(optimizer=optimizer, loss=losses.SmoothedCrossentropy(config.label_smoothing))
 
 
 def learning_rate_schedule(
     config: TranslationConfig, total_steps: int
-) -> keras.optimizers.schedules.LearningRateSchedule:
-    """Returns the learning rate as a function of the step."""
+) -> keras.optimizers.schedules.LearningRateSchedule | float:
+    """Returns the learning rate as a function of the step, or as a number."""
     if config.schedule == "inverse-sqrt":
         return InverseSquareRoot(config.learning_rate, config.warmup_steps)
-    return warmup_cosine(config.learning_rate, total_steps, min(config.warmup_steps, max(1, total_steps // 2)))
+    return warmup_schedule(config, total_steps, min(config.warmup_steps, max(1, total_steps // 2)))
 
 
 def fit_options(config: TranslationConfig, encoded: Encoded, model: keras.Model) -> FitOptions:

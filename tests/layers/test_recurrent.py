@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from layers.recurrent import JordanCell, PeepholeLSTMCell
+from layers.recurrent import InitialStates, JordanCell, PeepholeLSTMCell
 from tests.layers.checks import (
     call,
     check_gradients,
@@ -226,6 +226,21 @@ def test_keras_simple_rnn_is_the_elman_network_of_the_worked_example():
     assert abs(np.exp(loss) - 3.64) < 1e-2
 
 
+@pytest.mark.any_backend
+def test_initial_states_are_weights_that_every_row_starts_from():
+    x, lstm, states = normal(3, 5, 4), keras.layers.LSTM(6), InitialStates([6, 6])
+    inputs = keras.Input((None, 4))
+    model = keras.Model(inputs, lstm(inputs, initial_state=states(inputs)))
+    close(call(model, x), call(lstm, x), atol=1e-6)  # they start at zero
+    h, c = normal(6), normal(6, seed=1)
+    states.set_weights([h, c])
+    repeated = [np.repeat(state[None], 3, axis=0) for state in (h, c)]
+    close(call(model, x), numpy_of(lstm(x, initial_state=[ops.convert_to_tensor(s) for s in repeated])), atol=1e-6)
+    copy = InitialStates.from_config(states.get_config())
+    assert (copy.sizes, states.count_params()) == ([6, 6], 12)
+    assert states.compute_output_shape((3, 5, 4)) == [(3, 6), (3, 6)]
+
+
 @needs_tensorflow
 @cells
 def test_graph_needs_no_xla(make, reference):
@@ -244,8 +259,10 @@ def test_graph_needs_no_xla(make, reference):
         lambda: JordanCell(3, dropout=1.0),
         lambda: PeepholeLSTMCell(0),
         lambda: PeepholeLSTMCell(3, recurrent_dropout=-0.1),
+        lambda: InitialStates([]),
+        lambda: InitialStates([3, 0]),
     ],
 )
 def test_invalid_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="units|dropout is"):
+    with pytest.raises(ValueError, match="units|dropout is|sizes is"):
         make()

@@ -101,6 +101,13 @@ CHANGED = {
     "bidirectional": False,
     "pooling": "mean",
     "num_heads": 2,
+    "optimizer": "sgd",
+    "schedule": "constant",
+    "merge": "sum",
+    "activation": "relu",
+    "residual": True,
+    "learned_state": True,
+    "positions": "rotary",
 }
 
 
@@ -108,7 +115,8 @@ CHANGED = {
 def test_a_flag_without_effect_on_the_model_is_refused(field):
     for model, preset in PRESETS:
         value = "random" if field == "word_vectors" and model != "linear" else CHANGED[field]
-        config = sentiment(model=model, preset=preset, **{field: value}).resolve()
+        needs = {"num_layers": 2} if field == "residual" and model in USED_BY[field] else {}
+        config = sentiment(model=model, preset=preset, **{field: value}, **needs).resolve()
         if model in USED_BY[field]:
             config.check()
         else:
@@ -116,6 +124,23 @@ def test_a_flag_without_effect_on_the_model_is_refused(field):
                 UserError, match=f"{field.replace('_', '-')} has no effect here: it needs --model .*{USED_BY[field][0]}"
             ):
                 config.check()
+
+
+def test_options_of_two_directions_and_of_several_layers_need_them():
+    for flags, message in (
+        ({"bidirectional": False, "merge": "sum"}, "--merge has no effect here: it needs two directions"),
+        ({"residual": True}, "--residual has no effect here: it needs at least two --num-layers"),
+    ):
+        with pytest.raises(UserError, match=message):
+            sentiment(model="gru", preset="full", **flags).resolve().check()
+
+
+def test_sgd_has_a_higher_default_learning_rate():
+    adam, sgd, given = (
+        sentiment(model="gru", preset="full", **flags).resolve()
+        for flags in ({}, {"optimizer": "sgd"}, {"optimizer": "sgd", "learning_rate": 0.3})
+    )
+    assert sgd.learning_rate == 100 * adam.learning_rate and given.learning_rate == 0.3
 
 
 def test_characters_are_counted_only_beside_other_ngrams():

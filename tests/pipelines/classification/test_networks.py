@@ -16,7 +16,16 @@ MODELS = {
     "gru, two layers": {"model": "gru", "pooling": "last", "num_layers": 2, "word_vectors": "cooccurrence"},
     "lstm, forwards": {"model": "lstm", "bidirectional": False, "pooling": "last"},
     "peephole": {"model": "peephole", "pooling": "attention"},
+    "jordan, sum of both directions": {"model": "jordan", "merge": "sum", "learned_state": True, "pooling": "last"},
+    "gru-reset-before": {
+        "model": "gru-reset-before",
+        "num_layers": 2,
+        "residual": True,
+        "activation": "relu",
+    },
     "transformer": {"model": "transformer", "num_layers": 2},
+    "transformer, rotary positions": {"model": "transformer", "positions": "rotary"},
+    "transformer, learned positions": {"model": "transformer", "positions": "learned"},
     "lstm with n-grams": {"model": "lstm", "max_ngrams": 100},
     "best": {"model": "best", "preset": "full", "max_ngrams": 100, "max_encoder_tokens": 20},
     "linear": {"model": "linear", "max_characters": 60},
@@ -26,7 +35,16 @@ MODELS = {
 
 
 # Each differs in one thing from a model that `make test` tests.
-LONG = ("bag without pairs, subwords", "simple", "lstm, forwards", "lstm with n-grams", "linear, without characters")
+LONG = (
+    "bag without pairs, subwords",
+    "simple",
+    "lstm, forwards",
+    "gru-reset-before",
+    "transformer, rotary positions",
+    "transformer, learned positions",
+    "lstm with n-grams",
+    "linear, without characters",
+)
 
 
 @pytest.fixture(

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -33,6 +34,26 @@ def test_masked_positions_are_predicted_from_both_sides_and_not_from_padding(mod
         assert np.abs(other[0, 0] - logits[0, 0]).max() > 1e-6
     alone = network({"ids": IDS[1:, :3], "positions": np.array([[1, 0]], "int32")}).numpy()
     np.testing.assert_allclose(alone[0], logits[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("direction", ["causal", "bidirectional"])
+def test_positions_tell_the_order(direction):
+    """With one block and no positions, the last token's features are those of a set of the tokens before it."""
+
+    def features(positions, ids):
+        flags = {"max_tokens": 8} if positions == "learned" else {}
+        config = EncoderConfig(
+            model="transformer", direction=direction, num_layers=1, hidden_size=8, window=8, positions=positions,
+            vocabulary_size=40, **flags,
+        ).resolve()  # fmt: skip
+        config.check()
+        keras.utils.set_random_seed(1)
+        network = networks.encoder_network(*networks.reading_layers(config, networks.build(config, 40)))
+        return network(np.array([ids], "int32"))["sequence_output"].numpy()[0, -1]
+
+    for positions in ("none", "sinusoidal", "learned", "rotary"):
+        same_order, other_order = features(positions, [5, 9, 7, 8]), features(positions, [9, 5, 7, 8])
+        assert (np.abs(same_order - other_order).max() < 1e-5) == (positions == "none")
 
 
 @pytest.mark.parametrize("direction", ["causal", "bidirectional"])

@@ -106,10 +106,51 @@ def test_evaluate_reports_the_perplexity_of_the_run(trained, place, run_main):
         assert measures[name] == pytest.approx(value, rel=1e-5), name
 
 
+def test_predict_shows_what_comes_next_and_how_likely_a_text_is(trained, place, run_main):
+    where_saved = ["--saved-models", place / "saved"]
+    process = run_main(place, "predict", "char-lm", "the c", "--next", 3, "--min-p", 0.5, *where_saved)
+    assert process.returncode == 0, process.stderr
+    first = process.stdout.splitlines()[2].split()
+    assert first[0] == "a" and float(first[1]) > 0.8 and "--min-p 0.5 leaves 1 token" in process.stdout
+    likely, unlikely = json.loads(
+        run_main(place, "predict", "char-lm", "the cat sat", "tac eht tas", "--score", "--json", *where_saved).stdout
+    )["predictions"]
+    assert likely["perplexity"] < 3 < unlikely["perplexity"] and len(likely["surprisal"]) == 11
+    process = run_main(place, "predict", "char-lm", "the cat s", "--search", "--max-length", 9, *where_saved)
+    assert process.stdout.splitlines()[1].endswith("at on the"), process.stdout
+    (place / "lines.txt").write_text("the cat sat\n")
+    process = run_main(
+        place, "predict", "char-lm", "--score", "--input", "lines.txt", "--output", "scored.csv", *where_saved
+    )
+    assert process.returncode == 0 and (place / "scored.csv").read_text().startswith("text,log_probability")
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("a --next 0", "--next 0: it must be from 1"),
+        ("--score", "--score needs texts"),
+        ("a --next 3 --score", "--next and --score do not go together"),
+        ("a --next 3 --max-length 3", "--max-length has no effect with --next"),
+        ("a --search --temperature 1", "--temperature has no effect with --search"),
+        ("a --score --seed 1", "--seed has no effect with --score"),
+        ("a --beam-width 3", "--beam-width has no effect without --search"),
+        ("a --input b.txt --output c.csv", "--input has no effect without --score"),
+        ("--score --input b.txt", "--input and --output go together"),
+        ("--score --input b.txt --output c.csv --server localhost:1", "leave out --input"),
+        ("a --text-column text", "--text-column has no effect without --input"),
+    ],
+)
+def test_flags_that_do_not_fit_together_are_refused(tmp_path, run_main, flags, message):
+    assert_one_line(run_main(tmp_path, "predict", "char-lm", *flags.split()), message)
+
+
 @pytest.mark.long
-def test_a_server_answers_as_the_model_itself(trained, place, run_main):
-    assert_served_as_in_process(place / "saved", "char-lm")
-    command = ["predict", "char-lm", "the c", "", "--max-length", 8, "--seed", 3, "--json"]
+@pytest.mark.parametrize("way", [["--max-length", 8, "--seed", 3], ["--next", 5], ["--score"], ["--search"]])
+def test_a_server_answers_as_the_model_itself(trained, place, run_main, way):
+    if "--seed" in way:
+        assert_served_as_in_process(place / "saved", "char-lm")
+    command = ["predict", "char-lm", "the c", "", *way, "--json"]
     own = run_main(place, *command, "--saved-models", place / "saved")
     with serving(place / "saved") as client:
         for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):

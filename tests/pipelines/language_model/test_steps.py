@@ -26,6 +26,28 @@ def test_a_prompt_and_single_tokens_after_it_give_the_logits_of_the_whole_text(m
     assert all(value.shape[0] == 3 for value in state.values()), "batch first on every leaf"
 
 
+VARIANTS = [
+    {"model": "jordan"},
+    {"model": "gru-reset-before", "activation": "relu"},
+    {"model": "simple", "activation": "sigmoid", "residual": True},
+    {"model": "transformer", "positions": "none"},
+]
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=[each["model"] for each in VARIANTS])
+def test_single_tokens_give_the_logits_of_the_whole_text_in_every_variant(variant):
+    config, tokenizer, network, _ = make(**variant)
+    config.check()
+    ids = tokenizer.encode(tf.constant([TEXT[:9], TEXT[5:14]]))[:, :-1].to_tensor()
+    expected = network(ids).numpy()
+    steps = make_steps(config, network)
+    logits, state = steps.read(ids[:, :3], tf.constant([3, 3]))
+    np.testing.assert_allclose(logits, expected[:, 2], atol=1e-4)
+    for step in range(3, 9):
+        logits, state = steps.advance(ids[:, step : step + 1], state)
+        np.testing.assert_allclose(logits[:, 0], expected[:, step], atol=1e-4)
+
+
 @pytest.mark.parametrize("max_tokens", [1, 6, 15, 10_000])
 def test_a_prompt_can_be_read_in_chunks_of_any_size(lstm, monkeypatch, max_tokens):
     """With 3 rows, the chunks have 1, 2, 5 or 1024 tokens."""

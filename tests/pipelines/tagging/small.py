@@ -9,7 +9,16 @@ KINDS = {
     "gru, one way, no characters": {"model": "gru", "bidirectional": False, "characters": "none"},
     "simple, no crf": {"model": "simple", "crf": False},
     "peephole": {"model": "peephole"},
+    "jordan, all options": {
+        "model": "jordan",
+        "merge": "sum",
+        "num_layers": 2,
+        "residual": True,
+        "learned_state": True,
+        "activation": "sigmoid",
+    },
     "transformer": {"model": "transformer", "num_heads": 2},
+    "transformer, rotary positions": {"model": "transformer", "num_heads": 2, "positions": "rotary"},
 }
 # In `make test` two kinds are tested, in `make test-all` all.
 EACH_KIND = [kind if kind in ("lstm", "transformer") else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS]

@@ -1,8 +1,16 @@
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
 
-from pipelines.training.optimizers import AveragingAdam, GroupedAdamW, language_model_adamw
+from pipelines.training.optimizers import (
+    AveragingAdam,
+    AveragingSGD,
+    GroupedAdamW,
+    adam_or_sgd,
+    language_model_optimizer,
+)
 
 
 def two_layers():
@@ -40,9 +48,23 @@ def test_without_factors_the_grouped_optimizer_is_adamw():
         np.testing.assert_array_equal(grouped, adamw)
 
 
-def test_weight_decay_of_language_models_leaves_out_biases_and_normalization():
-    optimizer = language_model_adamw(0.1, weight_decay=0.5, clip_norm=1.0)
-    assert (optimizer.beta_2, optimizer.global_clipnorm) == (0.99, 1.0)
+def options(optimizer):
+    return SimpleNamespace(optimizer=optimizer, clip_norm=1.0, weight_decay=0.5)
+
+
+def test_sgd_takes_steps_of_the_learning_rate_times_the_clipped_gradient():
+    weight = keras.Variable([1.0, 2.0])
+    optimizer = adam_or_sgd(options("sgd"), 0.5)
+    optimizer.apply([np.array([3.0, 4.0], "float32")], [weight])  # its norm is 5, and is clipped to 1
+    np.testing.assert_allclose(weight, [1 - 0.5 * 0.6, 2 - 0.5 * 0.8], rtol=1e-6)
+    assert isinstance(adam_or_sgd(options("adam"), 0.5), keras.optimizers.Adam)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("adam", keras.optimizers.AdamW), ("sgd", keras.optimizers.SGD)])
+def test_weight_decay_of_language_models_leaves_out_biases_and_normalization(name, kind):
+    optimizer = language_model_optimizer(options(name), 0.1)
+    assert type(optimizer) is kind and optimizer.global_clipnorm == 1.0
+    assert name == "sgd" or optimizer.beta_2 == 0.99
     model = keras.Sequential([keras.Input((3,)), keras.layers.LayerNormalization(), keras.layers.Dense(2)])
     model.set_weights([np.ones_like(weight) for weight in model.get_weights()])
     optimizer.build(model.trainable_variables)
@@ -52,12 +74,12 @@ def test_weight_decay_of_language_models_leaves_out_biases_and_normalization():
     assert set(values) == {"gamma", "beta", "bias"} and all((value == 1).all() for value in values.values())
 
 
-@pytest.fixture(scope="module")
-def averaged():
+@pytest.fixture(scope="module", params=[AveragingAdam, AveragingSGD])
+def averaged(request):
     """A model after ten steps with averages: (its weights after each step, its weights, their averages)."""
     keras.utils.set_random_seed(1)
     model, target = two_layers(), two_layers()
-    model.compile(AveragingAdam(0.05, use_ema=True, ema_momentum=0.5), "mse")
+    model.compile(request.param(0.05, use_ema=True, ema_momentum=0.5), "mse")
     x, y = rows(40)
     history = [model.get_weights()]
     for step in range(10):

@@ -1,8 +1,10 @@
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
 
-from pipelines.training.schedules import InverseSquareRoot, Stages, warmup_cosine
+from pipelines.training.schedules import InverseSquareRoot, Stages, warmup_cosine, warmup_schedule
 
 
 def rates(schedule, steps):
@@ -13,6 +15,14 @@ def test_warmup_cosine_rises_linearly_and_falls_on_a_cosine():
     values = rates(warmup_cosine(2.0, total_steps=100, warmup_steps=10), 101)
     np.testing.assert_allclose(values[:11], np.arange(11) / 5, atol=1e-6)
     np.testing.assert_allclose(values[10:], 1 + np.cos(np.pi * np.arange(91) / 90), atol=1e-5)
+
+
+def test_the_schedule_is_that_of_the_config():
+    config = SimpleNamespace(schedule="cosine", learning_rate=2.0)
+    expected = rates(warmup_cosine(2.0, 100, 10), 101)
+    np.testing.assert_array_equal(rates(warmup_schedule(config, 100, 10), 101), expected)
+    config.schedule = "constant"
+    assert warmup_schedule(config, 100, 10) == 2.0
 
 
 def test_warmup_cosine_of_a_training_that_is_all_warmup():

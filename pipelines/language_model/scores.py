@@ -1,0 +1,221 @@
+"""How likely texts are: log-probability, perplexity, and the surprisal of each token, -log2 p."""
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.command_line import ServedModelFlags
+from pipelines.data import paths, text_chunks
+from pipelines.data.paths import Data
+from pipelines.data.table_options import TableOptions
+from pipelines.export.exported import Exported
+from pipelines.language_model.next_tokens import shown
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.files import check_output, written_beside
+
+COLUMNS = ("text", "log_probability", "perplexity", "tokens", "bits_per_token")
+_BATCH_TOKENS = 2**14  # tokens of a batch, padding included
+_BATCH_TEXTS = 64
+# Bits from which a token has a color: about as likely as one of 2, 16 and 256 equally likely ones.
+_LEVELS = ((8.0, "\033[91m"), (4.0, "\033[33m"), (1.0, "\033[36m"), (0.0, "\033[32m"))
+_RESET = "\033[0m"
+
+
+def score_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
+    """Scores texts.
+
+    Args:
+        loaded: `exported`, if it is loaded already.
+
+    Returns:
+        One dict per text: the entries of `COLUMNS` (log-probability in nats), "surprisal": [[token, bits], ...], and
+        "note" where tokens are unknown. A text without tokens has log-probability 0 and perplexity 1.
+    """
+    loaded = loaded or exported.load()
+    return list(_Scorer(loaded).score(texts, with_tokens=True))
+
+
+def score_texts_on_server(server: ServedModelFlags, model: str, texts: list[str]) -> list[dict]:
+    """As `score_texts`, with a model on a server, and without notes.
+
+    Raises:
+        UserError: the server does not answer.
+    """
+    encoded = server.ask(model, {"text": texts}, "encode")
+    ids, lengths = np.array(encoded["ids"], np.int32).reshape(len(texts), -1), encoded["lengths"]
+    losses = np.array(server.ask(model, {"ids": _with_column(ids).tolist()}, "token_losses")["losses"])
+    used = sorted({i for row, length in zip(ids.tolist(), lengths) for i in row[:length]})
+    names = server.ask(model, {"ids": [[i] for i in used]}, "decode")["text"] if used else []
+    tokens = dict(zip(used, names))
+    return [
+        _result(text, losses[row, : lengths[row]], [tokens[i] for i in ids[row, : lengths[row]].tolist()])
+        for row, text in enumerate(texts)
+    ]
+
+
+def score_file(exported: Exported, source: Data, target: Path, options: TableOptions) -> dict[str, int]:
+    """Scores each text of files, chunk by chunk.
+
+    Args:
+        source: as for `text_chunks.read`.
+        target: .csv or .jsonl file, which must not exist; it appears when all texts are scored. Its columns are
+            `COLUMNS`.
+
+    Returns:
+        {"rows", "skipped": rows that could not be read}.
+
+    Raises:
+        UserError: there is nothing to read, or `target` exists or has another suffix.
+    """
+    check_output(target, suffixes=(".csv", ".jsonl"))
+    scorer = _Scorer(exported.load())
+    counts = {"rows": 0, "skipped": 0}
+    with written_beside(target) as file, console.bar(None, "texts") as bar:
+        write = _csv_writer(file) if target.suffix == ".csv" else lambda row: file.write(_json_line(row))
+        for chunk in text_chunks.read(source, options):
+            texts = chunk.rows[chunk.column].tolist()
+            for result in scorer.score(texts, with_tokens=False):
+                write({name: result[name] for name in COLUMNS})
+            counts["rows"] += len(texts)
+            counts["skipped"] += chunk.num_skipped
+            bar.update(len(texts))
+        if not counts["rows"]:
+            raise UserError(f"{paths.shown(source)} has no rows")
+    return counts
+
+
+def format_scores(results: list[dict], color: bool) -> str:
+    """Returns for each text its tokens with their surprisal in bits underneath the text's measures.
+
+    Args:
+        color: whether tokens are colored by their surprisal instead of followed by it.
+    """
+    blocks = []
+    for result in results:
+        measures = (
+            f"log-probability {result['log_probability']:.3f}   perplexity {result['perplexity']:.2f}   "
+            f"{result['bits_per_token']:.2f} bits per token   {_count(result['tokens'], 'token')}"
+        )
+        blocks.append(f"{_colored_text(result['surprisal'], color)}\n  {measures}")
+    if len(results) > 1:
+        best = min(results, key=lambda result: result["bits_per_token"])
+        blocks.append(f"the most likely per token: {best['text']!r}")
+    return "\n".join(blocks)
+
+
+def legend() -> str:
+    """Returns what the colors of `format_scores` mean."""
+    names = ("8 bits and more", "4 to 8", "1 to 4", "less than 1")
+    parts = [f"{color}{name}{_RESET}" for (_, color), name in zip(_LEVELS, names, strict=True)]
+    return f"surprisal: {', '.join(reversed(parts))}"
+
+
+class _Scorer:
+    """The signatures of a loaded export, and the texts of the tokens."""
+
+    def __init__(self, loaded):
+        self._loaded = loaded  # kept as long as its signatures are used
+        self._names: dict[int, str] = {}
+
+    def score(self, texts: list[str], with_tokens: bool):
+        """Yields the dicts of `score_texts`, in the order of the texts; "surprisal" only `with_tokens`."""
+        import tensorflow as tf
+
+        for start in range(0, len(texts), _BATCH_TEXTS):
+            batch = texts[start : start + _BATCH_TEXTS]
+            encoded = self._call("encode", text=tf.constant([text.encode("utf-8", "surrogatepass") for text in batch]))
+            ids, lengths = encoded["ids"], encoded["lengths"]
+            results: dict[int, dict] = {}
+            order = np.argsort(lengths, kind="stable")
+            for rows in _groups(order, lengths):
+                longest = int(lengths[rows].max())
+                losses = self._call("token_losses", ids=tf.constant(_with_column(ids[rows, :longest])))["losses"]
+                for row, row_losses in zip(rows.tolist(), losses):
+                    own = ids[row, : lengths[row]]
+                    names = self._texts_of(own) if with_tokens else None
+                    results[row] = _result(batch[row], row_losses[: lengths[row]], names) | _note(own)
+            yield from (results[row] for row in range(len(batch)))
+
+    def _texts_of(self, ids: np.ndarray) -> list[str]:
+        import tensorflow as tf
+
+        missing = sorted(set(ids.tolist()) - set(self._names))
+        if missing:
+            names = self._call("decode", ids=tf.constant(missing, tf.int32)[:, None])["text"]
+            self._names |= zip(missing, (name.decode() for name in names))
+        return [self._names[i] for i in ids.tolist()]
+
+    def _call(self, signature: str, **inputs) -> dict[str, np.ndarray]:
+        from pipelines.support.quiet import capture_stderr_descriptor
+
+        with capture_stderr_descriptor():  # the first call may print lines about oneDNN
+            outputs = self._loaded.signatures[signature](**inputs)
+        return {name: value.numpy() for name, value in outputs.items()}
+
+
+def _groups(order: np.ndarray, lengths: np.ndarray):
+    """Yields parts of `order`, texts of similar length with at most `_BATCH_TOKENS` tokens, or one longer text."""
+    first = 0
+    for i in range(1, len(order) + 1):
+        if i == len(order) or (i + 1 - first) * max(lengths[order[i]], 1) > _BATCH_TOKENS:
+            yield order[first:i]
+            first = i
+
+
+def _with_column(ids: np.ndarray) -> np.ndarray:
+    """Returns the ids with at least one column, because a network reads at least one token."""
+    return ids if ids.shape[1] else np.zeros((len(ids), 1), ids.dtype)
+
+
+def _result(text: str, losses: np.ndarray, names: list[str] | None) -> dict:
+    total, count = float(losses.sum()), len(losses)
+    mean = total / max(count, 1)
+    result = {
+        "text": text,
+        "log_probability": round(-total, 4) + 0.0,  # not -0.0
+        "perplexity": round(math.exp(min(mean, 700)), 4),
+        "tokens": count,
+        "bits_per_token": round(mean / math.log(2), 4),
+    }
+    if names is not None:
+        result["surprisal"] = [[name, round(float(loss) / math.log(2), 3)] for name, loss in zip(names, losses)]
+    return result
+
+
+def _note(ids: np.ndarray) -> dict:
+    from pipelines.text.tokenizers import UNKNOWN
+
+    count = int((ids == UNKNOWN).sum())
+    return {"note": f"{_count(count, 'token')} never seen in training, scored as the unknown token"} if count else {}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _csv_writer(file):
+    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    return writer.writerow
+
+
+def _json_line(row: dict) -> str:
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _colored_text(surprisal: list[list], color: bool) -> str:
+    if not surprisal:
+        return "(no tokens)"
+    if color:
+        # Words do not contain the spaces between them; characters and subwords do.
+        between = " " if all(len(token) > 1 and " " not in token for token, _ in surprisal[:2]) else ""
+        return between.join(f"{_color(bits)}{shown(token)}{_RESET}" for token, bits in surprisal)
+    return " ".join(f"{shown(token)}({bits:.1f})" for token, bits in surprisal)
+
+
+def _color(bits: float) -> str:
+    return next(color for lowest, color in _LEVELS if bits >= lowest or lowest == 0.0)
