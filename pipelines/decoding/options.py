@@ -154,6 +154,36 @@ LENGTH_PENALTY = Option(
     help="Exponent of the length by which a score is divided: higher values give longer texts.",
 )
 SEARCH = (dataclasses.replace(_MAX_LENGTH, example=(8, 0, 3)), BEAM_WIDTH, LENGTH_PENALTY)
+CACHE = (
+    Option(
+        name="cache_size",
+        dtype="int32",
+        default=0,
+        minimum=0,
+        maximum=10_000,
+        clip=True,
+        example=(5, 0, 100),
+        help="Words and subwords: remember the last N tokens and what preceded them, so that tokens that followed on "
+        "similar ones become more likely; 0 uses no cache.",
+    ),
+    Option(
+        name="cache_theta",
+        dtype="float32",
+        default=0.3,
+        minimum=0,
+        example=(0.3, 0.3, 1.0),
+        help="Cache: how much more the most similar places count than others.",
+    ),
+    Option(
+        name="cache_lambda",
+        dtype="float32",
+        default=0.1,
+        minimum=0,
+        maximum=0.99,
+        example=(0.1, 0.1, 0.5),
+        help="Cache: its part of the probability.",
+    ),
+)
 TRANSLATION = (
     BEAM_WIDTH,
     LENGTH_PENALTY,

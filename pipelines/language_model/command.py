@@ -11,13 +11,14 @@ from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, p
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
-from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, SAMPLING, SHAPING, flags_class
+from pipelines.decoding.options import BEAM_WIDTH, CACHE, LENGTH_PENALTY, SAMPLING, SHAPING, flags_class
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.support.errors import UserError
 
 MAX_NEXT = 1000  # tokens
 GenerationFlags = flags_class("GenerationFlags", SAMPLING)
 BeamFlags = flags_class("BeamFlags", (BEAM_WIDTH, LENGTH_PENALTY))
+CacheFlags = flags_class("CacheFlags", CACHE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,13 +43,14 @@ class Evaluate:
     it."""
     json: bool = False
     """Print the measures as one JSON object."""
+    cache: CacheFlags = CacheFlags()
     model: ModelFlags = ModelFlags()
 
     def __call__(self) -> None:
         """Measures the model and prints the measures."""
         from pipelines.language_model.evaluate import evaluate, format_measures
 
-        measures = evaluate(self.model.find(self.task), paths.expanded(self.data))
+        measures = evaluate(self.model.find(self.task), paths.expanded(self.data), vars(self.cache))
         print_json(measures) if self.json else print(format_measures(measures))
 
 
@@ -77,6 +79,7 @@ class Predict:
     """Print one JSON object."""
     generation: GenerationFlags = GenerationFlags()
     beam: BeamFlags = BeamFlags()
+    cache: CacheFlags = CacheFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
@@ -125,6 +128,9 @@ class Predict:
         for name, value in vars(self.generation).items():
             if value is not None and name not in reads:
                 raise UserError(f"{flag(name)} has no effect with {way}")
+        for name, value in vars(self.cache).items():
+            if value is not None and (self.next is not None or self.search):
+                raise UserError(f"{flag(name)} has no effect with {way}")
         for name, value in vars(self.beam).items():
             if value is not None and not self.search:
                 raise UserError(f"{flag(name)} has no effect without --search")
@@ -132,7 +138,7 @@ class Predict:
     def _continue(self) -> None:
         from pipelines.language_model.predict import continue_texts, continue_texts_on_server
 
-        prompts, given = list(self.texts or ("",)), vars(self.generation)
+        prompts, given = list(self.texts or ("",)), vars(self.generation) | vars(self.cache)
         title, results = self._ask(continue_texts, continue_texts_on_server, prompts, given)
         if self._print_json(title, results):
             return
@@ -171,7 +177,7 @@ class Predict:
     def _score(self) -> None:
         from pipelines.language_model.scores import format_scores, legend, score_texts, score_texts_on_server
 
-        title, results = self._ask(score_texts, score_texts_on_server, list(self.texts))
+        title, results = self._ask(score_texts, score_texts_on_server, list(self.texts), vars(self.cache))
         if self._print_json(title, results):
             return
         color = sys.stdout.isatty()
@@ -187,7 +193,7 @@ class Predict:
 
         exported = self.model.find(self.task)
         options = table_options.make(self.text_column)
-        counts = score_file(exported, paths.expanded(self.input), self.output, options)
+        counts = score_file(exported, paths.expanded(self.input), self.output, options, vars(self.cache))
         if self.json:
             print_json({"model": exported.title, **counts})
         else:

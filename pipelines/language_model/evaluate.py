@@ -5,18 +5,21 @@ import numpy as np
 from pipelines.data import paths, sources, texts
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
+from pipelines.language_model.cache_options import exported_cache_options, require_cache
+from pipelines.language_model.scores import token_losses
 from pipelines.support.errors import UserError
 
 
-def evaluate(exported: Exported, data: Data | None) -> dict:
+def evaluate(exported: Exported, data: Data | None, cache: dict | None = None) -> dict:
     """Measures an exported model on a text, which it reads in one stream from start to end.
 
     Args:
         data: one or several text files, or the name of a corpus; None is the embedded sample, for a model that
             was trained on it.
+        cache: option of `CACHE` -> value; None where it is not given.
 
     Returns:
-        "model", "data" and the entries of `language_model_measures`.
+        "model", "data", with a cache its options, and the entries of `language_model_measures`.
 
     Raises:
         UserError: the text cannot be read, or is empty.
@@ -25,7 +28,10 @@ def evaluate(exported: Exported, data: Data | None) -> dict:
         raise UserError(
             f"{exported.title} was not trained on the embedded sample: give a text to measure it on with --data"
         )
+    options = exported_cache_options(exported, cache or {})
     loaded = exported.load()
+    if options:
+        require_cache(exported, loaded.signatures)
     import tensorflow as tf
 
     from pipelines.language_model.metrics import language_model_measures
@@ -40,9 +46,9 @@ def evaluate(exported: Exported, data: Data | None) -> dict:
         raise UserError(f"{paths.shown(data)} is empty")
     ids = np.concatenate(ids)
     with capture_stderr_descriptor():  # the first call may print lines about oneDNN
-        losses = loaded.signatures["token_losses"](ids=tf.constant(ids[None]))["losses"].numpy()
+        losses = token_losses(loaded.signatures, tf.constant(ids[None]), options)
     measures = language_model_measures(losses, characters, int((ids == UNKNOWN).sum()))
-    return {"model": exported.title, "data": sources.name(data)} | measures
+    return {"model": exported.title, "data": sources.name(data)} | (options or {}) | measures
 
 
 def format_measures(measures: dict) -> str:
@@ -54,6 +60,9 @@ def format_measures(measures: dict) -> str:
     }
     size = f"{measures['tokens']:,} tokens, {measures['characters']:,} characters"
     lines = [f"{measures['model']} on {measures['data']}: {size}", ""]
+    if "cache_size" in measures:
+        cache = "cache of {cache_size:,} tokens, theta {cache_theta:g}, lambda {cache_lambda:g}"
+        lines.insert(1, cache.format(**measures))
     lines += [f"  {name:<24}{value}" for name, value in values.items()]
     if measures["unknown_tokens"]:
         lines.append(

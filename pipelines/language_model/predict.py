@@ -1,8 +1,9 @@
 """`predict`: texts continued by an exported language model, or by a server that has it."""
 
 from pipelines.command_line import ServedModelFlags
-from pipelines.decoding.options import SAMPLING, SEARCH, defaults, filled, with_defaults
+from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, defaults, filled, with_defaults
 from pipelines.export.exported import Exported
+from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
 
 _SEARCH_DEFAULTS = {"max_length": 20}
 
@@ -11,7 +12,7 @@ def continue_texts(exported: Exported, prompts: list[str], given: dict, loaded=N
     """Continues the prompts with an exported model.
 
     Args:
-        given: option -> value; None takes the default of the model's card.
+        given: option of `SAMPLING` and `CACHE` -> value; None takes the default of the model's card.
         loaded: `exported`, if it is loaded already.
 
     Returns:
@@ -22,8 +23,11 @@ def continue_texts(exported: Exported, prompts: list[str], given: dict, loaded=N
         UserError: an option is out of its range.
     """
     options = with_defaults(SAMPLING, given, exported.card()["generation_defaults"])
+    cache = exported_cache_options(exported, given)
     loaded = loaded or exported.load()  # kept as long as its signatures are used
     signatures = loaded.signatures
+    if cache:
+        require_cache(exported, signatures)
     import tensorflow as tf
 
     from pipelines.support.quiet import capture_stderr_descriptor
@@ -31,7 +35,11 @@ def continue_texts(exported: Exported, prompts: list[str], given: dict, loaded=N
 
     text = tf.constant([prompt.encode("utf-8", "surrogatepass") for prompt in prompts])
     with capture_stderr_descriptor():  # the first call may print lines about oneDNN
-        generated = signatures["generate"](text=text, **filled(SAMPLING, options, text))
+        if cache:
+            inputs = filled((*SAMPLING, *CACHE), options | cache, text)
+            generated = signatures["generate_with_cache"](text=text, **inputs)
+        else:
+            generated = signatures["generate"](text=text, **filled(SAMPLING, options, text))
         ids = signatures["encode"](text=text)["ids"].numpy()  # [batch, time]
     outputs = {name: value.numpy() for name, value in generated.items()}
     results = _results(prompts, outputs | {"text": [text.decode() for text in outputs["text"]]})
@@ -48,8 +56,10 @@ def continue_texts_on_server(server: ServedModelFlags, model: str, prompts: list
         UserError: an option is out of its range, or the server does not answer.
     """
     options = with_defaults(SAMPLING, given, defaults(SAMPLING))
+    cache = cache_options(given)
+    options |= cache or {}
     inputs = {"text": prompts} | {name: [value] * len(prompts) for name, value in options.items()}
-    return _results(prompts, server.ask(model, inputs, "generate"))
+    return _results(prompts, server.ask(model, inputs, "generate_with_cache" if cache else "generate"))
 
 
 def search_texts(exported: Exported, prompts: list[str], given: dict, loaded=None) -> list[dict]:

@@ -50,6 +50,8 @@ def _lines(result: RunResult, samples: list[dict]) -> list[str]:
     ]
     if scores["unknown_tokens"]:
         lines.append(f"{scores['unknown_tokens']:,} of its tokens are not in the vocabulary: they count as unknown.")
+    if "cache_theta" in scores:
+        lines += ["", _cache_sentence(scores)]
     lines += ["", "## Generated text", ""]
     for sample in samples:
         origin = "After the first characters of the validation text:" if sample["prompt"] else "Without a prompt:"
@@ -60,6 +62,13 @@ def _lines(result: RunResult, samples: list[dict]) -> list[str]:
         lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.characters[split]:,} characters.")
     evaluate = f"{shell_command()} evaluate {result.task} --data FILE{reports.model_flags(result)}"
     return [*lines, "", *reports.use_lines(result, [_predict_command(result), evaluate]), *reports.record_lines(result)]
+
+
+def _cache_sentence(scores: dict) -> str:
+    return (
+        "`evaluate` and `predict` with `--cache-size N` remember the last N tokens. On the first validation tokens, "
+        f"theta {scores['cache_theta']:g} and lambda {scores['cache_lambda']:g} were best: they are the defaults."
+    )
 
 
 def _predict_command(result: RunResult) -> str:

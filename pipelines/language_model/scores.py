@@ -11,7 +11,9 @@ from pipelines.command_line import ServedModelFlags
 from pipelines.data import paths, text_chunks
 from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
+from pipelines.decoding.options import CACHE, filled
 from pipelines.export.exported import Exported
+from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
 from pipelines.language_model.next_tokens import shown
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -25,21 +27,23 @@ _LEVELS = ((8.0, "\033[91m"), (4.0, "\033[33m"), (1.0, "\033[36m"), (0.0, "\033[
 _RESET = "\033[0m"
 
 
-def score_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
+def score_texts(exported: Exported, texts: list[str], cache: dict | None = None, loaded=None) -> list[dict]:
     """Scores texts.
 
     Args:
+        cache: option of `CACHE` -> value; None where it is not given. Each text starts with an empty cache.
         loaded: `exported`, if it is loaded already.
 
     Returns:
         One dict per text: the entries of `COLUMNS` (log-probability in nats), "surprisal": [[token, bits], ...], and
         "note" where tokens are unknown. A text without tokens has log-probability 0 and perplexity 1.
     """
-    loaded = loaded or exported.load()
-    return list(_Scorer(loaded).score(texts, with_tokens=True))
+    return list(_Scorer(exported, cache, loaded).score(texts, with_tokens=True))
 
 
-def score_texts_on_server(server: ServedModelFlags, model: str, texts: list[str]) -> list[dict]:
+def score_texts_on_server(
+    server: ServedModelFlags, model: str, texts: list[str], cache: dict | None = None
+) -> list[dict]:
     """As `score_texts`, with a model on a server, and without notes.
 
     Raises:
@@ -47,7 +51,11 @@ def score_texts_on_server(server: ServedModelFlags, model: str, texts: list[str]
     """
     encoded = server.ask(model, {"text": texts}, "encode")
     ids, lengths = np.array(encoded["ids"], np.int32).reshape(len(texts), -1), encoded["lengths"]
-    losses = np.array(server.ask(model, {"ids": _with_column(ids).tolist()}, "token_losses")["losses"])
+    options = cache_options(cache or {})
+    inputs = {"ids": _with_column(ids).tolist()}
+    inputs |= {name: [value] * len(texts) for name, value in (options or {}).items()}
+    signature = "token_losses_with_cache" if options else "token_losses"
+    losses = np.array(server.ask(model, inputs, signature)["losses"])
     used = sorted({i for row, length in zip(ids.tolist(), lengths) for i in row[:length]})
     names = server.ask(model, {"ids": [[i] for i in used]}, "decode")["text"] if used else []
     tokens = dict(zip(used, names))
@@ -57,13 +65,16 @@ def score_texts_on_server(server: ServedModelFlags, model: str, texts: list[str]
     ]
 
 
-def score_file(exported: Exported, source: Data, target: Path, options: TableOptions) -> dict[str, int]:
+def score_file(
+    exported: Exported, source: Data, target: Path, options: TableOptions, cache: dict | None = None
+) -> dict[str, int]:
     """Scores each text of files, chunk by chunk.
 
     Args:
         source: as for `text_chunks.read`.
         target: .csv or .jsonl file, which must not exist; it appears when all texts are scored. Its columns are
             `COLUMNS`.
+        cache: as for `score_texts`.
 
     Returns:
         {"rows", "skipped": rows that could not be read}.
@@ -72,7 +83,7 @@ def score_file(exported: Exported, source: Data, target: Path, options: TableOpt
         UserError: there is nothing to read, or `target` exists or has another suffix.
     """
     check_output(target, suffixes=(".csv", ".jsonl"))
-    scorer = _Scorer(exported.load())
+    scorer = _Scorer(exported, cache)
     counts = {"rows": 0, "skipped": 0}
     with written_beside(target) as file, console.bar(None, "texts") as bar:
         write = _csv_writer(file) if target.suffix == ".csv" else lambda row: file.write(_json_line(row))
@@ -86,6 +97,18 @@ def score_file(exported: Exported, source: Data, target: Path, options: TableOpt
         if not counts["rows"]:
             raise UserError(f"{paths.shown(source)} has no rows")
     return counts
+
+
+def token_losses(signatures, ids, cache: dict | None = None) -> np.ndarray:
+    """Returns -log p of each of ids int32 [batch, time] in nats, float32 [batch, time].
+
+    Args:
+        cache: option of `CACHE` -> value; None uses no cache.
+    """
+    if not cache:
+        return signatures["token_losses"](ids=ids)["losses"].numpy()
+    outputs = signatures["token_losses_with_cache"](ids=ids, **filled(CACHE, cache, ids[:, 0]))
+    return outputs["losses"].numpy()
 
 
 def format_scores(results: list[dict], color: bool) -> str:
@@ -117,13 +140,18 @@ def legend() -> str:
 class _Scorer:
     """The signatures of a loaded export, and the texts of the tokens."""
 
-    def __init__(self, loaded):
-        self._loaded = loaded  # kept as long as its signatures are used
+    def __init__(self, exported: Exported, cache: dict | None, loaded=None):
+        self._cache = exported_cache_options(exported, cache or {})
+        self._loaded = loaded or exported.load()  # kept as long as its signatures are used
+        if self._cache:
+            require_cache(exported, self._loaded.signatures)
         self._names: dict[int, str] = {}
 
     def score(self, texts: list[str], with_tokens: bool):
         """Yields the dicts of `score_texts`, in the order of the texts; "surprisal" only `with_tokens`."""
         import tensorflow as tf
+
+        from pipelines.support.quiet import capture_stderr_descriptor
 
         for start in range(0, len(texts), _BATCH_TEXTS):
             batch = texts[start : start + _BATCH_TEXTS]
@@ -133,7 +161,9 @@ class _Scorer:
             order = np.argsort(lengths, kind="stable")
             for rows in _groups(order, lengths):
                 longest = int(lengths[rows].max())
-                losses = self._call("token_losses", ids=tf.constant(_with_column(ids[rows, :longest])))["losses"]
+                read = tf.constant(_with_column(ids[rows, :longest]))
+                with capture_stderr_descriptor():  # the first call may print lines about oneDNN
+                    losses = token_losses(self._loaded.signatures, read, self._cache)
                 for row, row_losses in zip(rows.tolist(), losses):
                     own = ids[row, : lengths[row]]
                     names = self._texts_of(own) if with_tokens else None

@@ -10,8 +10,10 @@ import keras
 import tensorflow as tf
 
 from pipelines.decoding.beam_search import beam_search
-from pipelines.decoding.options import SAMPLING, SEARCH, clipped, defaults, filled, in_range, signature_specs
+from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, clipped, defaults, filled, in_range, signature_specs
 from pipelines.decoding.sampling import sample
+from pipelines.language_model import cache
+from pipelines.language_model.cache import CachedSteps
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.steps import make_steps
 from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
@@ -29,7 +31,8 @@ _IDS = tf.TensorSpec([None, None], tf.int32, name="ids")
 class Generator(tf.Module):
     """The servable of a language model.
 
-    `generate(text, **options)` and `search(text, **options)` are concrete functions; their inputs are made from the
+    `generate(text, **options)`, `search(text, **options)` and, if the model `can_cache`, `generate_with_cache(text,
+    **options)` are concrete functions; their inputs are made from the
     declarations in decoding/options.py.
 
     Args:
@@ -43,6 +46,7 @@ class Generator(tf.Module):
         self._tokenizer = tokenizer
         self._has_word_tokens = config.tokenizer == "word"
         self._is_transformer = config.model == "transformer"
+        self.can_cache = not self._is_transformer and config.tokenizer != "character"
         self._variables = [
             weight.value for weight in model.weights
         ]  # the SavedModel holds the variables of its attributes
@@ -61,6 +65,13 @@ class Generator(tf.Module):
     def search(self):
         """`_search` as a concrete function."""
         return tf.function(self._search, autograph=False).get_concrete_function(text=_TEXT, **signature_specs(SEARCH))
+
+    @functools.cached_property
+    def generate_with_cache(self):
+        """`_generate_with_cache` as a concrete function."""
+        return tf.function(self._generate_with_cache, autograph=False).get_concrete_function(
+            text=_TEXT, **signature_specs((*SAMPLING, *CACHE))
+        )
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def continue_text(self, text):
@@ -91,10 +102,30 @@ class Generator(tf.Module):
             # Everything else depends on the text or on the maximum length: nothing runs before the options are checked.
             text, options = tf.identity(text), clipped(SAMPLING, options)
         ids, logits, state = self._read_prompts(text)
+        return self._sample(text, ids, logits, state, self._step, options)
+
+    def _generate_with_cache(self, text, **options):
+        """As `_generate`, with a continuous cache (cache.py) of the prompt and of what is generated.
+
+        Args:
+            options: the options `SAMPLING` and `CACHE`, each [batch].
+        """
+        with tf.control_dependencies(in_range((*SAMPLING, *CACHE), options)):
+            text, options = tf.identity(text), clipped((*SAMPLING, *CACHE), options)
+        sizes, theta, weight = (options.pop(option.name) for option in CACHE)
+        steps = CachedSteps(self._steps, sizes, theta, weight)
+        ids = self._tokenizer.encode(text)[:, :-1]
+        chunk = self._cache_chunk(tf.shape(sizes)[0], sizes)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        logits, state = cache.read_prompt(steps, ids.to_tensor(), lengths, chunk)
+        return self._sample(text, ids, logits, state, steps.step, options)
+
+    def _sample(self, text, ids, logits, state, step, options):
+        """Samples after the prompts; see `_generate`."""
         stop_ids = self._tokenizer.encode(options.pop("stop"))[:, 1:-1]
         stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
         stop_ids = tf.pad(stop_ids, [[0, 0], [1, 0]])  # at least one column
-        samples = sample(self._step, logits, state, options, stop_ids, _BANNED_IDS, self._occurring(ids))
+        samples = sample(step, logits, state, options, stop_ids, _BANNED_IDS, self._occurring(ids))
         return {
             "text": self._decode_after(text, samples.tokens),
             "log_probability": samples.log_probabilities,
@@ -161,6 +192,28 @@ class Generator(tf.Module):
         losses = self._losses_in_windows if self._is_transformer else self._losses_in_sequence
         return {"losses": losses(inputs, ids)}
 
+    @tf.function(input_signature=[_IDS, *signature_specs(CACHE).values()], autograph=False)
+    def token_losses_with_cache(self, ids, cache_size, cache_theta, cache_lambda):
+        """As `token_losses`, with a continuous cache (cache.py). The options `CACHE` are [batch].
+
+        Raises:
+            InvalidArgumentError: an option is out of its range.
+        """
+        options = {"cache_size": cache_size, "cache_theta": cache_theta, "cache_lambda": cache_lambda}
+        with tf.control_dependencies(in_range(CACHE, options)):
+            ids, options = tf.identity(ids), clipped(CACHE, options)
+        inputs = tf.concat([tf.fill([tf.shape(ids)[0], 1], START), ids[:, :-1]], axis=1)
+        sizes = options["cache_size"]
+        steps = CachedSteps(self._steps, sizes, options["cache_theta"], options["cache_lambda"])
+        chunk = self._cache_chunk(tf.shape(ids)[0], sizes)
+        return {"losses": cache.losses_in_sequence(steps, inputs, ids, chunk)}
+
+    def _cache_chunk(self, rows, sizes):
+        """Number of tokens of a row to read at once, such that logits and products with the cache have a bound."""
+        slots = tf.reduce_max(tf.concat([sizes, [1]], axis=0))
+        fits = tf.minimum(cache.MAX_CHUNK_SCORES // slots, _MAX_CHUNK_LOGITS // self._tokenizer.vocabulary_size)
+        return tf.clip_by_value(fits // tf.maximum(rows, 1), 16, _MAX_CHUNK)
+
     @tf.function(input_signature=[_TEXT], autograph=False)
     def encode(self, text):
         """Returns ids: int32 [batch, time], with PAD after each row's end, and lengths: int32 [batch]."""
@@ -197,6 +250,9 @@ class Generator(tf.Module):
         traced = {
             name: getattr(self, name).get_concrete_function() for name in ("score", "token_losses", "encode", "decode")
         }
+        if self.can_cache:
+            traced["token_losses_with_cache"] = self.token_losses_with_cache.get_concrete_function()
+            traced["generate_with_cache"] = self.generate_with_cache
         return {
             "serving_default": self.continue_text.get_concrete_function(),
             "generate": self.generate,

@@ -54,7 +54,7 @@ class RecurrentSteps:
 
         def read_chunk(i, last, state):
             in_chunk = tf.clip_by_value(lengths - i * size, 0, size)  # [batch], tokens of this chunk
-            x, state = self._call_layers(ids[:, i * size : (i + 1) * size], state, in_chunk)
+            x, state = self.features(ids[:, i * size : (i + 1) * size], state, in_chunk)
             newest = tf.gather(x, tf.maximum(in_chunk - 1, 0), batch_dims=1)  # [batch, units]
             return i + 1, tf.where(in_chunk[:, None] > 0, newest, last), state
 
@@ -79,11 +79,11 @@ class RecurrentSteps:
         Returns:
             logits [batch, time, vocabulary] and the state after the last token.
         """
-        x, state = self._call_layers(ids, state)
+        x, state = self.features(ids, state)
         return _logits(self._model, x), state
 
-    def _call_layers(self, ids, state, lengths=None):
-        """Returns the features [batch, time, units], and the state after the last token of each row.
+    def features(self, ids, state, lengths=None):
+        """Returns the outputs of the highest layer [batch, time, units], and the state after each row's last token.
 
         Args:
             lengths: int32 [batch], number of tokens of each row; by default all.
@@ -104,6 +104,20 @@ class RecurrentSteps:
             x = x + y if self._residual and i > 0 else y
             state |= zip(names, states, strict=True)
         return x, state
+
+    @property
+    def softmax_size(self) -> int:
+        """Size of the vectors that the output layer multiplies."""
+        projections = [layer for layer in self._model.layers if layer.name == "projection"]
+        return projections[0].units if projections else self._layers[-1].cell.units
+
+    def softmax_input(self, x):
+        """Returns what the output layer multiplies, [batch, time, size], from the outputs of the highest layer."""
+        return _projected(self._model, x)
+
+    def logits(self, softmax_input):
+        """Returns the logits [batch, time, vocabulary]."""
+        return _scored(self._model, softmax_input)
 
     def align(self, state):
         """Returns a state that `advance` accepts, from states that were started separately and concatenated."""
@@ -244,9 +258,14 @@ def _logits(model, x):
 
 
 def _output_layers(model, x):
-    names = {layer.name for layer in model.layers}
-    if "logits" in names:
+    return _scored(model, _projected(model, x))
+
+
+def _projected(model, x):
+    return model.get_layer("projection")(x) if any(layer.name == "projection" for layer in model.layers) else x
+
+
+def _scored(model, x):
+    if any(layer.name == "logits" for layer in model.layers):
         return model.get_layer("logits")(x)
-    if "projection" in names:
-        x = model.get_layer("projection")(x)
     return model.get_layer("tokens")(x, reverse=True)

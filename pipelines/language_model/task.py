@@ -11,8 +11,9 @@ import tensorflow as tf
 
 from pipelines.data import paths, streams, texts
 from pipelines.data.texts import TextSplits
-from pipelines.decoding.options import SAMPLING, SEARCH, example_values
+from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
 from pipelines.language_model import networks, report
+from pipelines.language_model.cache_search import best_cache_options
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.data import load  # noqa: F401 (a member of Task)
 from pipelines.language_model.metrics import language_model_measures
@@ -176,11 +177,14 @@ def measure(
     """Scores the servable on the whole validation text, in one stream.
 
     Returns:
-        ({"validation": `language_model_measures`}, {"samples": dicts of prompt and generated text}).
+        ({"validation": `language_model_measures` and, if the model can use a cache, `best_cache_options`},
+        {"samples": dicts of prompt and generated text}).
     """
     losses = servable.token_losses(tf.constant(encoded.valid[None]))["losses"].numpy()
     unknown_tokens = int((encoded.valid == tokenizers.UNKNOWN).sum())
     measures = language_model_measures(losses, splits.valid.characters, unknown_tokens)
+    if servable.can_cache:
+        measures |= best_cache_options(servable, encoded.valid)
     prompts = ["", next(splits.valid.pieces())[:_SHOWN_PROMPT]]
     generated = servable.continue_text(tf.constant(prompts))["text"].numpy()
     samples = [{"prompt": prompt, "text": text.decode()} for prompt, text in zip(prompts, generated, strict=True)]
@@ -202,6 +206,10 @@ def example_requests(servable: Generator) -> dict[str, dict]:
     ids = servable.encode(tf.constant(prompts))["ids"].numpy().tolist()
     state = {name: value.numpy() for name, value in servable.start(tf.constant(prompts)).items()}
     chosen = state.pop("logits").argmax(axis=-1).tolist()
+    with_cache = {
+        "generate_with_cache": {"text": prompts, **example_values((*SAMPLING, *CACHE))},
+        "token_losses_with_cache": {"ids": ids, **example_values(CACHE)},
+    }
     return {
         "serving_default": {"text": prompts},
         "generate": {"text": prompts, **example_values(SAMPLING)},
@@ -212,6 +220,7 @@ def example_requests(servable: Generator) -> dict[str, dict]:
         "decode": {"ids": ids},
         "start": {"text": prompts},
         "step": {"ids": chosen, **{name: value.tolist() for name, value in state.items()}},
+        **(with_cache if servable.can_cache else {}),
     }
 
 

@@ -57,8 +57,9 @@ def make_classification_several_labels(folder: Path):
 
 
 def make_language_model(folder: Path):
-    config = LanguageModelConfig(tokenizer="character", hidden_size=4, embedding_size=4).resolve()
-    tokenizer = train_tokenizer("character", [sample_text.sample_text()[:1000]], 100, 1000)
+    # A model of words has all signatures; one of characters lacks those with a cache.
+    config = LanguageModelConfig(tokenizer="word", hidden_size=4, embedding_size=4).resolve()
+    tokenizer = train_tokenizer("spaced", [sample_text.sample_text()[:1000]], 100, 1000)
     model = language_model.build(config, None, tokenizer, training=False)
     return language_model.make_servable(config, None, tokenizer, model)
 
