@@ -61,7 +61,7 @@ def layers_of(folder: Path):
     run = folder / "runs" / "encoder" / _RUN
     config = from_dict(EncoderConfig, json.loads((run / "config.json").read_text())["config"])
     tokenizer = task.load_tokenizer(run / "tokenizer")
-    return config, tokenizer, task.build(config, None, tokenizer, training=False)
+    return config, tokenizer, task.build(config, None, tokenizer, None, training=False)
 
 
 def untrained(folder: Path, seed: int) -> Path:

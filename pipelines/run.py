@@ -185,11 +185,11 @@ def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | Non
     steps = task.steps_per_epoch(config, encoded)
     policy = precision.training_policy(config.precision)
     keras.config.set_dtype_policy(policy)
-    model = task.build(config, splits, tokenizer, training=True)
+    model = task.build(config, splits, tokenizer, encoded, training=True)
     keras.config.set_dtype_policy("float32")
     inference_model = model
     if policy != "float32" or task.needs_inference_model(config):
-        inference_model = task.build(config, splits, tokenizer, training=False)
+        inference_model = task.build(config, splits, tokenizer, encoded, training=False)
     for each in {id(m): m for m in (model, inference_model)}.values():
         task.compile_model(config, each, steps * config.epochs)
     position = fit.fit(

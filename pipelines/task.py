@@ -89,7 +89,7 @@ class Task(Protocol):
     def steps_per_epoch(self, config, encoded) -> int:
         """Returns the number of training steps in every epoch, at least 1."""
 
-    def build(self, config, splits, tokenizer, training: bool) -> "keras.Model":
+    def build(self, config, splits, tokenizer, encoded, training: bool) -> "keras.Model":
         """Builds the network. With `training` False it is the inference model: the same weights in the same order."""
 
     def needs_inference_model(self, config) -> bool:

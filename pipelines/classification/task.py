@@ -100,7 +100,9 @@ def items_per_epoch(encoded: Encoded) -> int:
     return len(encoded.splits.train)
 
 
-def build(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, training: bool) -> keras.Model:
+def build(
+    config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, encoded: Encoded, training: bool
+) -> keras.Model:
     """Builds the network of `config.model`."""
     num_texts = continuing.num_texts(config) if config.start_weights else len(splits.train)
     return networks.network(config, tokenizer.vocabulary_size, len(splits.classes), num_texts)

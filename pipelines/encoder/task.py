@@ -94,7 +94,7 @@ def needs_inference_model(config: EncoderConfig) -> bool:
     return config.direction == "causal"
 
 
-def build(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, training: bool) -> keras.Model:
+def build(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, encoded: Encoded, training: bool) -> keras.Model:
     """Builds the network to pretrain; a causal one for training with one state per stream."""
     return networks.build(config, tokenizer.vocabulary_size, streams=config.batch_size if training else None)
 

@@ -2,6 +2,7 @@
 
 from pipelines.decoding.options import CACHE, with_defaults
 from pipelines.export.exported import Exported
+from pipelines.language_model.config import WITH_ORDER
 from pipelines.support.errors import UserError
 
 
@@ -36,10 +37,10 @@ def exported_cache_options(exported: Exported, given: dict) -> dict | None:
     if options is None:
         return None
     config = card.get("config", {})
-    if config.get("tokenizer") == "character" or config.get("model") == "transformer":
-        kind = "a model of characters" if config.get("tokenizer") == "character" else "a transformer"
+    if config.get("tokenizer") == "character" or config.get("model") in ("transformer", *WITH_ORDER):
         raise UserError(
-            f"--cache-size needs a recurrent language model of words or subwords: {exported.title} is {kind}"
+            f"--cache-size needs a recurrent language model of words or subwords: {exported.title} was trained with "
+            f"--model {config['model']} --tokenizer {config['tokenizer']}"
         )
     return options
 

@@ -35,6 +35,7 @@ _RECURRENT = {
     "vocabulary_size": 10_000,
     "tie_weights": False,
     "num_sampled": 0,
+    "order": 0,
 }
 _QUICK_RECURRENT = _RECURRENT | {"window": 16, "batch_size": 32, "learning_rate": 0.01}
 _FULL_RECURRENT = _RECURRENT | {
@@ -45,6 +46,8 @@ _FULL_RECURRENT = _RECURRENT | {
     "dropout": 0.2,
     "weight_decay": 0.01,
 }
+_WINDOW = _RECURRENT | {"order": 6, "learning_rate": 0.003}
+_NGRAM = _RECURRENT | {"order": 6, "epochs": 1, "batch_size": 1, "window": 16}
 _WORDS_RECURRENT = _RECURRENT | {
     "tokenizer": "word",
     "vocabulary_size": 40_000,
@@ -56,6 +59,7 @@ _WORDS_RECURRENT = _RECURRENT | {
     "epochs": 6,
     "dropout": 0.3,
 }
+_WORDS_WINDOW = {"learning_rate": 0.003, "order": 6}
 _TRANSFORMER = _RECURRENT | {"hidden_size": 128, "embedding_size": 128, "batch_size": 16, "learning_rate": 0.002}
 # Every model trains for about the same time.
 _QUICK_EPOCHS = {"simple": 5, "jordan": 3, "gru": 2, "gru-reset-before": 2, "lstm": 2, "peephole": 1}
@@ -65,7 +69,18 @@ PRESETS = {
     ("transformer", "quick"): _TRANSFORMER | {"num_layers": 2, "epochs": 1},
     ("transformer", "full"): _TRANSFORMER | {"num_layers": 4, "epochs": 8, "dropout": 0.1},
     **{(model, "words"): _WORDS_RECURRENT for model in _QUICK_EPOCHS},
+    **{("ngram", preset): _NGRAM for preset in ("quick", "full")},
+    ("ngram", "words"): _NGRAM | {"tokenizer": "word", "vocabulary_size": 40_000, "order": 5},
+    **{(model, "quick"): _WINDOW | {"window": 32, "batch_size": 32} for model in ("feedforward", "average")},
+    **{(model, "full"): _WINDOW | {"hidden_size": 512, "epochs": 8} for model in ("feedforward", "average")},
+    **{(model, "words"): _WORDS_RECURRENT | _WORDS_WINDOW for model in ("feedforward", "average")},
 }
+_TRAINING_FIELDS = (
+    "num_layers", "hidden_size", "embedding_size", "tie_weights", "num_sampled", "activation", "window", "dropout",
+    "batch_size", "epochs", "optimizer", "learning_rate", "schedule", "weight_decay", "patience", "checkpoint_every",
+    "clip_norm", "precision",
+)  # fmt: skip
+WITH_ORDER = ("ngram", "feedforward", "average")  # the models that read a fixed number of tokens
 _TOKENIZER_HINT = "(default: word with --preset words; else character for char-lm, subword for language-model)"
 
 
@@ -86,10 +101,15 @@ class LanguageModelConfig(TrainingConfig):
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
     words: for a text of two million words, an hour. By default quick on the embedded sample and full with --data."""
-    model: Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole", "transformer"] | None = None
+    model: (
+        Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole", "transformer"]
+        | Literal["ngram", "feedforward", "average"]
+        | None
+    ) = None
     """Network to train: stacked recurrent layers of that kind, or a causal transformer. simple is an Elman network;
     jordan feeds back its output; gru-reset-before applies the reset gate before the product with the previous state,
-    gru after it. By default lstm."""
+    gru after it. ngram: counts with modified Kneser-Ney smoothing; feedforward: a hidden layer over the last tokens
+    (Bengio et al. 2003); average: over the mean of their embeddings. By default lstm."""
     tokenizer: Annotated[
         Literal["character", "word", "subword"] | None, tyro.conf.arg(help_behavior_hint=_TOKENIZER_HINT)
     ] = None
@@ -97,12 +117,16 @@ class LanguageModelConfig(TrainingConfig):
     vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
     """word and subword: maximum number of tokens in the vocabulary, including the four special ones. A character
     vocabulary has all characters of the training text."""
+    order: Annotated[
+        int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 6; ngram with --preset words 5)")
+    ] = None
+    """ngram, feedforward and average: predict a token from the N - 1 tokens before it."""
     num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
     """Number of stacked layers."""
     hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
     """Size of the recurrent state, or of the transformer's features."""
     embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
-    """Recurrent models: size of the token embeddings. A transformer's have the hidden size."""
+    """Size of the token embeddings, but for a transformer's, which have the hidden size."""
     tie_weights: Annotated[bool | None, by_preset(PRESETS, "tie_weights", "True|False")] = None
     """Score the next token with the token embeddings (Press and Wolf 2017)."""
     num_sampled: Annotated[int | None, by_preset(PRESETS, "num_sampled")] = None
@@ -176,11 +200,22 @@ class LanguageModelConfig(TrainingConfig):
         self._check_effects()
 
     def _check_effects(self) -> None:
-        if self.model == "transformer":
+        recurrent_only = ("sequence_dropout", "residual")
+        if self.model == "ngram":
+            require(2 <= self.order <= 6, "order", self.order, "from 2 to 6")
+            reject_without_effect(self, "an n-gram model only counts", *_TRAINING_FIELDS, *recurrent_only)
+        elif self.model in WITH_ORDER:
+            require(2 <= self.order <= 1000, "order", self.order, "from 2 to 1000")
+            reject_without_effect(self, "it needs another --model", "num_layers", *recurrent_only)
+        elif self.model == "transformer":
             reject_without_effect(self, "the embeddings of a transformer have its --hidden-size", "embedding_size")
-            reject_without_effect(self, "it needs a recurrent --model", "sequence_dropout", "activation", "residual")
-        else:
+            reject_without_effect(self, "it needs a recurrent --model", "activation", *recurrent_only)
+        if self.model not in WITH_ORDER:
+            reject_without_effect(self, f"it needs --model {', '.join(WITH_ORDER)}", "order")
+        if self.model != "transformer":
             reject_without_effect(self, "it needs --model transformer", "num_heads", "positions")
+        if self.num_layers == 1:
+            reject_without_effect(self, "it needs at least two --num-layers", "residual")
         if self.tokenizer == "character":
             reject_without_effect(self, "it needs --tokenizer word or subword", "vocabulary_size")
         if self.num_layers == 1:

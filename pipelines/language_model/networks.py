@@ -2,16 +2,27 @@
 
 import keras
 
-from pipelines.language_model.config import LanguageModelConfig
+from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
+from pipelines.language_model.context_networks import ngram_network, window_network
 from pipelines.networks.causal import causal_network, shared_arguments
 
 
-def build(config: LanguageModelConfig, vocabulary_size: int, streams: int | None = None) -> keras.Model:
+def build(
+    config: LanguageModelConfig,
+    vocabulary_size: int,
+    streams: int | None = None,
+    table_sizes: list[tuple[int, int]] | None = None,
+) -> keras.Model:
     """Returns the network that `config` describes.
 
     Args:
+        table_sizes: of an n-gram model; see `BackoffNGrams`.
         streams: batch size of the model for training, which carries its states; None makes the inference model.
     """
+    if config.model == "ngram":
+        return ngram_network(config, vocabulary_size, table_sizes)
+    if config.model in WITH_ORDER:
+        return window_network(config, vocabulary_size, streams)
     return causal_network(
         **shared_arguments(config),
         vocabulary_size=vocabulary_size,

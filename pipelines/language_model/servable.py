@@ -14,7 +14,7 @@ from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, clipped, default
 from pipelines.decoding.sampling import sample
 from pipelines.language_model import cache
 from pipelines.language_model.cache import CachedSteps
-from pipelines.language_model.config import LanguageModelConfig
+from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.language_model.steps import make_steps
 from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
@@ -46,7 +46,8 @@ class Generator(tf.Module):
         self._tokenizer = tokenizer
         self._has_word_tokens = config.tokenizer == "word"
         self._is_transformer = config.model == "transformer"
-        self.can_cache = not self._is_transformer and config.tokenizer != "character"
+        is_recurrent = config.model not in ("transformer", *WITH_ORDER)
+        self.can_cache = is_recurrent and config.tokenizer != "character"
         self._variables = [
             weight.value for weight in model.weights
         ]  # the SavedModel holds the variables of its attributes
@@ -302,8 +303,8 @@ class Generator(tf.Module):
 
         def score_chunk(i, losses, state):
             chunk = slice(i * size, (i + 1) * size)
-            logits, state = self._steps.advance(ids[:, chunk], state)
-            return i + 1, losses.write(i, tf.transpose(_cross_entropy(logits, targets[:, chunk]))), state
+            chunk_losses, state = self._steps.losses(ids[:, chunk], targets[:, chunk], state)
+            return i + 1, losses.write(i, tf.transpose(chunk_losses)), state
 
         state_shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), state)
         shapes = (tf.TensorShape([]), tf.TensorShape(None), state_shapes)

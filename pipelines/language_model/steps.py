@@ -9,7 +9,8 @@ text.
 import keras
 import tensorflow as tf
 
-from pipelines.language_model.config import LanguageModelConfig
+from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
+from pipelines.language_model.context_steps import ContextSteps
 from pipelines.text.tokenizers import PAD
 
 _MAX_READ_TOKENS = 2**14  # tokens of all rows that a recurrent network reads at once: its features need memory
@@ -81,6 +82,18 @@ class RecurrentSteps:
         """
         x, state = self.features(ids, state)
         return _logits(self._model, x), state
+
+    def losses(self, ids, targets, state):
+        """Reads tokens.
+
+        Args:
+            ids, targets: int32 [batch, time]; targets are the tokens after the ids.
+
+        Returns:
+            -log p of the targets, float32 [batch, time], and the state after the last token.
+        """
+        logits, state = self.advance(ids, state)
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(targets, logits), state
 
     def features(self, ids, state, lengths=None):
         """Returns the outputs of the highest layer [batch, time, units], and the state after each row's last token.
@@ -225,8 +238,10 @@ class TransformerSteps:
         }
 
 
-def make_steps(config: LanguageModelConfig, model: keras.Model) -> RecurrentSteps | TransformerSteps:
+def make_steps(config: LanguageModelConfig, model: keras.Model) -> RecurrentSteps | TransformerSteps | ContextSteps:
     """Returns `start`, `read` and `advance` of an inference model."""
+    if config.model in WITH_ORDER:
+        return ContextSteps(config, model)
     return (TransformerSteps if config.model == "transformer" else RecurrentSteps)(config, model)
 
 

@@ -12,11 +12,13 @@ import tensorflow as tf
 from pipelines.data import paths, streams, texts
 from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
-from pipelines.language_model import networks, report
+from pipelines.language_model import kneser_ney, networks, report
 from pipelines.language_model.cache_search import best_cache_options
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.data import load  # noqa: F401 (a member of Task)
+from pipelines.language_model.kneser_ney import Tables
 from pipelines.language_model.metrics import language_model_measures
+from pipelines.language_model.ngram_layer import table_sizes
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
 from pipelines.support import console
@@ -43,10 +45,15 @@ load_tokenizer = tokenizers.load_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Encoded:
-    """The ids of both texts, int32 [tokens], mapped into memory from files."""
+    """The ids of both texts, int32 [tokens], mapped into memory from files.
+
+    Attributes:
+        ngrams: the model "ngram", estimated from the training text.
+    """
 
     train: np.ndarray
     valid: np.ndarray
+    ngrams: Tables | None = None  # of an n-gram model
 
 
 def describe(splits: TextSplits) -> str:
@@ -69,7 +76,14 @@ def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer
     for name, path in files.items():
         if not path.exists():
             streams.write_ids(path, tokenizer, texts.chunks(getattr(splits, name).pieces()))
-    encoded = Encoded(**{name: streams.read_ids(path) for name, path in files.items()})
+    ids = {name: streams.read_ids(path) for name, path in files.items()}
+    ngrams = None
+    if config.model == "ngram":
+        if len(ids["train"]) < config.order:
+            tokens = f"{len(ids['train']):,} tokens"
+            raise UserError(f"{paths.shown(config.data)}: {tokens} are too few for --order {config.order}: lower it")
+        ngrams = kneser_ney.estimate(ids["train"], config.order, tokenizer.vocabulary_size)
+    encoded = Encoded(**ids, ngrams=ngrams)
     if not steps_per_epoch(config, encoded):
         raise UserError(
             f"{paths.shown(config.data)}: {len(encoded.train):,} tokens are too few to train on with "
@@ -93,9 +107,12 @@ def needs_inference_model(config: LanguageModelConfig) -> bool:
     return True
 
 
-def build(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, training: bool) -> keras.Model:
+def build(
+    config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, encoded: Encoded, training: bool
+) -> keras.Model:
     """Builds the network; for training with one state per stream."""
-    return networks.build(config, tokenizer.vocabulary_size, streams=config.batch_size if training else None)
+    sizes = table_sizes(encoded.ngrams) if config.model == "ngram" else None
+    return networks.build(config, tokenizer.vocabulary_size, config.batch_size if training else None, sizes)
 
 
 def compile_model(config: LanguageModelConfig, model: keras.Model, total_steps: int) -> None:
@@ -118,7 +135,9 @@ def learning_rate(config: LanguageModelConfig, total_steps: int):
 
 
 def fit_options(config: LanguageModelConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
-    """Resets the carried states at the start of each epoch, and sets the learning rate of --schedule plateau."""
+    """Resets the carried states at the start of each epoch, and sets the learning rate of --schedule plateau and the
+    tables of an n-gram model.
+    """
 
     def on_epoch_begin(position: Position) -> None:
         if position.step == 0:  # an interrupted epoch continues from the states of the checkpoint
@@ -126,7 +145,11 @@ def fit_options(config: LanguageModelConfig, encoded: Encoded, model: keras.Mode
         if config.schedule == "plateau":
             model.optimizer.learning_rate = config.learning_rate * 0.5 ** epochs_without_gain(position.rows)
 
-    return FitOptions(on_epoch_begin=on_epoch_begin)
+    def initialize() -> None:
+        if config.model == "ngram":
+            model.get_layer("ngrams").assign(encoded.ngrams)
+
+    return FitOptions(on_epoch_begin=on_epoch_begin, initialize=initialize)
 
 
 def epochs_without_gain(rows: list[dict]) -> int:

@@ -79,8 +79,36 @@ def causal_network(
             activation,
             residual,
         )
-    name = f"language_model_{model}"
-    if streams is not None and num_sampled:
+    return with_output(
+        ids,
+        x,
+        embedding,
+        vocabulary_size,
+        tie_weights=tie_weights,
+        num_sampled=num_sampled if streams is not None else 0,
+        seed=seed,
+        name=f"language_model_{model}",
+    )
+
+
+def with_output(
+    ids,
+    x,
+    embedding: keras.layers.Layer,
+    vocabulary_size: int,
+    *,
+    tie_weights: bool,
+    num_sampled: int,
+    seed: int,
+    name: str,
+) -> keras.Model:
+    """Returns the model of ids that scores the next token from the features x, float [batch, time, units].
+
+    Args:
+        embedding: of the tokens, which scores them if `tie_weights`.
+        num_sampled: above 0 the model is one for training with the sampled softmax, which returns features.
+    """
+    if num_sampled:
         return SampledSoftmaxModel(ids, _projection(x, embedding), embedding, num_sampled, seed, name=name)
     if tie_weights:
         logits = embedding(_projection(x, embedding), reverse=True)

@@ -93,7 +93,9 @@ def steps_per_epoch(config: TaggingConfig, encoded: Encoded) -> int:
     return num_batches(items_per_epoch(encoded), config.batch_size)
 
 
-def build(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, training: bool) -> keras.Model:
+def build(
+    config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, encoded: Encoded, training: bool
+) -> keras.Model:
     """Builds the network."""
     return networks.build(config, tokenizer, splits.tags, splits.spans)
 

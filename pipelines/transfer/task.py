@@ -97,7 +97,9 @@ def items_per_epoch(encoded: Encoded) -> int:
     return len(encoded.splits.train)
 
 
-def build(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, training: bool) -> keras.Model:
+def build(
+    config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, encoded: Encoded, training: bool
+) -> keras.Model:
     """Builds the network; all weights of the encoder that any stage trains are trainable.
 
     Raises:

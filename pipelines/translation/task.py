@@ -158,7 +158,9 @@ def needs_inference_model(config: TranslationConfig) -> bool:
     return bool(config.ema_momentum)
 
 
-def build(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, training: bool) -> keras.Model:
+def build(
+    config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, encoded: Encoded, training: bool
+) -> keras.Model:
     """Builds the network."""
     return networks.build(config, tokenizer.source.vocabulary_size, tokenizer.target.vocabulary_size)
 

@@ -43,7 +43,7 @@ def labelled_splits() -> LabelledSplits:
 def make_classification(folder: Path):
     config, splits = ClassificationConfig(hidden_size=4).resolve(), labelled_splits()
     tokenizer = classification.make_tokenizer(config, splits)
-    model = classification.build(config, splits, tokenizer, training=False)
+    model = classification.build(config, splits, tokenizer, None, training=False)
     return classification.make_servable(config, splits, tokenizer, model)
 
 
@@ -52,7 +52,7 @@ def make_classification_several_labels(folder: Path):
     both = Labelled(splits.train.texts, np.stack([splits.train.labels, 1 - splits.train.labels], axis=1))
     splits = LabelledSplits(both, both, None, ("food", "sport"), {})
     tokenizer = classification.make_tokenizer(config, splits)
-    model = classification.build(config, splits, tokenizer, training=False)
+    model = classification.build(config, splits, tokenizer, None, training=False)
     return classification.make_servable(config, splits, tokenizer, model)
 
 
@@ -60,7 +60,7 @@ def make_language_model(folder: Path):
     # A model of words has all signatures; one of characters lacks those with a cache.
     config = LanguageModelConfig(tokenizer="word", hidden_size=4, embedding_size=4).resolve()
     tokenizer = train_tokenizer("spaced", [sample_text.sample_text()[:1000]], 100, 1000)
-    model = language_model.build(config, None, tokenizer, training=False)
+    model = language_model.build(config, None, tokenizer, None, training=False)
     return language_model.make_servable(config, None, tokenizer, model)
 
 
@@ -69,14 +69,14 @@ def make_translation(folder: Path):
     pairs = Pairs(*sample_pairs.generate(100))
     splits = translation.Splits(pairs, pairs, None, "en-es", {})
     tokenizers = translation.make_tokenizer(config, splits)
-    model = translation.build(config, splits, tokenizers, training=False)
+    model = translation.build(config, splits, tokenizers, None, training=False)
     return translation.make_servable(config, splits, tokenizers, model)
 
 
 def make_encoder(folder: Path):
     config = EncoderConfig(hidden_size=4, embedding_size=4).resolve()
     tokenizer = train_tokenizer("subword", sample_reviews.generate(40)[0], 60, 1000)
-    model = encoder.build(config, None, tokenizer, training=False)
+    model = encoder.build(config, None, tokenizer, None, training=False)
     return encoder.make_servable(config, None, tokenizer, model)
 
 
@@ -87,7 +87,7 @@ def make_transfer(folder: Path):
     splits = labelled_splits()
     modules = transfer.make_tokenizer(config, splits)
     config = transfer.complete_config(config, splits, modules)
-    model = transfer.build(config, splits, modules, training=False)
+    model = transfer.build(config, splits, modules, None, training=False)
     return transfer.make_servable(config, splits, modules, model)
 
 
@@ -95,7 +95,7 @@ def make_tagging(folder: Path):
     config = TaggingConfig(hidden_size=4).resolve()
     splits = tagging_data.load(config)
     tokenizer = tagging.make_tokenizer(config, splits)
-    model = tagging.build(config, splits, tokenizer, training=False)
+    model = tagging.build(config, splits, tokenizer, None, training=False)
     return tagging.make_servable(config, splits, tokenizer, model)
 
 

@@ -48,7 +48,11 @@ def test_options_that_mean_nothing_are_refused(given, message):
 
 @pytest.mark.parametrize(
     ("export", "message"),
-    [(Export(tokenizer="character"), "words/1 is a model of characters"), (Export("transformer"), "is a transformer")],
+    [
+        (Export(tokenizer="character"), "words/1 was trained with --model lstm --tokenizer character"),
+        (Export("transformer"), "--model transformer --tokenizer word"),
+        (Export("ngram"), "--model ngram"),
+    ],
 )
 def test_models_without_a_cache_are_refused(export, message):
     with pytest.raises(UserError, match=message):

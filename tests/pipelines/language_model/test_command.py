@@ -126,6 +126,52 @@ def test_predict_shows_what_comes_next_and_how_likely_a_text_is(trained, place, 
 
 
 @pytest.mark.parametrize(
+    ("model", "flags"),
+    [
+        ("ngram", ["--order", 5]),
+        pytest.param("average", [*SMALL.split(), "--order", 3], marks=pytest.mark.long),
+        pytest.param("feedforward", [*SMALL.split(), "--order", 9], marks=pytest.mark.long),
+    ],
+)
+def test_the_models_of_a_fixed_number_of_tokens_are_trained_measured_and_exported(place, run_main, model, flags):
+    flags = [flag for flag in flags if flag not in ("--num-layers", "1")]
+    process = train_here(
+        place, "train", "char-lm", "--data", place / "rhyme.txt", "--model", model, *flags, "--name", model, "--json",
+        *where(place),
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    perplexity = result["scores"]["validation"]["perplexity"]
+    assert perplexity < {"ngram": 1.5, "feedforward": 2.5, "average": 6}[model]
+    saved = ["--name", model, "--saved-models", place / "saved"]
+    if model == "ngram":
+        continued = run_main(place, "predict", "char-lm", "the c", "--temperature", 0, "--max-length", 20, *saved)
+        assert continued.stdout.startswith("the cat sat on the ")
+        assert_one_line(
+            run_main(place, "predict", "char-lm", "a", "--cache-size", 5, *saved), "--cache-size needs a recurrent"
+        )
+    (place / "end.txt").write_text(TEXT[int(len(TEXT) * 0.9) :])
+    measured = json.loads(run_main(place, "evaluate", "char-lm", "--data", place / "end.txt", "--json", *saved).stdout)
+    assert measured["perplexity"] == pytest.approx(perplexity, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--model ngram --order 7", "--order 7: it must be from 2 to 6"),
+        ("--model ngram --order 6", "too few for --order 6: lower it"),
+        ("--model ngram --hidden-size 5", "--hidden-size has no effect here: an n-gram model only counts"),
+        ("--model lstm --order 3", "--order has no effect here: it needs --model ngram, feedforward, average"),
+        ("--model average --num-layers 3", "--num-layers has no effect here"),
+    ],
+)
+def test_settings_that_do_not_fit_the_model_are_refused(tmp_path, run_main, flags, message):
+    (tmp_path / "short.txt").write_text("abcd")
+    process = run_main(tmp_path, "train", "char-lm", "--data", "short.txt", *flags.split(), *where(tmp_path))
+    assert_one_line(process, message)
+
+
+@pytest.mark.parametrize(
     ("flags", "message"),
     [
         ("a --next 0", "--next 0: it must be from 1"),
@@ -135,6 +181,7 @@ def test_predict_shows_what_comes_next_and_how_likely_a_text_is(trained, place, 
         ("a --search --temperature 1", "--temperature has no effect with --search"),
         ("a --score --seed 1", "--seed has no effect with --score"),
         ("a --beam-width 3", "--beam-width has no effect without --search"),
+        ("a --next 3 --cache-size 5", "--cache-size has no effect with --next"),
         ("a --input b.txt --output c.csv", "--input has no effect without --score"),
         ("--score --input b.txt", "--input and --output go together"),
         ("--score --input b.txt --output c.csv --server localhost:1", "leave out --input"),

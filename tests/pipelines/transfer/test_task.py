@@ -29,7 +29,7 @@ def modules(tmp_path_factory, splits):
 def compiled(modules, splits, tmp_path):
     config = task.complete_config(modules[0], splits, modules[1])
     encoded = task.encode(config, splits, modules[1], tmp_path)
-    model = task.build(config, splits, modules[1], training=True)
+    model = task.build(config, splits, modules[1], None, training=True)
     task.compile_model(config, model, 30)
     return config, encoded, model
 

@@ -61,7 +61,7 @@ def make_small(pairs):
         config.check()
         splits = task.Splits(pairs, pairs, None, "en-es", {})
         tokenizers = task.make_tokenizer(config, splits)
-        model = task.build(config, splits, tokenizers, training=False)
+        model = task.build(config, splits, tokenizers, None, training=False)
         # Larger weights than those of a new model, so that differences show.
         for i, weight in enumerate(model.trainable_variables):
             initial = weight if len(weight.shape) == 1 else 0.0
