@@ -23,6 +23,7 @@ from pipelines.commands.doctor import Doctor
 from pipelines.commands.list import List
 from pipelines.commands.remove import Remove
 from pipelines.commands.serve import Serve
+from pipelines.learn import command as learn
 from pipelines.mistyped import parsed
 from pipelines.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full
@@ -47,6 +48,7 @@ _OTHER_COMMANDS = {
     "compare": Compare(),
     "remove": Remove(""),
     "doctor": Doctor(),
+    "learn": learn.Learn(),
 }
 
 
@@ -83,13 +85,13 @@ def _with_tasks(command: str, defaults: dict[str, object]):
 
 @functools.cache  # tyro takes half a second to read the types
 def _commands(start: Start | None) -> tuple[object, dict]:
-    """Returns the union of all commands for tyro, and command -> default instance, or task -> default instance."""
+    """Returns the union of all commands for tyro, and command -> default instance, or task or topic -> instance."""
     defaults = {command: _task_defaults(command, start) for command in _HELP}
     commands = [_with_tasks(*item) for item in defaults.items()]
     for name, default in _OTHER_COMMANDS.items():
         commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
     names = {command.lower(): instances for command, instances in defaults.items()}
-    return functools.reduce(operator.or_, commands), names | _OTHER_COMMANDS
+    return functools.reduce(operator.or_, commands), names | _OTHER_COMMANDS | {"learn": learn.NAMES}
 
 
 def parse(arguments: list[str] | None = None):

@@ -15,7 +15,8 @@ def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
 
     Args:
         parse: reads the arguments; it exits with status 2 and a message on stderr if they are wrong.
-        commands: command -> an instance of its dataclass, or, for commands with tasks, task -> instance.
+        commands: command -> an instance of its dataclass, or, for commands with tasks, task -> instance; for `learn`,
+            topic -> instance.
         program: name of the program in messages.
 
     Raises:
@@ -40,7 +41,8 @@ def check_names(arguments: list[str], commands: dict, program: str) -> None:
         UserError: one of them does not exist.
     """
     command, title = commands, program
-    for kind, name in zip(("command", "task"), arguments):
+    kinds = ("command", "topic" if arguments[:1] == ["learn"] else "task")
+    for kind, name in zip(kinds, arguments):
         if not isinstance(command, dict):
             break
         if name.startswith("-"):
