@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import main as main_module
+from pipelines.learn.command import TOPICS
 from pipelines.task import TASKS
 from pipelines.version import VERSION
 from tests.command_line import ROOT, assert_one_line
@@ -23,6 +24,8 @@ HELP = [
     "compare --help",
     "remove --help",
     "doctor --help",
+    "learn --help",
+    *(f"learn {topic} --help" for topic in TOPICS),
     *(f"train {name} --help" for name in TASKS),
     *(
         f"{command} {name} --help"

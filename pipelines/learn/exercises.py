@@ -189,10 +189,10 @@ def exercise_10() -> Lesson:
             ),
             Step(
                 "Answer",
-                text="The LSTM is as unsure as if it chose among 80 words, the n-gram model as among 150. Per word that "
-                f"is {difference:.2f} nats or {difference / np.log(2):.2f} bits less; a sentence of {words} words is "
-                f"{ratio**words:,.0f} times as probable. Two perplexities can be compared only on the same text with "
-                "the same vocabulary.",
+                text="The LSTM is as unsure as if it chose among 80 words, the n-gram model as if among 150. Per word "
+                f"that is {difference:.2f} nats or {difference / np.log(2):.2f} bits less; a sentence of {words} words "
+                f"is {ratio**words:,.0f} times as probable. Two perplexities can be compared only on the same text "
+                "with the same vocabulary.",
             ),
         ),
     )

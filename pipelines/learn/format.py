@@ -45,11 +45,11 @@ def format_values(values: Values) -> list[str]:
     """
     numbers = np.asarray(values.numbers)
     rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(1, 1)
-    cells = [[_format_number(number, values.digits) for number in row] for row in rows]
+    cells = [[format_number(number, values.digits) for number in row] for row in rows]
     former = None
     if values.before is not None:
         former = [
-            [_format_number(number, values.digits) for number in row]
+            [format_number(number, values.digits) for number in row]
             for row in np.asarray(values.before).reshape(rows.shape)
         ]
     widths = [
@@ -79,7 +79,8 @@ def _bracketed(cells: list[str], widths: list[int]) -> str:
     return "[" + "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True)) + "]"
 
 
-def _format_number(number, digits: int) -> str:
+def format_number(number: float | np.integer, digits: int) -> str:
+    """Returns the number with thousands separators, rounded to `digits` unless it is an integer."""
     if isinstance(number, np.integer):
         return f"{number:,}"
     if not np.isfinite(number):

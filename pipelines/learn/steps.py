@@ -57,6 +57,7 @@ def as_json(lesson: Lesson) -> dict:
             "layer": step.layer,
             "text": step.text,
             "values": [_value_as_json(value) for value in step.values],
+            "picture": list(step.picture),
         }
         for step in lesson.steps
     ]

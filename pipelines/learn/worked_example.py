@@ -98,7 +98,7 @@ def so_long_and(changes: Changes | None = None) -> Lesson:
         steps += _time_step(time, word, target, values)
     steps += [
         Step(
-            "The loss: the mean over the two steps",
+            "The loss: the mean over the two times",
             f"L = 1/2 (-log y0[{WORDS[_TARGETS[0]]}] - log y1[{WORDS[_TARGETS[1]]}])",
             (values("-log y0[long]", "losses", 0), values("-log y1[and]", "losses", 1), values("L", "loss")),
             "keras.losses.SparseCategoricalCrossentropy",
@@ -107,9 +107,7 @@ def so_long_and(changes: Changes | None = None) -> Lesson:
             "The perplexity",
             "perplexity = exp(L)",
             (values("perplexity", "perplexity", digits=2),),
-            text=f"The network is as unsure as if it chose among {_count(now.perplexity)} equally likely words. A "
-            "network that knows nothing has the perplexity 5, the number of the words."
-            + ("" if changes else _by_hand(now)),
+            text=_about(now.perplexity) + ("" if changes else _by_hand(now)),
         ),
     ]
     return Lesson(
@@ -126,13 +124,13 @@ def _time_step(time: int, word: int, target: int, values) -> list[Step]:
     remembered = f"U {previous} carries what was read before: without it, h{time} would be ReLU(W e{time})."
     return [
         Step(
-            f'Step {time}: the input "{WORDS[word]}" is looked up',
+            f'Time {time}: the input "{WORDS[word]}" is looked up',
             f"e{time} = E[{WORDS[word]}]",
             (values(f"e{time}", "inputs", time),),
             "keras.layers.Embedding",
         ),
         Step(
-            f"Step {time}: the hidden state",
+            f"Time {time}: the hidden state",
             f"h{time} = ReLU(U {previous} + W e{time})",
             (
                 values(f"U {previous}", "recurrent", time),
@@ -143,7 +141,7 @@ def _time_step(time: int, word: int, target: int, values) -> list[Step]:
             text=start or remembered,
         ),
         Step(
-            f"Step {time}: the probability of each next word",
+            f"Time {time}: the probability of each next word",
             f"y{time} = softmax(V h{time})",
             (
                 values(f"V h{time}", "logits", time, columns=WORDS),
@@ -164,5 +162,13 @@ def _by_hand(now: Forward) -> str:
     )
 
 
-def _count(perplexity: float) -> str:
-    return f"{perplexity:.3g}" if np.isfinite(perplexity) else "infinitely many"
+def _about(perplexity: float) -> str:
+    if perplexity > len(WORDS):
+        return (
+            f"A network that finds all {len(WORDS)} words equally likely has the perplexity {len(WORDS)}. This one is "
+            "worse: it is surer of other words than of those that follow."
+        )
+    return (
+        f"The network is as unsure as if it chose among {perplexity:.2f} equally likely words. A network that finds "
+        f"all {len(WORDS)} words equally likely has the perplexity {len(WORDS)}."
+    )

@@ -20,7 +20,7 @@ class Outer:
     inner: Inner = dataclasses.field(default_factory=Inner)
 
 
-COMMANDS = {"train": {"classification": Outer(), "nmt": Outer()}, "list": Inner()}
+COMMANDS = {"train": {"classification": Outer(), "nmt": Outer()}, "list": Inner(), "learn": {"scaling": Inner()}}
 
 
 def test_the_flags_are_those_of_all_nested_dataclasses():
@@ -31,7 +31,8 @@ def test_the_flags_are_those_of_all_nested_dataclasses():
     ("arguments", "message"),
     [
         ("lst", "no command 'lst'; did you mean list?"),
-        ("zzz", "no command 'zzz': choose train, list"),
+        ("zzz", "no command 'zzz': choose train, list, learn"),
+        ("learn scalin", "no topic 'scalin'; did you mean scaling?"),
         ("train clasification", "no task 'clasification'; did you mean classification?"),
         ("train nmt --dta x", "no flag --dta; did you mean --data? (`x.py train nmt --help` lists all flags)"),
         ("train nmt --dta=x", "no flag --dta; did you mean --data?"),
@@ -46,7 +47,16 @@ def test_a_mistyped_name_has_at_most_one_suggestion(arguments, message):
 
 @pytest.mark.parametrize(
     "arguments",
-    ["", "train", "--help", "train --help", "train nmt --data --learning_rate 2 --no-header", "train nmt -- --dta"],
+    [
+        "",
+        "train",
+        "learn",
+        "learn scaling --learning-rate 1",
+        "--help",
+        "train --help",
+        "train nmt --data --learning_rate 2 --no-header",
+        "train nmt -- --dta",
+    ],
 )
 def test_names_that_exist_are_no_mistake(arguments):
     check_names(arguments.split(), COMMANDS, "x.py")
