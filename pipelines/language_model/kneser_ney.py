@@ -49,10 +49,14 @@ class Tables:
     Attributes:
         unigrams: float32 [vocabulary], p_0.
         levels: for contexts of 1, 2, ... order - 1 tokens.
+        sizes: numbers of n-grams of 1, 2, ... order tokens.
+        discounts: D_1, D_2 and D_3 of each of them.
     """
 
     unigrams: np.ndarray
     levels: list[Level]
+    sizes: list[int]
+    discounts: list[tuple[float, float, float]]
 
 
 def estimate(ids: np.ndarray, order: int, vocabulary_size: int) -> Tables:
@@ -71,19 +75,21 @@ def estimate(ids: np.ndarray, order: int, vocabulary_size: int) -> Tables:
         known, index = np.unique(keys, return_inverse=True)
         contexts.append(known)
     ngrams, counts = np.unique(index * vocabulary_size + words, return_counts=True)
-    levels = []
+    levels, sizes, used = [], [len(ngrams)], [discounts(counts)]
     for m in range(order - 1, 0, -1):
         owners = ngrams // vocabulary_size  # index of each n-gram's context
         alphas, gammas = _discounted(owners, counts, len(contexts[m - 1]))
         levels.append(Level(contexts[m - 1], gammas, ngrams, alphas))
         shorter = contexts[m - 1][owners] // vocabulary_size
         ngrams, counts = np.unique(shorter * vocabulary_size + ngrams % vocabulary_size, return_counts=True)
+        sizes.append(len(ngrams))
+        used.append(discounts(counts))
     alphas, gammas = _discounted(np.zeros(len(ngrams), np.int64), counts, 1)
     unigrams = np.zeros(vocabulary_size)
     predicted = np.setdiff1d(np.arange(vocabulary_size), NOT_PREDICTED)
     unigrams[predicted] = gammas[0] / len(predicted)
     unigrams[ngrams] += alphas
-    return Tables(unigrams.astype(np.float32), levels[::-1])
+    return Tables(unigrams.astype(np.float32), levels[::-1], sizes[::-1], used[::-1])
 
 
 def _discounted(owners: np.ndarray, counts: np.ndarray, num_contexts: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pipelines.language_model.kneser_ney import Tables
 from pipelines.support import reports
 from pipelines.support.installation import shell_command
 from pipelines.support.run_result import RunResult
@@ -18,17 +19,19 @@ def summarize(result: RunResult) -> str:
     return reports.summary(result, title, [line], _predict_command(result))
 
 
-def write(result: RunResult, samples: list[dict], folder: Path) -> None:
-    """Writes `folder`/report.md and curves.png.
+def write(result: RunResult, samples: list[dict], ngrams: Tables | None, folder: Path) -> None:
+    """Writes `folder`/report.md and, of a model that was trained, curves.png.
 
     Args:
         samples: dicts of prompt and generated text.
+        ngrams: the tables of an n-gram model.
     """
-    reports.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
-    reports.write(folder, _lines(result, samples))
+    if ngrams is None:
+        reports.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
+    reports.write(folder, _lines(result, samples, ngrams))
 
 
-def _lines(result: RunResult, samples: list[dict]) -> list[str]:
+def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> list[str]:
     scores = result.scores["validation"]
     sentence = (
         f"On {scores['tokens']:,} tokens ({scores['characters']:,} characters) that were not in the training text, the "
@@ -56,12 +59,34 @@ def _lines(result: RunResult, samples: list[dict]) -> list[str]:
     for sample in samples:
         origin = "After the first characters of the validation text:" if sample["prompt"] else "Without a prompt:"
         lines += [origin, "", "```text", *(sample["prompt"] + sample["text"]).splitlines(), "```", ""]
-    lines += reports.learning_lines(result, "the lowest validation loss", "Loss by epoch")
+    if ngrams is None:
+        lines += reports.learning_lines(result, "the lowest validation loss", "Loss by epoch")
+    else:
+        lines += _ngram_lines(ngrams)
     lines += ["## Data", ""]
     for name, split in (("Training", "train"), ("Validation", "valid")):
         lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.characters[split]:,} characters.")
     evaluate = f"{shell_command()} evaluate {result.task} --data FILE{reports.model_flags(result)}"
     return [*lines, "", *reports.use_lines(result, [_predict_command(result), evaluate]), *reports.record_lines(result)]
+
+
+def _ngram_lines(ngrams: Tables) -> list[str]:
+    """Returns the section on the tables of an n-gram model."""
+    rows = enumerate(zip(ngrams.sizes, ngrams.discounts, strict=True), start=1)
+    return [
+        "## Counts",
+        "",
+        "Nothing is trained. Modified Kneser-Ney smoothing takes a discount from each n-gram that occurs once, twice, "
+        "or more often, and gives it to the shorter n-grams.",
+        "",
+        "| tokens | different n-grams | discount of 1 | of 2 | of 3 and more |",
+        "|---:|---:|---:|---:|---:|",
+        *(
+            f"| {tokens} | {size:,} | {' | '.join(f'{discount:.3f}' for discount in discounts)} |"
+            for tokens, (size, discounts) in rows
+        ),
+        "",
+    ]
 
 
 def _cache_sentence(scores: dict) -> str:

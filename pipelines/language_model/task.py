@@ -201,7 +201,7 @@ def measure(
 
     Returns:
         ({"validation": `language_model_measures` and, if the model can use a cache, `best_cache_options`},
-        {"samples": dicts of prompt and generated text}).
+        {"samples": dicts of prompt and generated text, "ngrams": the tables of an n-gram model, or None}).
     """
     losses = servable.token_losses(tf.constant(encoded.valid[None]))["losses"].numpy()
     unknown_tokens = int((encoded.valid == tokenizers.UNKNOWN).sum())
@@ -211,7 +211,7 @@ def measure(
     prompts = ["", next(splits.valid.pieces())[:_SHOWN_PROMPT]]
     generated = servable.continue_text(tf.constant(prompts))["text"].numpy()
     samples = [{"prompt": prompt, "text": text.decode()} for prompt, text in zip(prompts, generated, strict=True)]
-    return {"validation": measures}, {"samples": samples}
+    return {"validation": measures}, {"samples": samples, "ngrams": encoded.ngrams}
 
 
 def describe_data(config: LanguageModelConfig, splits: TextSplits, encoded: Encoded) -> dict:
@@ -249,7 +249,7 @@ def example_requests(servable: Generator) -> dict[str, dict]:
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes report.md and curves.png."""
-    report.write(result, details["samples"], folder)
+    report.write(result, details["samples"], details["ngrams"], folder)
 
 
 def summarize(result: RunResult) -> str:

@@ -97,7 +97,7 @@ class SmallTask:
     def items_per_epoch(self, encoded):
         return 40
 
-    def build(self, config, splits, tokenizer, training):
+    def build(self, config, splits, tokenizer, encoded, training):
         self.policies[training] = keras.config.dtype_policy().name
         inputs = keras.Input((1,))
         return keras.Model(inputs, keras.layers.Dense(1, dtype=None)(inputs))

@@ -104,3 +104,4 @@ def test_a_text_of_few_tokens_has_a_model():
     tables = estimate(np.array([5, 5, 6], np.int32), 3, VOCABULARY)
     assert tables.unigrams.sum() == pytest.approx(1)
     assert np.argmax(tables.unigrams) == 5
+    assert tables.sizes == [2, 3, 3] and tables.discounts == [kneser_ney._DEFAULT_DISCOUNTS] * 3
