@@ -169,7 +169,7 @@ CACHE = (
     Option(
         name="cache_theta",
         dtype="float32",
-        default=0.3,
+        default=1.0,
         minimum=0,
         example=(0.3, 0.3, 1.0),
         help="Cache: how much more the most similar places count than others.",

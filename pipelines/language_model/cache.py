@@ -3,8 +3,8 @@
     p_cache(w) = sum over i of 1[w = x_(i+1)] exp(theta h_t . h_i) / sum over i of exp(theta h_t . h_i)
     p(w) = (1 - lambda) softmax(logits of h_t)_w + lambda p_cache(w)
 
-h_t, the input of the softmax, is compared with those of the last N places i < t; x_(i+1) is the token that followed
-there. Nothing is trained. At the start of a text, where the cache is empty, p is that of the model.
+h_t, the output of the highest layer, is compared with those of the last N places i < t; x_(i+1) is the token that
+followed there. Nothing is trained. At the start of a text, where the cache is empty, p is that of the model.
 
 Source: Grave, Joulin and Usunier 2017, "Improving neural language models with a continuous cache".
 
@@ -35,7 +35,7 @@ class CachedSteps:
     def start(self, batch_size) -> dict:
         """Returns the state before the first token: that of the model, and an empty cache."""
         slots = tf.reduce_max(tf.concat([self._sizes, [1]], axis=0))
-        state, size = self._steps.start(batch_size), self._steps.softmax_size
+        state, size = self._steps.start(batch_size), self._steps.size
         return {
             "model": state,
             "keys": tf.zeros([batch_size, slots, size]),  # h_i
@@ -52,11 +52,10 @@ class CachedSteps:
             lengths: int32 [batch], number of tokens of each row; a row may have none.
 
         Returns:
-            the softmax's input for each token, float32 [batch, time, size], the keys and the values that these tokens
-            can see, [batch, slots + time, ...], and the state after the last token of each row.
+            the output of the highest layer for each token, float32 [batch, time, size], the keys and the values that
+            these tokens can see, [batch, slots + time, ...], and the state after the last token of each row.
         """
-        x, model_state = self._steps.features(ids, state["model"], lengths)
-        queries = self._steps.softmax_input(x)  # [batch, time, size]
+        queries, model_state = self._steps.features(ids, state["model"], lengths)  # [batch, time, size]
         before = tf.concat([state["query"][:, None], queries[:, :-1]], axis=1)  # the query that each token answers
         in_row = tf.sequence_mask(lengths, tf.shape(ids)[1])
         answers = tf.concat([state["has_query"][:, None], tf.ones_like(in_row[:, 1:])], axis=1) & in_row

@@ -7,7 +7,7 @@ from pipelines.language_model.servable import Generator
 
 CACHE_SIZE = 2000  # tokens, for the search
 MAX_TOKENS = 5000  # of the validation text
-THETAS = (0.03, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2)
+THETAS = (0.1, 0.3, 0.6, 1.0, 1.5, 2.0, 3.0)
 LAMBDAS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 _HIGH = 0.99
 

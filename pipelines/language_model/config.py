@@ -173,6 +173,8 @@ class LanguageModelConfig(TrainingConfig):
             UserError: the model does not have this preset.
         """
         config = with_expanded_paths(super().resolve(), "data", "valid")
+        if config.model == "ngram":
+            config = dataclasses.replace(config, precision="float32")  # its tables are not computed in any other
         return dataclasses.replace(config, tokenizer=config.tokenizer or config.default_tokenizer)
 
     def defaults(self) -> "LanguageModelConfig":

@@ -119,18 +119,13 @@ class RecurrentSteps:
         return x, state
 
     @property
-    def softmax_size(self) -> int:
-        """Size of the vectors that the output layer multiplies."""
-        projections = [layer for layer in self._model.layers if layer.name == "projection"]
-        return projections[0].units if projections else self._layers[-1].cell.units
+    def size(self) -> int:
+        """Size of the outputs of the highest layer."""
+        return self._layers[-1].cell.units
 
-    def softmax_input(self, x):
-        """Returns what the output layer multiplies, [batch, time, size], from the outputs of the highest layer."""
-        return _projected(self._model, x)
-
-    def logits(self, softmax_input):
-        """Returns the logits [batch, time, vocabulary]."""
-        return _scored(self._model, softmax_input)
+    def logits(self, x):
+        """Returns the logits [batch, time, vocabulary] from the outputs of the highest layer."""
+        return _logits(self._model, x)
 
     def align(self, state):
         """Returns a state that `advance` accepts, from states that were started separately and concatenated."""
@@ -273,14 +268,9 @@ def _logits(model, x):
 
 
 def _output_layers(model, x):
-    return _scored(model, _projected(model, x))
-
-
-def _projected(model, x):
-    return model.get_layer("projection")(x) if any(layer.name == "projection" for layer in model.layers) else x
-
-
-def _scored(model, x):
-    if any(layer.name == "logits" for layer in model.layers):
+    names = {layer.name for layer in model.layers}
+    if "logits" in names:
         return model.get_layer("logits")(x)
+    if "projection" in names:
+        x = model.get_layer("projection")(x)
     return model.get_layer("tokens")(x, reverse=True)

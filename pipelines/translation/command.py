@@ -79,7 +79,7 @@ class ServedTranslatorFlags(TranslatorFlags, ServedModelFlags):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
-    """Measure an exported translator with BLEU, chrF and TER."""
+    """Measure an exported translator with BLEU, chrF, TER, ROUGE and exact matches."""
 
     task: tyro.conf.Suppress[str] = ""
     data: Annotated[str | None, PATH] = None
@@ -123,6 +123,9 @@ class Predict:
     """With --input: write the translations to this file, line by line. By default to stdout."""
     n_best: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Print the N best translations of each sentence, with their scores."""
+    reference: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT [TEXT ...]", help_behavior_hint="")] = ()
+    """Score these translations instead of translating: log-probability, perplexity, and the surprisal of each token.
+    One for each sentence, or several of one sentence."""
     attention: Annotated[Path | None, PATH] = None
     """Draw the attention weights of the first sentence to this .png file."""
     each_head: bool = False
@@ -135,7 +138,9 @@ class Predict:
     def __call__(self) -> None:
         """Runs the command."""
         self._check()
-        if self.model.server:
+        if self.reference:
+            self._score()
+        elif self.model.server:
             self._ask_server()
         elif self.input:
             self._translate_file()
@@ -155,12 +160,36 @@ class Predict:
             )
         if self.output and not self.input:
             raise UserError("--output is for --input: the translations of sentences in quotes are printed")
+        if self.reference:
+            self._check_reference()
         if self.each_head and not self.attention:
             raise UserError("--each-head has no effect here: it needs --attention")
         if self.model.server and (self.input or self.attention):
             raise UserError(
                 f'--server is for sentences "in quotes": leave out --{"input" if self.input else "attention"}'
             )
+
+    def _check_reference(self) -> None:
+        is_search = self.n_best > 1 or any(value is not None for value in vars(self.search).values())
+        if self.input or self.attention or is_search:
+            raise UserError("--reference scores given translations: leave out --input, --attention and flags of search")
+        if len(self.texts) not in (1, len(self.reference)):
+            counts = f"{len(self.texts)} sentences and {len(self.reference)} after --reference"
+            raise UserError(f"{counts}: give one translation for each sentence, or one sentence")
+
+    def _score(self) -> None:
+        from pipelines.translation.scores import format_scores, score_pairs, score_pairs_on_server
+
+        texts, references = list(self.texts), list(self.reference)
+        texts = texts * len(references) if len(texts) == 1 else texts
+        if self.model.server:
+            title = self.model.name_on_server(self.task)
+            results = score_pairs_on_server(self.model, title, texts, references)
+        else:
+            exported = self.model.find(self.task)
+            title = exported.title
+            results = score_pairs(exported, texts, references)
+        print_json({"model": title, "scores": results}) if self.json else print(format_scores(results))
 
     def _translate_texts(self) -> None:
         from pipelines.translation.predict import check_picture, draw_attention, make_request, translate_texts

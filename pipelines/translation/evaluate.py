@@ -88,6 +88,8 @@ def format_table(measures: dict) -> str:
     lines = [f"{measures['model']} on {data}: {measures['rows']:,} pairs", ""]
     for name, label in (("bleu", "BLEU"), ("chrf", "chrF"), ("ter", "TER")):
         lines.append(f"  {label:<8}{measures[name]:>7.2f}   {measures[f'{name}_signature']}")
+    rouge = "  ".join(f"{name[5:]}: {measures[name]:.2f}" for name in ("rouge1", "rouge2", "rougeL"))
+    lines += [f"  ROUGE   {rouge}", f"  equal   {measures['exact_match']:.2f} % of the pairs"]
     lines += ["", f"  {'words of the source':<22}{'pairs':>8}{'BLEU':>9}"]
     for bucket in measures["bleu_by_length"]:
         lines.append(f"  {bucket['words']:<22}{bucket['rows']:>8,}{bucket['bleu']:>9.2f}")

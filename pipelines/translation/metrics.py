@@ -1,8 +1,10 @@
-"""Scores of translations by sacrebleu (Post 2018): raw cased text, sacrebleu's default tokenizer."""
+"""Scores of translations: BLEU, chrF and TER by sacrebleu (Post 2018; raw cased text), ROUGE, exact matches."""
 
 from collections.abc import Sequence
 
 import numpy as np
+
+from pipelines.translation.rouge import rouge
 
 _BUCKET_STARTS = (1, 8, 11, 14, 18, 25, 40)  # number of words of the source at which a bucket of lengths starts
 
@@ -19,7 +21,8 @@ def measures(sources: Sequence[str], translations: Sequence[str], references: Se
 
     Returns:
         "rows", the number of pairs; "bleu", "chrf" and "ter", each with its sacrebleu signature ("bleu_signature",
-        ...); "bleu_by_length", a list of {"words", "rows", "bleu"}, BLEU by the number of words of the source.
+        ...); "rouge1", "rouge2" and "rougeL" (rouge.py); "exact_match", the percentage of pairs that are equal;
+        "bleu_by_length", a list of {"words", "rows", "bleu"}, BLEU by the number of words of the source.
     """
     from sacrebleu.metrics import BLEU, CHRF, TER
 
@@ -29,6 +32,9 @@ def measures(sources: Sequence[str], translations: Sequence[str], references: Se
         name = type(metric).__name__.lower()
         scores[name] = metric.corpus_score(hypotheses, references).score
         scores[f"{name}_signature"] = str(metric.get_signature())
+    scores |= rouge(hypotheses, references[0])
+    equal = [text.strip() == reference.strip() for text, reference in zip(hypotheses, references[0], strict=True)]
+    scores["exact_match"] = 100 * sum(equal) / max(len(equal), 1)
     return scores | {"bleu_by_length": _bleu_by_length(sources, hypotheses, references[0])}
 
 

@@ -21,6 +21,10 @@ _SCORES = (
     ("BLEU", "{bleu:.2f}"),
     ("chrF", "{chrf:.2f}"),
     ("TER (lower is better)", "{ter:.2f}"),
+    ("ROUGE-1, F1", "{rouge1:.2f}"),
+    ("ROUGE-2, F1", "{rouge2:.2f}"),
+    ("ROUGE-L, F1", "{rougeL:.2f}"),
+    ("equal to the reference, %", "{exact_match:.2f}"),
     ("pairs", "{rows:,}"),
 )
 

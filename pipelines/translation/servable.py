@@ -133,11 +133,20 @@ class Translator(tf.Module):
             log_probability: float32 [batch], in nats, including the end token.
             score: float32 [batch], with the config's length penalty.
             tokens: int32 [batch], number of tokens including the end token.
+            target_tokens: string [batch, Tt], these tokens, filled up with "".
+            token_log_probabilities: float32 [batch, Tt], of each of them; 0 after the end token.
         """
-        log_probabilities, lengths = self._score_translations(self._read_source(text).ids, translation[:, None])
-        log_probability, length = log_probabilities[:, 0], lengths[:, 0]
-        score = _normalize_by_length(log_probability, length, self._config.length_penalty)
-        return {"log_probability": log_probability, "score": score, "tokens": length}
+        encoded = networks.encode(self._config, self._parts, self._read_source(text).ids)
+        by_token, length = self._score_tokens(encoded, translation)
+        log_probability = tf.reduce_sum(by_token, axis=1)
+        tokens = self._target.tokens(translation)[:, 1:-1][:, :MAX_TRANSLATION_LENGTH]
+        return {
+            "log_probability": log_probability,
+            "score": _normalize_by_length(log_probability, length, self._config.length_penalty),
+            "tokens": length,
+            "target_tokens": _append(tokens, SPECIAL_TOKENS[END]).to_tensor(),
+            "token_log_probabilities": by_token,
+        }
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def align(self, text):
@@ -228,18 +237,28 @@ class Translator(tf.Module):
         encoded = networks.encode(self._config, self._parts, source_ids)
 
         def score(translation):
-            target = self._target.encode(translation)  # START, tokens, END
-            target = _append(target[:, :-1][:, : MAX_TRANSLATION_LENGTH + 1], END)
-            lengths = tf.cast(target.row_lengths(), tf.int32) - 1
-            logits = networks.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor())
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 1:].to_tensor(), logits)  # [batch, Tt]
-            in_target = tf.sequence_mask(lengths, tf.shape(losses)[1])
-            return -tf.reduce_sum(tf.where(in_target, losses, 0.0), axis=1), lengths
+            by_token, lengths = self._score_tokens(encoded, translation)
+            return tf.reduce_sum(by_token, axis=1), lengths
 
         # One translation per source at a time: the logits of all, [batch, n, Tt, vocabulary], can be gigabytes.
         specs = (tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32))
         scored = tf.map_fn(score, tf.transpose(translations), fn_output_signature=specs, parallel_iterations=1)
         return tuple(tf.transpose(each) for each in scored)
+
+    def _score_tokens(self, encoded, translation):
+        """Scores one translation of each source, string [batch].
+
+        Returns:
+            (log-probability of each token including the end token, float32 [batch, Tt], 0 after it; numbers of tokens
+            int32 [batch]).
+        """
+        target = self._target.encode(translation)  # START, tokens, END
+        target = _append(target[:, :-1][:, : MAX_TRANSLATION_LENGTH + 1], END)
+        lengths = tf.cast(target.row_lengths(), tf.int32) - 1
+        logits = networks.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor())
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 1:].to_tensor(), logits)  # [batch, Tt]
+        in_target = tf.sequence_mask(lengths, tf.shape(losses)[1])
+        return tf.where(in_target, -losses, 0.0), lengths
 
 
 def _append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:

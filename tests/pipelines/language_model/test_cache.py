@@ -32,8 +32,7 @@ def reference(made, ids, size, theta, weight):
     config, _, network, _ = made
     steps = make_steps(config, network)
     inputs = tf.concat([[[START]], ids[:, :-1]], axis=1)
-    x, _ = steps.features(inputs, steps.start(1))
-    h = steps.softmax_input(x)[0].numpy().astype(float)  # h[t] predicts ids[t]
+    h = steps.features(inputs, steps.start(1))[0][0].numpy().astype(float)  # h[t] predicts ids[t]
     logits = network(inputs)[0].numpy().astype(float)
     p = np.exp(logits - logits.max(-1, keepdims=True))
     p /= p.sum(-1, keepdims=True)

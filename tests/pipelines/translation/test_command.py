@@ -111,6 +111,13 @@ def test_predict_prints_the_translations_and_draws_the_attention(trained, folder
 @slow
 @pytest.mark.long
 def test_predict_prints_the_n_best(trained, folder, run_main):
+    reference = ["--reference", "El perro ve una casa.", "casa una"]
+    scored = run_main(folder, "predict", "nmt", "The dog sees a house.", *reference, *saved(folder))
+    assert scored.returncode == 0 and "the most probable: El perro" in scored.stdout, scored.stderr
+    assert_one_line(
+        run_main(folder, "predict", "nmt", "a", "b", "c", *reference, *saved(folder)),
+        "3 sentences and 2 after --reference",
+    )
     command = ["predict", "nmt", "The dog sees a house.", "--n-best", 3, *saved(folder)]
     (prediction,) = json.loads(run_main(folder, *command, "--json").stdout)["predictions"]
     scores = [candidate["score"] for candidate in prediction["translations"]]

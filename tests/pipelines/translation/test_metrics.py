@@ -8,7 +8,7 @@ REFERENCES = ["Ein Mann f\u00e4hrt Fahrrad .", "Zwei Hunde laufen im Park ."]
 def test_the_references_themselves_have_perfect_scores():
     scores = metrics.measures(["a b", "c d e f g h i j k"], REFERENCES, REFERENCES)
     assert scores["bleu"] == pytest.approx(100) and scores["chrf"] == pytest.approx(100) and scores["ter"] == 0
-    assert scores["rows"] == 2
+    assert scores["rows"] == 2 and scores["rougeL"] == pytest.approx(100) and scores["exact_match"] == 100
     assert metrics.bleu(REFERENCES, REFERENCES) == pytest.approx(100)
 
 
@@ -20,7 +20,7 @@ def test_the_signatures_are_those_of_cased_text_and_the_default_tokenizer():
 
 def test_other_texts_have_a_low_score():
     scores = metrics.measures(["a", "b"], ["x", "y"], REFERENCES)
-    assert scores["bleu"] < 5 and scores["ter"] >= 100
+    assert scores["bleu"] < 5 and scores["ter"] >= 100 and scores["rouge1"] == 0 and scores["exact_match"] == 0
 
 
 def test_bleu_is_also_computed_by_the_number_of_words_of_the_source():

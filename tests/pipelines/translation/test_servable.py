@@ -108,8 +108,11 @@ def test_the_scores_of_translations_are_those_of_the_signature_score(small_decod
 def test_score_is_the_log_probability_of_the_network(small_decoder, pairs, encode):
     source, target = encode(small_decoder, pairs, 1)
     scored = small_decoder.translator.score(tf.constant(pairs.source[:1]), tf.constant(pairs.target[:1]))
-    expected = log_probabilities(small_decoder.model, source, target.numpy()).sum()
-    np.testing.assert_allclose(scored["log_probability"], [expected], rtol=1e-4)
+    expected = log_probabilities(small_decoder.model, source, target.numpy())
+    np.testing.assert_allclose(scored["log_probability"], [expected.sum()], rtol=1e-4)
+    np.testing.assert_allclose(np.ravel(scored["token_log_probabilities"]), np.ravel(expected), rtol=1e-3)
+    tokens = small_decoder.tokenizers.target.tokens(tf.constant(pairs.target[:1]))[0, 1:-1].numpy().tolist()
+    assert scored["target_tokens"].numpy()[0].tolist() == [*tokens, b"<end>"]
     assert scored["tokens"].numpy().tolist() == [target.shape[1] - 1]
 
 
