@@ -7,15 +7,16 @@ target at each position is the next id. A stream starts with START; the remainde
 epoch.
 """
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import batching
+from pipelines.data import batching, texts
 from pipelines.support.files import written_beside
-from pipelines.text.tokenizers import START, Tokenizer
+from pipelines.text.tokenizers import END, START, Tokenizer
 
 _CHUNKS_PER_CALL = 250
 
@@ -40,6 +41,23 @@ def write_ids(path: Path, tokenizer: Tokenizer, texts: Iterable[str], with_speci
                 batch = []
         if batch:
             file.write(encode(tf.constant(batch)).flat_values.numpy().tobytes())
+
+
+def write_documents(path: Path, tokenizer: Tokenizer, documents: Iterable[str]) -> None:
+    """Tokenizes documents and writes their ids as `write_ids` does, each between START and END, whatever its length."""
+    encode = tf.function(tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)])
+    chunks = ((chunk, i == 0) for document in documents for i, chunk in enumerate(texts.chunks([document])))
+    with written_beside(path, "wb") as file:
+        is_first = True
+        while batch := list(itertools.islice(chunks, _CHUNKS_PER_CALL)):
+            encoded = encode(tf.constant([chunk.encode("utf-8", "surrogatepass") for chunk, _ in batch]))
+            for row, (_, starts) in zip(np.split(encoded.values.numpy(), encoded.row_splits.numpy()[1:-1]), batch):
+                if starts:  # the document before ends
+                    file.write(np.array([START] if is_first else [END, START], np.int32).tobytes())
+                    is_first = False
+                file.write(row[1:-1].tobytes())
+        if not is_first:
+            file.write(np.array([END], np.int32).tobytes())
 
 
 def read_ids(path: Path) -> np.ndarray:

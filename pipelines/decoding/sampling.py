@@ -46,6 +46,7 @@ def sample(
     stop_ids: tf.Tensor | None = None,
     banned_ids: Sequence[int] = (),
     seen: tf.Tensor | None = None,
+    end_id: int | None = None,
 ) -> Samples:
     """Samples a continuation for each row; decodes greedily where the temperature is 0.
 
@@ -57,6 +58,7 @@ def sample(
             early.
         banned_ids: ids that are never sampled.
         seen: bool [batch, vocabulary], tokens of the prompts, for the repetition penalty; by default none.
+        end_id: a row ends after this token; None if there is none.
     """
     batch_size, vocabulary_size = tf.shape(logits)[0], logits.shape[-1]
     max_lengths = options["max_length"]  # [batch]
@@ -81,6 +83,8 @@ def sample(
         log_probability = tf.gather(tf.nn.log_softmax(s.logits), chosen, batch_dims=1)
         recent = tf.concat([s.recent[:, 1:], chosen[:, None]], axis=1)
         stopped = can_stop & tf.reduce_all(tf.equal(recent, stop_ids) | tf.equal(stop_ids, PAD), axis=1)
+        if end_id is not None:
+            stopped |= chosen == end_id
         alive = s.alive & ~stopped & (s.time + 1 < max_lengths)
         next_logits, next_state = tf.cond(
             tf.reduce_any(alive), lambda: step(chosen, s.state), lambda: (s.logits, s.state)

@@ -98,6 +98,9 @@ class LanguageModelConfig(TrainingConfig):
     """Validation text. Without it, the end of --data is split off."""
     valid_fraction: float = 0.1
     """Fraction of the text to split off for validation, from its end."""
+    documents: Literal["line", "file", "row"] | None = None
+    """Teach where a text ends: every line, file, or row of a table is a text of its own, and the model can end what it
+    writes. By default the data is one long text without an end."""
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
     words: for a text of two million words, an hour. By default quick on the embedded sample and full with --data."""

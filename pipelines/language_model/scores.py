@@ -22,6 +22,7 @@ from pipelines.support.files import check_output, written_beside
 COLUMNS = ("text", "log_probability", "perplexity", "tokens", "bits_per_token")
 _BATCH_TOKENS = 2**14  # tokens of a batch, padding included
 _BATCH_TEXTS = 64
+END = 3  # the id of the end token, as in text/tokenizers.py, which imports TensorFlow
 # Bits from which a token has a color: about as likely as one of 2, 16 and 256 equally likely ones.
 _LEVELS = ((8.0, "\033[91m"), (4.0, "\033[33m"), (1.0, "\033[36m"), (0.0, "\033[32m"))
 _RESET = "\033[0m"
@@ -145,7 +146,8 @@ class _Scorer:
         self._loaded = loaded or exported.load()  # kept as long as its signatures are used
         if self._cache:
             require_cache(exported, self._loaded.signatures)
-        self._names: dict[int, str] = {}
+        self._names: dict[int, str] = {END: "<end>"}
+        self._with_end = bool(exported.card().get("config", {}).get("documents"))
 
     def score(self, texts: list[str], with_tokens: bool):
         """Yields the dicts of `score_texts`, in the order of the texts; "surprisal" only `with_tokens`."""
@@ -157,6 +159,8 @@ class _Scorer:
             batch = texts[start : start + _BATCH_TEXTS]
             encoded = self._call("encode", text=tf.constant([text.encode("utf-8", "surrogatepass") for text in batch]))
             ids, lengths = encoded["ids"], encoded["lengths"]
+            if self._with_end:
+                ids, lengths = _with_end_tokens(ids, lengths)
             results: dict[int, dict] = {}
             order = np.argsort(lengths, kind="stable")
             for rows in _groups(order, lengths):
@@ -199,6 +203,12 @@ def _groups(order: np.ndarray, lengths: np.ndarray):
 def _with_column(ids: np.ndarray) -> np.ndarray:
     """Returns the ids with at least one column, because a network reads at least one token."""
     return ids if ids.shape[1] else np.zeros((len(ids), 1), ids.dtype)
+
+
+def _with_end_tokens(ids: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    ids = np.pad(ids, [(0, 0), (0, 1)])
+    ids[np.arange(len(ids)), lengths] = END
+    return ids, lengths + 1
 
 
 def _result(text: str, losses: np.ndarray, names: list[str] | None) -> dict:

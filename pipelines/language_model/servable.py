@@ -19,7 +19,7 @@ from pipelines.language_model.steps import make_steps
 from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
 
 GENERATION_DEFAULTS = defaults(SAMPLING)
-_BANNED_IDS = (PAD, UNKNOWN, START, END)
+_BANNED_IDS = (PAD, UNKNOWN, START)
 _MAX_CHUNK = 1024  # tokens of a row that a recurrent network scores at once; fewer where one of these is exceeded:
 _MAX_CHUNK_TOKENS = 2**16  # tokens of all rows
 _MAX_CHUNK_LOGITS = 2**25
@@ -53,6 +53,9 @@ class Generator(tf.Module):
         ]  # the SavedModel holds the variables of its attributes
         self._steps = make_steps(config, model)
         self._window = config.window
+        # A model of one long text has never seen the end of one.
+        self._end_id = END if config.documents else None
+        self._banned_ids = _BANNED_IDS if config.documents else (*_BANNED_IDS, END)
         self._network = lambda ids: model(ids, training=False)
 
     @functools.cached_property
@@ -126,7 +129,9 @@ class Generator(tf.Module):
         stop_ids = self._tokenizer.encode(options.pop("stop"))[:, 1:-1]
         stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
         stop_ids = tf.pad(stop_ids, [[0, 0], [1, 0]])  # at least one column
-        samples = sample(step, logits, state, options, stop_ids, _BANNED_IDS, self._occurring(ids))
+        samples = sample(
+            step, logits, state, options, stop_ids, self._banned_ids, self._occurring(ids), end_id=self._end_id
+        )
         return {
             "text": self._decode_after(text, samples.tokens),
             "log_probability": samples.log_probabilities,
@@ -156,8 +161,8 @@ class Generator(tf.Module):
             lengths=options["max_length"],
             beam_width=options["beam_width"],
             length_penalty=options["length_penalty"],
-            end_id=None,
-            banned_ids=_BANNED_IDS,
+            end_id=self._end_id,
+            banned_ids=self._banned_ids,
         )
         k, time = tf.shape(hypotheses.tokens)[1], tf.shape(hypotheses.tokens)[2]
         texts = self._decode_after(tf.repeat(text, k), tf.reshape(hypotheses.tokens, [-1, time]))  # [batch * k]
@@ -165,14 +170,14 @@ class Generator(tf.Module):
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def score(self, text):
-        """Scores texts, string [batch].
+        """Scores texts, string [batch]; of a model of documents, with their end tokens.
 
         Returns:
             log_probability: float32 [batch], of all tokens, in nats; perplexity: float32 [batch], per token; tokens:
                 int32 [batch].
             A text of no tokens has log-probability 0 and perplexity 1.
         """
-        ids = self._tokenizer.encode(text)[:, 1:-1]
+        ids = self._tokenizer.encode(text)[:, 1 : None if self._end_id else -1]
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         padded = tf.pad(ids.to_tensor(), [[0, 0], [0, 1]])  # at least one column
         losses = self.token_losses(padded)["losses"]

@@ -26,7 +26,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config as complete_config
 from pipelines.text import tokenizers
-from pipelines.text.tokenizers import Tokenizer, train_tokenizer
+from pipelines.text.tokenizers import START, Tokenizer, train_tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import language_model_optimizer
@@ -75,7 +75,11 @@ def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer
     files = {name: folder / f"{name}.ids" for name in ("train", "valid")}
     for name, path in files.items():
         if not path.exists():
-            streams.write_ids(path, tokenizer, texts.chunks(getattr(splits, name).pieces()))
+            pieces = getattr(splits, name).pieces()
+            if config.documents:
+                streams.write_documents(path, tokenizer, pieces)
+            else:
+                streams.write_ids(path, tokenizer, texts.chunks(pieces))
     ids = {name: streams.read_ids(path) for name, path in files.items()}
     ngrams = None
     if config.model == "ngram":
@@ -177,9 +181,11 @@ def make_validator(
     num_streams = max(1, min(_VALIDATION_STREAMS, len(encoded.valid) // (8 * config.window)))
     length = len(encoded.valid) // num_streams
     ids = tf.constant(encoded.valid[: num_streams * length].reshape(num_streams, length))
+    predicted = ids.numpy() != START  # a text starts by itself
 
     def validate() -> dict[str, float]:
-        loss = float(tf.reduce_mean(generator.token_losses(ids)["losses"]))
+        losses = generator.token_losses(ids)["losses"].numpy()
+        loss = float(losses[predicted].mean())
         generated = generator.continue_text(tf.constant([""]))["text"].numpy()[0].decode()
         console.say("\n".join(f"    | {line}" for line in generated.splitlines()))
         return {"val_loss": loss}
@@ -204,6 +210,7 @@ def measure(
         {"samples": dicts of prompt and generated text, "ngrams": the tables of an n-gram model, or None}).
     """
     losses = servable.token_losses(tf.constant(encoded.valid[None]))["losses"].numpy()
+    losses = losses[:, encoded.valid != START]
     unknown_tokens = int((encoded.valid == tokenizers.UNKNOWN).sum())
     measures = language_model_measures(losses, splits.valid.characters, unknown_tokens)
     if servable.can_cache:

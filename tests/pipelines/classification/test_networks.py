@@ -25,7 +25,12 @@ MODELS = {
     },
     "transformer": {"model": "transformer", "num_layers": 2},
     "transformer, rotary positions": {"model": "transformer", "positions": "rotary"},
-    "transformer, learned positions": {"model": "transformer", "positions": "learned"},
+    "transformer, learned positions": {
+        "model": "transformer",
+        "positions": "learned",
+        "max_tokens": 200,
+        "max_encoder_tokens": 200,
+    },
     "lstm with n-grams": {"model": "lstm", "max_ngrams": 100},
     "best": {"model": "best", "preset": "full", "max_ngrams": 100, "max_encoder_tokens": 20},
     "linear": {"model": "linear", "max_characters": 60},

@@ -62,3 +62,15 @@ def test_every_epoch_has_the_same_number_of_steps(tokens):
         batches = list(streams.batches(ids, 3, 4, 0, epoch, 0).as_numpy_iterator()) if tokens else []
         assert len(batches) == streams.steps_per_epoch(tokens, 3, 4)
         assert all(y.max() < tokens for _, y in batches)
+
+
+def test_documents_are_written_between_their_start_and_their_end(tmp_path, monkeypatch):
+    tokenizer = tokenizers.train_tokenizer("character", ["abc "] * 10, 20, 1000)
+    monkeypatch.setattr(texts, "_CHUNK", 5)  # the second document has several chunks
+    monkeypatch.setattr(streams, "_CHUNKS_PER_CALL", 2)
+    documents = ["ab", "abc abc abc abc", "c"]
+    streams.write_documents(tmp_path / "a.ids", tokenizer, iter(documents))
+    expected = np.concatenate(tokenizer.encode(documents).to_list())
+    assert streams.read_ids(tmp_path / "a.ids").tolist() == expected.tolist()
+    streams.write_documents(tmp_path / "b.ids", tokenizer, iter([]))
+    assert streams.read_ids(tmp_path / "b.ids").tolist() == []

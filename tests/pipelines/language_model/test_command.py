@@ -155,6 +155,25 @@ def test_the_models_of_a_fixed_number_of_tokens_are_trained_measured_and_exporte
     assert measured["perplexity"] == pytest.approx(perplexity, rel=1e-5)
 
 
+def test_a_model_of_documents_ends_its_texts(place, run_main):
+    (place / "lines.txt").write_text("the cat sat.\nthe dog sat on the log.\n" * 200)
+    command = ["train", "char-lm", "--data", place / "lines.txt", "--documents", "line", "--model", "ngram"]
+    process = train_here(place, *command, "--name", "lines", "--json", *where(place))
+    assert process.returncode == 0, process.stderr
+    scores = json.loads(process.stdout)["scores"]["validation"]
+    assert scores["perplexity"] < 1.2 and scores["tokens"] == 20 * (12 + 23) + 40  # with the end tokens
+    saved = ["--name", "lines", "--saved-models", place / "saved"]
+    process = run_main(place, "predict", "char-lm", "the c", "the d", "--temperature", 0, *saved)
+    assert process.stdout == "the cat sat.\nthe dog sat on the log.\n", process.stderr
+    process = run_main(place, "predict", "char-lm", "the c", "--search", "--max-length", 50, *saved)
+    assert process.stdout.splitlines()[1].endswith("   at sat.")
+    whole, part = json.loads(
+        run_main(place, "predict", "char-lm", "the cat sat.", "the cat", "--score", "--json", *saved).stdout
+    )["predictions"]
+    assert whole["surprisal"][-1][0] == "<end>" and whole["surprisal"][-1][1] < 0.1 < part["surprisal"][-1][1]
+    assert whole["tokens"] == 13
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -1,0 +1,91 @@
+"""Many short texts, each with a beginning and an end: the lines of a text, files, or the rows of a table."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pipelines.data import paths, tables, text_chunks, texts
+from pipelines.data.paths import Data
+from pipelines.data.table_options import TableOptions
+from pipelines.data.texts import TextSplits
+from pipelines.support.errors import UserError
+
+Kind = Literal["line", "file", "row"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Documents:
+    """The documents `first` to `last` (excluded) of a source.
+
+    Attributes:
+        source: see `texts.Text.source`; for rows a table, or several with the same columns.
+        kind: what a document is. Empty ones are left out.
+        last: None is the end of the source.
+        characters: number of characters of the documents.
+    """
+
+    source: Data | None
+    kind: Kind
+    first: int
+    last: int | None
+    characters: int
+
+    def pieces(self) -> Iterator[str]:
+        """Yields the documents."""
+        return itertools.islice(read(self.source, self.kind), self.first, self.last)
+
+
+def split_documents(data: Data | None, valid: Data | None, kind: Kind, valid_fraction: float) -> TextSplits:
+    """Finds the documents and holds out the last ones for validation.
+
+    Args:
+        valid: documents for validation; None holds out the last `valid_fraction` of `data`.
+
+    Raises:
+        UserError: a source cannot be read, or has too few documents.
+    """
+    sizes = [len(document) for document in read(data, kind)]
+    if valid:
+        valid_sizes = [len(document) for document in read(valid, kind)]
+        _require(valid_sizes, 1, valid, kind)
+        _require(sizes, 1, data, kind)
+        return TextSplits(Documents(data, kind, 0, None, sum(sizes)), Documents(valid, kind, 0, None, sum(valid_sizes)))
+    _require(sizes, 2, data, kind)
+    cut = min(max(int(len(sizes) * (1 - valid_fraction)), 1), len(sizes) - 1)
+    return TextSplits(
+        Documents(data, kind, 0, cut, sum(sizes[:cut])), Documents(data, kind, cut, None, sum(sizes[cut:]))
+    )
+
+
+def read(data: Data | None, kind: Kind) -> Iterator[str]:
+    """Yields the documents of a source that are not empty.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    return (document for document in _read(data, kind) if document.strip())
+
+
+def _read(data: Data | None, kind: Kind) -> Iterator[str]:
+    if kind == "line":
+        yield from texts.lines(data)
+    elif kind == "file":
+        for each in [None] if data is None else paths.each(data):
+            yield "".join(texts.pieces(each))
+    elif data is None:
+        raise UserError("--documents row: the embedded sample is no table: give one with --data")
+    else:
+        for path in paths.each(data):
+            if not tables.is_table(Path(path)):
+                raise UserError(f"--documents row: {path} is not a table: give a CSV or TSV file, or --documents line")
+        for chunk in text_chunks.read(data, TableOptions()):
+            yield from map(str, chunk.rows[chunk.column])
+
+
+def _require(sizes: list[int], count: int, data: Data | None, kind: Kind) -> None:
+    if len(sizes) < count:
+        found = f"{len(sizes)} {kind}{'s' * (len(sizes) != 1)} with text"
+        hint = ": give validation documents with --valid" if len(sizes) else ""
+        raise UserError(f"{paths.shown(data)} has {found}{hint}")

@@ -1,0 +1,46 @@
+import pytest
+
+from pipelines.data import documents
+from pipelines.data.documents import split_documents
+from pipelines.support.errors import UserError
+
+
+def write(folder, name, text):
+    (folder / name).write_text(text)
+    return str(folder / name)
+
+
+def pieces(part):
+    return list(part.pieces())
+
+
+def test_lines_are_documents_and_the_last_ones_are_for_validation(tmp_path):
+    data = write(tmp_path, "a.txt", "".join(f"line {i}\n\n" for i in range(10)))
+    splits = split_documents(data, None, "line", 0.2)
+    assert pieces(splits.train) == [f"line {i}" for i in range(8)] and pieces(splits.valid) == ["line 8", "line 9"]
+    assert (splits.train.characters, splits.valid.characters) == (8 * 6, 2 * 6)
+
+
+def test_files_are_documents(tmp_path):
+    data = tuple(write(tmp_path, f"{i}.txt", f"text {i}\nend") for i in range(3))
+    splits = split_documents(data, None, "file", 0.1)
+    assert pieces(splits.train) == ["text 0\nend", "text 1\nend"] and pieces(splits.valid) == ["text 2\nend"]
+
+
+def test_rows_of_a_table_are_documents(tmp_path):
+    data = write(tmp_path, "a.csv", 'text,label\n"one, two",x\nthree,y\n')
+    valid = write(tmp_path, "b.csv", "text,label\nfour,x\n")
+    splits = split_documents(data, valid, "row", 0.1)
+    assert pieces(splits.train) == ["one, two", "three"] and pieces(splits.valid) == ["four"]
+
+
+def test_data_that_has_no_such_documents_is_refused(tmp_path):
+    text = write(tmp_path, "a.txt", "one line\n")
+    for kind, message in (("line", "has 1 line with text: give validation"), ("row", "is not a table")):
+        with pytest.raises(UserError, match=message):
+            split_documents(text, None, kind, 0.1)
+    with pytest.raises(UserError, match="the embedded sample is no table"):
+        split_documents(None, None, "row", 0.1)
+    with pytest.raises(UserError, match="has 0 lines with text$"):
+        split_documents(text, write(tmp_path, "empty.txt", "\n\n"), "line", 0.1)
+    assert len(list(documents.read(None, "line"))) > 100
