@@ -1,14 +1,17 @@
 """Figures of the language models: the loss after a time, and the speed of generation of an export.
 
     python benchmarks/language_models.py loss --data input.txt [--models lstm ...] [--preset quick] [-- FLAGS]
+    python benchmarks/language_models.py ngram --data train.txt --valid valid.txt [--order 5]
     python benchmarks/language_models.py speed --export saved_models/char-lm/1
 
 `loss` trains each model with main.py, as a user does, and prints a table in Markdown: the loss on the last tenth of the
-text, and the seconds of training and validation. `speed` measures the tokens per second of a loaded export, for one
-prompt and for 64. Both need an otherwise idle machine.
+text, and the seconds of training and validation. `ngram` counts words with the same command, and prints the perplexity,
+the seconds of the whole command, and the peak memory of its largest process. `speed` measures the tokens per second of
+a loaded export, for one prompt and for 64. All need an otherwise idle machine.
 """
 
 import argparse
+import resource
 import statistics
 import sys
 import tempfile
@@ -38,6 +41,18 @@ def loss(arguments) -> None:
             flush=True,
         )
     print(f"\nruns and exports: {folder}", file=sys.stderr)
+
+
+def ngram(arguments) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="unroll-benchmark-"))
+    command = ["language-model", "--data", arguments.data, "--valid", arguments.valid, "--preset", "words"]
+    command += ["--model", "ngram", "--order", arguments.order, "--runs", folder / "runs"]
+    started = time.monotonic()
+    result = trained(*command, "--saved-models", folder / "saved")
+    seconds = time.monotonic() - started
+    gibibytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    perplexity = result["scores"]["validation"]["perplexity"]
+    print(f"order {arguments.order}: perplexity {perplexity:.2f}, {seconds:.0f} s, {gibibytes:.2f} GiB", flush=True)
 
 
 def speed(arguments) -> None:
@@ -71,6 +86,11 @@ def main() -> None:
     command.add_argument("--folder", help="folder for runs and exports (default: a new one)")
     command.add_argument("flags", nargs="*", help="further flags for `train char-lm`, after --")
     command.set_defaults(run=loss)
+    command = commands.add_parser("ngram")
+    command.add_argument("--data", required=True, help="a text file")
+    command.add_argument("--valid", required=True, help="a text file")
+    command.add_argument("--order", type=int, default=5)
+    command.set_defaults(run=ngram)
     command = commands.add_parser("speed")
     command.add_argument("--export", required=True, help="folder of a version of an export")
     command.add_argument("--length", type=int, default=500, help="number of tokens to generate")

@@ -239,7 +239,7 @@ class InitialStates(keras.layers.Layer):
         sizes: size of each state.
 
     Shapes:
-        inputs: float [batch, ...], of which only the batch size and the dtype are used
+        inputs: float [batch, ...]; only their batch size and their dtype matter
         -> a list of float [batch, size]
 
     Example:

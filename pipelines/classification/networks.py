@@ -22,7 +22,7 @@ from layers import (
 )
 from pipelines.classification.config import ClassificationConfig
 from pipelines.networks.positions import position_layer
-from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_recurrent
+from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.text.tokenizers import PAD, UNKNOWN
 
 POOLINGS = {
@@ -142,11 +142,7 @@ def _recurrent(config, vocabulary_size, ids, cell=None):
         config.hidden_size,
         config.num_layers,
         mask=mask,
-        activation=config.activation,
-        bidirectional=config.bidirectional,
-        merge=config.merge,
-        residual=config.residual,
-        learned_state=config.learned_state,
+        **stacked_options(config),
         return_sequences=config.pooling != "last",  # "last": each direction returns its own last state
     )  # [batch, time, units], or [batch, units]
     return states if config.pooling == "last" else POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)

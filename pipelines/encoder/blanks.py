@@ -61,11 +61,11 @@ def _around(left: tf.RaggedTensor, right: tf.RaggedTensor) -> tuple[tf.RaggedTen
 
 
 def _after_placeholder(ids: tf.RaggedTensor, window: int) -> tf.RaggedTensor:
-    """Returns the first ids behind the placeholder, with END if the text ends there: ragged [batch, (tokens)]."""
+    """Returns the first ids after the placeholder, and END if the text ends there: ragged [batch, (tokens)]."""
     is_unknown = tf.cast(tf.equal(ids, UNKNOWN).to_tensor(), tf.int32)  # [batch, time]
-    is_behind = (tf.cumsum(is_unknown, axis=1) - is_unknown) > 0
-    behind = tf.RaggedTensor.from_tensor(ids.to_tensor(END), lengths=ids.row_lengths())
-    return tf.ragged.boolean_mask(behind, tf.RaggedTensor.from_tensor(is_behind, lengths=ids.row_lengths()))[
+    is_after = (tf.cumsum(is_unknown, axis=1) - is_unknown) > 0
+    after = tf.RaggedTensor.from_tensor(ids.to_tensor(END), lengths=ids.row_lengths())
+    return tf.ragged.boolean_mask(after, tf.RaggedTensor.from_tensor(is_after, lengths=ids.row_lengths()))[
         :, : window // 2
     ]
 

@@ -14,7 +14,7 @@ its own last `size` entries. The entries are on the right, the newest last; an e
 
 import tensorflow as tf
 
-from pipelines.language_model.steps import RecurrentSteps
+from pipelines.language_model.steps import RecurrentSteps, state_shapes
 from pipelines.text.tokenizers import PAD
 
 MAX_CHUNK_SCORES = 2**23  # products h_t . h_i that are computed at once
@@ -94,18 +94,15 @@ class CachedSteps:
         part = tf.where(has_entries[:, 0], self._weight, 0.0)[:, None]  # [batch, 1]
         return tf.math.log((1 - part) * probabilities + part * cached)
 
-    def target_losses(self, queries, keys, values, targets):
-        """Returns -log p of the targets, float32 [batch, time].
-
-        Args:
-            queries, keys, values: of `read`.
-            targets: int32 [batch, time], the token after each one that was read.
-        """
+    def losses(self, ids, targets, state):
+        """Reads tokens; see `RecurrentSteps.losses`."""
+        lengths = tf.fill(tf.shape(ids)[:1], tf.shape(ids)[1])
+        queries, keys, values, state = self.read(ids, lengths, state)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, self._steps.logits(queries))
         weights, has_entries = self._attention(queries, keys, values, 1)  # [batch, time, slots + time]
         cached = tf.reduce_sum(tf.where(values[:, None] == targets[..., None], weights, 0.0), axis=2)
         part = tf.where(has_entries, self._weight[:, None], 0.0)  # [batch, time]
-        return -tf.math.log((1 - part) * tf.exp(-losses) + part * cached)
+        return -tf.math.log((1 - part) * tf.exp(-losses) + part * cached), state
 
     def _attention(self, queries, keys, values, first):
         """Returns softmax(theta h_t . h_i) over the entries that each query sees, and whether it sees any.
@@ -143,38 +140,7 @@ def read_prompt(steps: CachedSteps, ids, lengths, chunk: int):
         lambda i, _: i * chunk < tf.shape(ids)[1],
         read,
         (0, state),
-        shape_invariants=(tf.TensorShape([]), _shapes(state)),
+        shape_invariants=(tf.TensorShape([]), state_shapes(state)),
         parallel_iterations=1,
     )
     return steps.next_logits(state), state
-
-
-def losses_in_sequence(steps: CachedSteps, ids, targets, chunk):
-    """Returns -log p of each target, float32 [batch, time], reading `chunk` tokens of each row at a time.
-
-    Args:
-        ids, targets: int32 [batch, time]; targets are the tokens after the ids.
-    """
-    rows, time = tf.shape(ids)[0], tf.shape(ids)[1]
-    losses = tf.TensorArray(tf.float32, size=-(-time // chunk), infer_shape=False, element_shape=[None, None])
-
-    def score(i, losses, state):
-        part = slice(i * chunk, (i + 1) * chunk)
-        lengths = tf.fill([rows], tf.shape(ids[:, part])[1])
-        queries, keys, values, state = steps.read(ids[:, part], lengths, state)
-        chunk_losses = steps.target_losses(queries, keys, values, targets[:, part])
-        return i + 1, losses.write(i, tf.transpose(chunk_losses)), state
-
-    state = steps.start(rows)
-    _, losses, _ = tf.while_loop(
-        lambda i, *_: i * chunk < time,
-        score,
-        (0, losses, state),
-        shape_invariants=(tf.TensorShape([]), tf.TensorShape(None), _shapes(state)),
-        parallel_iterations=1,
-    )
-    return tf.reshape(tf.transpose(losses.concat()), [rows, time])
-
-
-def _shapes(state):
-    return tf.nest.map_structure(lambda x: tf.TensorShape([None] * (len(x.shape) - 1) + x.shape[-1:]), state)

@@ -1,5 +1,6 @@
 """The options of the continuous cache (cache.py) on the command line and in requests."""
 
+from pipelines.config import flag
 from pipelines.decoding.options import CACHE, with_defaults
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER
@@ -20,7 +21,7 @@ def cache_options(given: dict, scores: dict | None = None) -> dict | None:
     if not given["cache_size"]:
         for name in ("cache_theta", "cache_lambda"):
             if given[name] is not None:
-                raise UserError(f"--{name.replace('_', '-')} has no effect without --cache-size")
+                raise UserError(f"{flag(name)} has no effect without --cache-size")
         with_defaults(CACHE, given, {})
         return None
     return with_defaults(CACHE, given, scores or {})

@@ -11,7 +11,7 @@ from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, p
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
-from pipelines.decoding.options import BEAM_WIDTH, CACHE, LENGTH_PENALTY, SAMPLING, SHAPING, flags_class
+from pipelines.decoding.options import BEAM_WIDTH, CACHE, LENGTH_PENALTY, SAMPLING, SEARCH, SHAPING, flags_class
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.support.errors import UserError
 
@@ -19,6 +19,13 @@ MAX_NEXT = 1000  # tokens
 GenerationFlags = flags_class("GenerationFlags", SAMPLING)
 BeamFlags = flags_class("BeamFlags", (BEAM_WIDTH, LENGTH_PENALTY))
 CacheFlags = flags_class("CacheFlags", CACHE)
+# What `predict` is to do -> the options that it reads.
+_READ_BY = {
+    "": {option.name for option in (*SAMPLING, *CACHE)},
+    "--next": set(SHAPING),
+    "--score": {option.name for option in CACHE},
+    "--search": {option.name for option in SEARCH},
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -98,9 +105,7 @@ class Predict:
 
     def _check(self) -> None:
         """Checks that the flags fit together."""
-        ways = [flag for flag, given in self._ways().items() if given]
-        if len(ways) > 1:
-            raise UserError(f"{ways[0]} and {ways[1]} do not go together: leave out one of them")
+        way = self._way()
         if self.score and bool(self.texts) == bool(self.input):
             raise UserError('--score needs texts: either "in quotes" or in a file with --input')
         if bool(self.input) != bool(self.output):
@@ -113,27 +118,17 @@ class Predict:
             raise UserError('--server scores texts "in quotes": leave out --input')
         if self.next is not None and not 1 <= self.next <= MAX_NEXT:
             raise UserError(f"--next {self.next}: it must be from 1 to {MAX_NEXT}")
-        self._check_options()
+        for name, value in {**vars(self.generation), **vars(self.beam), **vars(self.cache)}.items():
+            if value is not None and name not in _READ_BY[way]:
+                raise UserError(f"{flag(name)} has no effect {f'with {way}' if way else 'without --search'}")
 
-    def _ways(self) -> dict[str, bool]:
-        return {"--next": self.next is not None, "--score": self.score, "--search": self.search}
-
-    def _check_options(self) -> None:
-        """Refuses the options that the chosen way does not read."""
-        reads = {option.name for option in SAMPLING}
-        for way, names in (("--next", SHAPING), ("--search", ("max_length",)), ("--score", ())):
-            if self._ways()[way]:
-                reads = set(names)
-                break
-        for name, value in vars(self.generation).items():
-            if value is not None and name not in reads:
-                raise UserError(f"{flag(name)} has no effect with {way}")
-        for name, value in vars(self.cache).items():
-            if value is not None and (self.next is not None or self.search):
-                raise UserError(f"{flag(name)} has no effect with {way}")
-        for name, value in vars(self.beam).items():
-            if value is not None and not self.search:
-                raise UserError(f"{flag(name)} has no effect without --search")
+    def _way(self) -> str:
+        """Returns the flag that states what to do; "" continues the texts."""
+        given = {"--next": self.next is not None, "--score": self.score, "--search": self.search}
+        ways = [way for way, is_given in given.items() if is_given]
+        if len(ways) > 1:
+            raise UserError(f"{ways[0]} and {ways[1]} do not go together: leave out one of them")
+        return ways[0] if ways else ""
 
     def _continue(self) -> None:
         from pipelines.language_model.predict import continue_texts, continue_texts_on_server
@@ -168,8 +163,6 @@ class Predict:
         if self._print_json(title, results):
             return
         for result in results:
-            if "note" in result:
-                print_error(result["note"])
             print(result["prompt"] or "(the start of a text)")
             for each in result["continuations"]:
                 print(f"{each['log_probability']:10.3f}   {each['text']}")

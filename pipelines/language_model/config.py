@@ -223,8 +223,6 @@ class LanguageModelConfig(TrainingConfig):
             reject_without_effect(self, "it needs at least two --num-layers", "residual")
         if self.tokenizer == "character":
             reject_without_effect(self, "it needs --tokenizer word or subword", "vocabulary_size")
-        if self.num_layers == 1:
-            reject_without_effect(self, "it needs at least two --num-layers", "residual")
         if not self.dropout:
             reject_without_effect(self, "it needs a --dropout above 0", "sequence_dropout")
         if self.valid:

@@ -75,16 +75,16 @@ def estimate(ids: np.ndarray, order: int, vocabulary_size: int) -> Tables:
         known, index = np.unique(keys, return_inverse=True)
         contexts.append(known)
     ngrams, counts = np.unique(index * vocabulary_size + words, return_counts=True)
-    levels, sizes, used = [], [len(ngrams)], [discounts(counts)]
+    levels, sizes, used = [], [len(ngrams)], [discounts(counts)]  # the longest first
     for m in range(order - 1, 0, -1):
         owners = ngrams // vocabulary_size  # index of each n-gram's context
-        alphas, gammas = _discounted(owners, counts, len(contexts[m - 1]))
+        alphas, gammas = _discounted(owners, counts, used[-1], len(contexts[m - 1]))
         levels.append(Level(contexts[m - 1], gammas, ngrams, alphas))
         shorter = contexts[m - 1][owners] // vocabulary_size
         ngrams, counts = np.unique(shorter * vocabulary_size + ngrams % vocabulary_size, return_counts=True)
         sizes.append(len(ngrams))
         used.append(discounts(counts))
-    alphas, gammas = _discounted(np.zeros(len(ngrams), np.int64), counts, 1)
+    alphas, gammas = _discounted(np.zeros(len(ngrams), np.int64), counts, used[-1], 1)
     unigrams = np.zeros(vocabulary_size)
     predicted = np.setdiff1d(np.arange(vocabulary_size), NOT_PREDICTED)
     unigrams[predicted] = gammas[0] / len(predicted)
@@ -92,14 +92,17 @@ def estimate(ids: np.ndarray, order: int, vocabulary_size: int) -> Tables:
     return Tables(unigrams.astype(np.float32), levels[::-1], sizes[::-1], used[::-1])
 
 
-def _discounted(owners: np.ndarray, counts: np.ndarray, num_contexts: int) -> tuple[np.ndarray, np.ndarray]:
+def _discounted(
+    owners: np.ndarray, counts: np.ndarray, used: tuple[float, float, float], num_contexts: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Returns alpha of each n-gram and gamma of each context, float32.
 
     Args:
         owners: int64 [n-grams], index of the context of each.
         counts: int64 [n-grams], a.
+        used: D_1, D_2 and D_3.
     """
-    by_count = np.array([0.0, *discounts(counts)])[np.minimum(counts, 3)]  # [n-grams]
+    by_count = np.array([0.0, *used])[np.minimum(counts, 3)]  # [n-grams]
     totals = np.bincount(owners, counts, num_contexts)
     alphas = np.maximum(counts - by_count, 0) / totals[owners]
     gammas = np.bincount(owners, np.minimum(by_count, counts), num_contexts) / totals

@@ -3,11 +3,12 @@
 import numpy as np
 
 from pipelines.command_line import ServedModelFlags
+from pipelines.config import flag
 from pipelines.decoding.options import SAMPLING, SHAPING, defaults, with_defaults
 from pipelines.export.exported import Exported
+from pipelines.text.special_tokens import SPECIAL_TOKENS, UNKNOWN, never_generated
 
 _BAR_WIDTH = 24  # characters
-_NUM_SPECIAL = 4  # the ids of PAD, UNKNOWN, START and END, which are never generated
 _SHOWN = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍"}
 
 
@@ -25,12 +26,13 @@ def next_tokens(exported: Exported, prompts: list[str], count: int, given: dict,
     Raises:
         UserError: an option is out of its range.
     """
-    options = with_defaults(SAMPLING, given, exported.card()["generation_defaults"])
+    card = exported.card()
+    options = with_defaults(SAMPLING, given, card["generation_defaults"])
+    never = never_generated(card.get("config", {}).get("documents"))
     loaded = loaded or exported.load()  # kept as long as its signatures are used
     import tensorflow as tf
 
     from pipelines.support.quiet import capture_stderr_descriptor
-    from pipelines.text.tokenizers import UNKNOWN
 
     def call(signature, **inputs):
         return {name: value.numpy() for name, value in loaded.signatures[signature](**inputs).items()}
@@ -40,7 +42,7 @@ def next_tokens(exported: Exported, prompts: list[str], count: int, given: dict,
         logits = call("start", text=text)["logits"]
         ids = call("encode", text=text)["ids"]
         names = [name.decode() for name in call("decode", ids=tf.range(logits.shape[1])[:, None])["text"]]
-    results = [{"prompt": p, **rank_tokens(row, names, count, options)} for p, row in zip(prompts, logits, strict=True)]
+    results = _results(prompts, logits, names, count, options, never)
     for result, unknown_tokens in zip(results, (ids == UNKNOWN).sum(axis=1).tolist(), strict=True):
         if unknown_tokens:
             result["note"] = f"{unknown_tokens} of the prompt's tokens were never seen in training"
@@ -50,7 +52,7 @@ def next_tokens(exported: Exported, prompts: list[str], count: int, given: dict,
 def next_tokens_on_server(
     server: ServedModelFlags, model: str, prompts: list[str], count: int, given: dict
 ) -> list[dict]:
-    """As `next_tokens`, with a model on a server, the usual defaults of the options, and without notes.
+    """As `next_tokens`, with a model on a server, the usual defaults of the options, without notes and end tokens.
 
     Raises:
         UserError: an option is out of its range, or the server does not answer.
@@ -58,13 +60,21 @@ def next_tokens_on_server(
     options = with_defaults(SAMPLING, given, defaults(SAMPLING))
     logits = np.array(server.ask(model, {"text": prompts}, "start")["logits"])
     names = server.ask(model, {"ids": [[i] for i in range(logits.shape[1])]}, "decode")["text"]
-    return [{"prompt": p, **rank_tokens(row, names, count, options)} for p, row in zip(prompts, logits, strict=True)]
+    return _results(prompts, logits, names, count, options, never_generated(documents=None))
 
 
-def rank_tokens(logits: np.ndarray, names: list[str], count: int, options: dict) -> dict:
+def _results(prompts, logits, names, count, options, never) -> list[dict]:
+    names = [*SPECIAL_TOKENS, *names[len(SPECIAL_TOKENS) :]]
+    return [
+        {"prompt": prompt, **rank_tokens(row, names, count, options, never)}
+        for prompt, row in zip(prompts, logits, strict=True)
+    ]
+
+
+def rank_tokens(logits: np.ndarray, names: list[str], count: int, options: dict, never: tuple[int, ...]) -> dict:
     """Ranks the tokens by their probability, as sampling does (decoding/sampling.py).
 
-        p = softmax(logits),    q = softmax(logits / temperature) without the special tokens
+        p = softmax(logits),    q = softmax(logits / temperature) without what is never generated
 
     top-k keeps the k most likely tokens; top-p of those the fewest whose q sum to top_p; min-p of those the ones with
     at least min_p times the q of the most likely token.
@@ -74,16 +84,17 @@ def rank_tokens(logits: np.ndarray, names: list[str], count: int, options: dict)
         names: text of each token.
         count: number of tokens to return.
         options: option -> value, of `SAMPLING`.
+        never: ids of the tokens that are never generated.
 
     Returns:
         "tokens": dicts of "token", "probability" p, "sampled" the probability with which sampling draws it, and "cut":
             the first option that leaves it out, or None;
         "kept": option -> number of tokens that are left after it, for the options that leave out tokens;
-        "options": the options that change the distribution; "special": the sum of p over the special tokens.
+        "options": the options that change the distribution; "special": the sum of p over what is never generated.
     """
     probabilities = _softmax(logits.astype(float))
     tempered = np.array(logits, float)
-    tempered[:_NUM_SPECIAL] = -np.inf
+    tempered[list(never)] = -np.inf
     tempered = _softmax(tempered / (options["temperature"] or 1))
     order = np.argsort(-tempered, kind="stable")
     kept, cut = _keep(tempered[order], options)
@@ -96,13 +107,13 @@ def rank_tokens(logits: np.ndarray, names: list[str], count: int, options: dict)
             "sampled": round(float(sampled[rank]), 6),
             "cut": str(cut[rank]) or None,
         }
-        for rank, i in enumerate(order[: min(count, len(order) - _NUM_SPECIAL)])
+        for rank, i in enumerate(order[: min(count, len(order) - len(never))])
     ]
     return {
         "tokens": tokens,
         "kept": kept,
         "options": {name: options[name] for name in SHAPING},
-        "special": round(float(probabilities[:_NUM_SPECIAL].sum()), 6),
+        "special": round(float(probabilities[list(never)].sum()), 6),
     }
 
 
@@ -164,7 +175,7 @@ def _keep(probabilities: np.ndarray, options: dict) -> tuple[dict[str, int], np.
 
 
 def _flag(name: str) -> str:
-    return "--temperature 0" if name == "greedy" else f"--{name.replace('_', '-')}"
+    return "--temperature 0" if name == "greedy" else flag(name)
 
 
 def _softmax(x: np.ndarray) -> np.ndarray:

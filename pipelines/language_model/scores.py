@@ -18,11 +18,11 @@ from pipelines.language_model.next_tokens import shown
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.text.special_tokens import END, SPECIAL_TOKENS, UNKNOWN
 
 COLUMNS = ("text", "log_probability", "perplexity", "tokens", "bits_per_token")
 _BATCH_TOKENS = 2**14  # tokens of a batch, padding included
 _BATCH_TEXTS = 64
-END = 3  # the id of the end token, as in text/tokenizers.py, which imports TensorFlow
 # Bits from which a token has a color: about as likely as one of 2, 16 and 256 equally likely ones.
 _LEVELS = ((8.0, "\033[91m"), (4.0, "\033[33m"), (1.0, "\033[36m"), (0.0, "\033[32m"))
 _RESET = "\033[0m"
@@ -146,7 +146,7 @@ class _Scorer:
         self._loaded = loaded or exported.load()  # kept as long as its signatures are used
         if self._cache:
             require_cache(exported, self._loaded.signatures)
-        self._names: dict[int, str] = {END: "<end>"}
+        self._names: dict[int, str] = {END: SPECIAL_TOKENS[END]}
         self._with_end = bool(exported.card().get("config", {}).get("documents"))
 
     def score(self, texts: list[str], with_tokens: bool):
@@ -227,8 +227,6 @@ def _result(text: str, losses: np.ndarray, names: list[str] | None) -> dict:
 
 
 def _note(ids: np.ndarray) -> dict:
-    from pipelines.text.tokenizers import UNKNOWN
-
     count = int((ids == UNKNOWN).sum())
     return {"note": f"{_count(count, 'token')} never seen in training, scored as the unknown token"} if count else {}
 

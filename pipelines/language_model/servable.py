@@ -15,11 +15,11 @@ from pipelines.decoding.sampling import sample
 from pipelines.language_model import cache
 from pipelines.language_model.cache import CachedSteps
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
-from pipelines.language_model.steps import make_steps
-from pipelines.text.tokenizers import END, PAD, START, UNKNOWN, Tokenizer
+from pipelines.language_model.steps import losses_in_sequence, make_steps
+from pipelines.text.special_tokens import END, START, never_generated
+from pipelines.text.tokenizers import Tokenizer
 
 GENERATION_DEFAULTS = defaults(SAMPLING)
-_BANNED_IDS = (PAD, UNKNOWN, START)
 _MAX_CHUNK = 1024  # tokens of a row that a recurrent network scores at once; fewer where one of these is exceeded:
 _MAX_CHUNK_TOKENS = 2**16  # tokens of all rows
 _MAX_CHUNK_LOGITS = 2**25
@@ -53,9 +53,8 @@ class Generator(tf.Module):
         ]  # the SavedModel holds the variables of its attributes
         self._steps = make_steps(config, model)
         self._window = config.window
-        # A model of one long text has never seen the end of one.
         self._end_id = END if config.documents else None
-        self._banned_ids = _BANNED_IDS if config.documents else (*_BANNED_IDS, END)
+        self._banned_ids = never_generated(config.documents)
         self._network = lambda ids: model(ids, training=False)
 
     @functools.cached_property
@@ -212,7 +211,7 @@ class Generator(tf.Module):
         sizes = options["cache_size"]
         steps = CachedSteps(self._steps, sizes, options["cache_theta"], options["cache_lambda"])
         chunk = self._cache_chunk(tf.shape(ids)[0], sizes)
-        return {"losses": cache.losses_in_sequence(steps, inputs, ids, chunk)}
+        return {"losses": losses_in_sequence(steps, inputs, ids, chunk)}
 
     def _cache_chunk(self, rows, sizes):
         """Number of tokens of a row to read at once, such that logits and products with the cache have a bound."""
@@ -299,28 +298,9 @@ class Generator(tf.Module):
         return tf.concat([tf.reshape(tf.transpose(first, [1, 0, 2]), [tf.shape(ids)[0], -1]), later], axis=1)[:, :time]
 
     def _losses_in_sequence(self, ids, targets):
-        batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
-        num_rows = tf.maximum(batch_size, 1)
-        size = tf.minimum(_MAX_CHUNK_TOKENS, _MAX_CHUNK_LOGITS // self._tokenizer.vocabulary_size) // num_rows
-        size = tf.clip_by_value(size, 16, _MAX_CHUNK)
-        losses = tf.TensorArray(tf.float32, size=-(-time // size), infer_shape=False, element_shape=[None, None])
-        state = self._steps.start(batch_size)
-
-        def score_chunk(i, losses, state):
-            chunk = slice(i * size, (i + 1) * size)
-            chunk_losses, state = self._steps.losses(ids[:, chunk], targets[:, chunk], state)
-            return i + 1, losses.write(i, tf.transpose(chunk_losses)), state
-
-        state_shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]]), state)
-        shapes = (tf.TensorShape([]), tf.TensorShape(None), state_shapes)
-        _, losses, _ = tf.while_loop(
-            lambda i, *_: i * size < time,
-            score_chunk,
-            (0, losses, state),
-            shape_invariants=shapes,
-            parallel_iterations=1,  # else the first operations of later chunks run early, and need their memory
-        )
-        return tf.reshape(tf.transpose(losses.concat()), [batch_size, time])
+        size = tf.minimum(_MAX_CHUNK_TOKENS, _MAX_CHUNK_LOGITS // self._tokenizer.vocabulary_size)
+        size = tf.clip_by_value(size // tf.maximum(tf.shape(ids)[0], 1), 16, _MAX_CHUNK)
+        return losses_in_sequence(self._steps, ids, targets, size)
 
     def _read_prompts(self, text):
         """Returns ids of the prompts with START, ragged [batch, (time)], the logits after each one, and the state."""

@@ -240,6 +240,39 @@ def make_steps(config: LanguageModelConfig, model: keras.Model) -> RecurrentStep
     return (TransformerSteps if config.model == "transformer" else RecurrentSteps)(config, model)
 
 
+def losses_in_sequence(steps, ids, targets, size):
+    """Returns -log p of the targets, float32 [batch, time], reading `size` tokens of each row at a time.
+
+    Args:
+        steps: with `start` and `losses`.
+        ids, targets: int32 [batch, time]; targets are the tokens after the ids.
+    """
+    batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
+    losses = tf.TensorArray(tf.float32, size=-(-time // size), infer_shape=False, element_shape=[None, None])
+    state = steps.start(batch_size)
+
+    def score_chunk(i, losses, state):
+        chunk = slice(i * size, (i + 1) * size)
+        chunk_losses, state = steps.losses(ids[:, chunk], targets[:, chunk], state)
+        return i + 1, losses.write(i, tf.transpose(chunk_losses)), state
+
+    _, losses, _ = tf.while_loop(
+        lambda i, *_: i * size < time,
+        score_chunk,
+        (0, losses, state),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape(None), state_shapes(state)),
+        parallel_iterations=1,  # else the first operations of later chunks run early, and need their memory
+    )
+    return tf.reshape(tf.transpose(losses.concat()), [batch_size, time])
+
+
+def state_shapes(state):
+    """Returns the shapes that a state keeps in a loop: the size of the last axis, but for the axis of the rows."""
+    return tf.nest.map_structure(
+        lambda x: tf.TensorShape([*[None] * max(len(x.shape) - 1, 1), *x.shape[1:][-1:]]), state
+    )
+
+
 def _max_or_zero(values):
     return tf.reduce_max(tf.concat([values, [0]], axis=0))  # 0 for an empty batch
 

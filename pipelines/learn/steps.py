@@ -36,7 +36,7 @@ class Step:
     text: str = ""
     """What to see in the values."""
     picture: tuple[str, ...] = ()
-    """Lines that are printed as they are, behind the values."""
+    """Lines that are printed as they are, after the values."""
 
 
 @dataclasses.dataclass(frozen=True)

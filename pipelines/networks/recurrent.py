@@ -22,6 +22,13 @@ RECURRENT_LAYERS = {
 `stateful`, that creates a layer."""
 
 
+def stacked_options(config) -> dict:
+    """Returns the arguments of `stacked_recurrent` that are fields of the same name in the configs of its tasks."""
+    return {
+        name: getattr(config, name) for name in ("activation", "bidirectional", "merge", "residual", "learned_state")
+    }
+
+
 def stacked_recurrent(
     x,
     model: str,

@@ -9,7 +9,7 @@ from keras import layers, ops
 
 from layers import CRF, MaxOfConvolutions, OverTokens, TransformerEncoderBlock
 from pipelines.networks.positions import position_layer
-from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_recurrent
+from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import NUM_AFFIX_HASHES, NUM_AFFIXES, NUM_SPELLINGS, PAD, TokenFeatures
 
@@ -72,11 +72,7 @@ def _recurrent(config, x, mask):
         config.hidden_size,
         config.num_layers,
         mask=mask,
-        activation=config.activation,
-        bidirectional=config.bidirectional,
-        merge=config.merge,
-        residual=config.residual,
-        learned_state=config.learned_state,
+        **stacked_options(config),
         dropout=config.dropout,
     )
 

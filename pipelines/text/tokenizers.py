@@ -29,9 +29,8 @@ from pipelines.support.errors import UserError
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.records import read_record, write_record
 from pipelines.text.normalization import Normalizer, valid_utf8
+from pipelines.text.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
 
-PAD, UNKNOWN, START, END = range(4)
-SPECIAL_TOKENS = ("<pad>", "<unknown>", "<start>", "<end>")
 _SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
 
 # Letters, digits and apostrophes form words. Any other character that is not a space is a token of its own, and so is

@@ -7,7 +7,7 @@ import tensorflow as tf
 from pipelines.decoding.options import CACHE, SAMPLING, defaults, filled
 from pipelines.language_model import cache
 from pipelines.language_model.cache import CachedSteps
-from pipelines.language_model.steps import make_steps
+from pipelines.language_model.steps import losses_in_sequence, make_steps
 from pipelines.text.tokenizers import START
 from tests.pipelines.language_model.models import TEXT, make
 
@@ -85,7 +85,7 @@ def test_the_size_of_the_chunks_changes_nothing(made, chunk):
     expected = losses(made, ids, 20)
     steps = CachedSteps(make_steps(made[0], made[2]), tf.constant([20]), tf.constant([0.7]), tf.constant([0.3]))
     inputs = tf.concat([[[START]], ids[:, :-1]], axis=1)
-    np.testing.assert_allclose(cache.losses_in_sequence(steps, inputs, ids, chunk), expected, atol=1e-5)
+    np.testing.assert_allclose(losses_in_sequence(steps, inputs, ids, chunk), expected, atol=1e-5)
 
 
 def test_each_row_has_its_own_options_and_neighbours_and_padding_change_nothing(made):

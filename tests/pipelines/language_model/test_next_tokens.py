@@ -13,15 +13,17 @@ from pipelines.language_model.next_tokens import (
     rank_tokens,
     shown,
 )
+from pipelines.text.special_tokens import END, SPECIAL_TOKENS, never_generated
 from tests.pipelines.language_model.models import FakeExport
 
-NAMES = ["", "", "", "", *"abcdefgh"]
+NAMES = [*SPECIAL_TOKENS, *"abcdefgh"]
+NEVER = never_generated(documents=None)
 LOGITS = np.array([3.0, 1.0, 0.0, 0.0, 2.0, 1.9, 1.0, 0.5, 0.0, -1.0, -2.0, -5.0])
 PLAIN = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
 
 
 def test_probabilities_are_the_softmax_and_special_tokens_have_no_part_in_sampling():
-    result = rank_tokens(LOGITS, NAMES, 3, PLAIN)
+    result = rank_tokens(LOGITS, NAMES, 3, PLAIN, NEVER)
     weights = np.exp(LOGITS)
     assert [each["token"] for each in result["tokens"]] == ["a", "b", "c"]
     for i, each in enumerate(result["tokens"]):
@@ -51,7 +53,7 @@ def test_sampling_draws_each_token_as_often_as_the_table_says(options):
     logits = tf.constant(np.repeat(LOGITS[None], rows, axis=0), tf.float32)
     samples = sample(lambda ids, state: (logits, state), logits, {}, tensors, banned_ids=(0, 1, 2, 3))
     drawn = samples.tokens.numpy()[:, 0]
-    result = rank_tokens(LOGITS, NAMES, 8, PLAIN | options)
+    result = rank_tokens(LOGITS, NAMES, 8, PLAIN | options, NEVER)
     for each in result["tokens"]:
         share = (drawn == NAMES.index(each["token"])).mean()
         assert share == pytest.approx(each["sampled"], abs=4 * math.sqrt(0.25 / rows))
@@ -59,16 +61,24 @@ def test_sampling_draws_each_token_as_often_as_the_table_says(options):
 
 
 def test_the_first_option_that_leaves_a_token_out_is_named():
-    result = rank_tokens(LOGITS, NAMES, 8, PLAIN | {"top_k": 5, "top_p": 0.9, "min_p": 0.3})
+    result = rank_tokens(LOGITS, NAMES, 8, PLAIN | {"top_k": 5, "top_p": 0.9, "min_p": 0.3}, NEVER)
     assert [each["cut"] for each in result["tokens"]] == [None, None, None, "min_p", "top_p", "top_k", "top_k", "top_k"]
     assert result["kept"] == {"top_k": 5, "top_p": 4, "min_p": 3}
 
 
+def test_a_model_of_documents_can_generate_the_end():
+    logits = LOGITS.copy()
+    logits[END] = 4.0
+    result = rank_tokens(logits, NAMES, 2, PLAIN, never_generated("line"))
+    assert [each["token"] for each in result["tokens"]] == ["<end>", "a"]
+    assert rank_tokens(logits, NAMES, 2, PLAIN, NEVER)["tokens"][0]["token"] == "a"
+
+
 def test_the_table_has_a_line_per_token_and_per_option():
-    text = format_next(rank_tokens(LOGITS, NAMES, 2, PLAIN | {"top_k": 1}))
+    text = format_next(rank_tokens(LOGITS, NAMES, 2, PLAIN | {"top_k": 1}, NEVER))
     assert text.splitlines()[1].startswith("  a") and "cut by --top-k" in text
     assert "others" in text and "unknown and special tokens" in text and "--top-k 1 leaves 1 token" in text
-    greedy = format_next(rank_tokens(LOGITS, NAMES, 2, PLAIN | {"temperature": 0}))
+    greedy = format_next(rank_tokens(LOGITS, NAMES, 2, PLAIN | {"temperature": 0}, NEVER))
     assert "cut by --temperature 0" in greedy
 
 
