@@ -109,14 +109,32 @@ class HubEncoder(keras.layers.Layer):
             if not groups:
                 reason = " has the format of TensorFlow 1 and" if self._module and self._module.is_tf1_format else ""
                 raise ValueError(f"{self.handle}{reason} has no trainable weights: use it with trainable=False")
-        if not 0 <= top <= len(groups):
-            raise ValueError(
-                f"top={top}: {self.handle} has {len(groups)} groups of weights ({', '.join(groups) or 'none'})"
-            )
+        self._check_top(top, groups)
         self.trainable = top > 0
         for i, variables in enumerate(groups.values()):
             for variable in variables:
                 variable.trainable = i >= len(groups) - top
+
+    def reset(self, top: int, seed: int) -> None:
+        """Draws the weights of the `top` uppermost groups anew.
+
+        Tensors with two axes or more come from a normal distribution around 0 with the standard deviation of the
+        weights that they replace; a scale of a normalization (`gamma`, `scale`) is 1, any other vector 0.
+
+        Raises:
+            ValueError: if `top` is negative or there are fewer than `top` groups.
+        """
+        groups = self.groups()
+        self._check_top(top, groups)
+        rng = np.random.default_rng(seed)
+        for variables in list(groups.values())[len(groups) - top :]:
+            for variable in variables:
+                if len(variable.shape) > 1:
+                    deviation = float(np.std(keras.ops.convert_to_numpy(variable)))
+                    variable.assign(rng.normal(0, deviation, variable.shape))
+                else:
+                    is_scale = any(name in variable.name.lower() for name in ("gamma", "scale"))
+                    variable.assign(np.full(variable.shape, float(is_scale)))
 
     def call(self, inputs, training=False):
         self._ensure_module()
@@ -198,6 +216,12 @@ class HubEncoder(keras.layers.Layer):
         """
         self._ensure_module()
         return [self._loaded, *([self._initializer] if self._initializer else [])]
+
+    def _check_top(self, top: int, groups: dict) -> None:
+        if not 0 <= top <= len(groups):
+            raise ValueError(
+                f"top={top}: {self.handle} has {len(groups)} groups of weights ({', '.join(groups) or 'none'})"
+            )
 
     def _ensure_module(self):
         """Loads the module if this layer was made from its config alone.

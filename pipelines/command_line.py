@@ -4,8 +4,9 @@ import dataclasses
 import json
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import docstring_parser
 import tyro
@@ -16,6 +17,7 @@ from pipelines.support import installation
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
+Fit = Callable[..., Any]  # `run.Fit`, whose module is imported when it is needed
 RUNS, SAVED_MODELS = installation.default_folder("runs"), installation.default_folder("saved_models")
 _WHERE = "beside main.py" if installation.is_checkout() else "in the current folder"
 RunsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint=f"(default: runs {_WHERE})")]
@@ -44,11 +46,12 @@ class TrainCommand:
     json: bool = False
     """Print the result as one JSON object."""
 
-    def train(self, config: TrainingConfig, name: str | None = None) -> None:
+    def train(self, config: TrainingConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains with the resolved config and prints the summary.
 
         Args:
             name: name of the export without --name; by default the task's name.
+            fit: trains instead of `run.fit_and_measure`.
         """
         from pipelines import run
 
@@ -56,6 +59,7 @@ class TrainCommand:
             self.task,
             config,
             run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard),
+            fit or run.fit_and_measure,
         )
         if self.json:
             print_json(dataclasses.asdict(result))

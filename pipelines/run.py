@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,50 @@ class Destination:
     verify: bool = True
 
 
-def train(task_name: str, config: TrainingConfig, destination: Destination) -> RunResult:
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """A trained model, its scores, and what it was made from.
+
+    Attributes:
+        config: the config with the fields filled in that depend on the data.
+        precision: dtype policy of the training.
+        position: the last position of the training, with its history.
+        vocabulary_size: number of tokens; None if unknown.
+        parameters: number of weights of the network that is scored.
+        encoded: see `Task.encode`.
+        servable: what is scored and can be exported.
+        scores, details: see `Task.measure`.
+        attempts: see `RunResult`.
+    """
+
+    config: TrainingConfig
+    precision: str
+    position: Any
+    vocabulary_size: int | None
+    parameters: int
+    encoded: Any
+    servable: Any
+    scores: dict[str, dict]
+    details: dict
+    attempts: list[dict] | None = None
+
+
+def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained:
+    """Trains on the data, restores the best epoch, and measures.
+
+    Args:
+        splits: see `Task.load`.
+        folder: for the tokenizer, the checkpoints and metrics.csv. A training that was interrupted there is resumed.
+        events: folder for TensorBoard; None writes no events.
+    """
+    save_tokenizer(task, config, splits, folder)
+    return fit_with_tokenizer(task, config, splits, folder, folder, events)
+
+
+Fit = Callable[[Task, Any, Any, Path, Path | None], Trained]  # such as `fit_and_measure`
+
+
+def train(task_name: str, config: TrainingConfig, destination: Destination, fit: Fit = fit_and_measure) -> RunResult:
     """Trains, measures and exports. Resumes an interrupted run of the same config; a finished one returns its result.
 
     The data of a new run is read before TensorFlow is imported and before the run has a folder: what is refused is
@@ -50,6 +94,7 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
     Args:
         task_name: name in the registry.
         config: resolved config of the task.
+        fit: trains in the run's folder, and measures.
 
     Raises:
         UserError: a mistake that the user can fix.
@@ -86,7 +131,7 @@ def train(task_name: str, config: TrainingConfig, destination: Destination) -> R
         import_tensorflow(config.parallel_ops())
         with removed_if_refused(folder, is_new):
             named = dataclasses.replace(destination, name=export_name)
-            return _train(entry.task(), config, splits, record, folder, named)
+            return _train(entry.task(), config, splits, record, folder, named, fit)
 
 
 @contextlib.contextmanager
@@ -100,38 +145,14 @@ def removed_if_refused(folder: Path, is_new: bool):
         raise
 
 
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """A trained model, its scores, and what it was made from.
-
-    Attributes:
-        config: the config with the fields filled in that depend on the data.
-        precision: dtype policy of the training.
-        position: the last position of the training, with its history.
-        vocabulary_size: number of tokens; None if unknown.
-        parameters: number of weights of the network that is scored.
-        encoded: see `Task.encode`.
-        servable: what is scored and can be exported.
-        scores, details: see `Task.measure`.
-    """
-
-    config: TrainingConfig
-    precision: str
-    position: Any
-    vocabulary_size: int | None
-    parameters: int
-    encoded: Any
-    servable: Any
-    scores: dict[str, dict]
-    details: dict
-
-
-def _train(task: Task, config, splits, record: RunRecord, folder: Path, destination: Destination) -> RunResult:
+def _train(
+    task: Task, config, splits, record: RunRecord, folder: Path, destination: Destination, fit: Fit
+) -> RunResult:
     """Trains on the data, measures, exports and reports."""
     started = time.monotonic()
     console.say(task.describe(splits))
     events = folder / "tensorboard" if destination.tensorboard else None
-    trained = fit_and_measure(task, config, splits, folder, events)
+    trained = fit(task, config, splits, folder, events)
     position = trained.position
     result = RunResult(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
@@ -144,6 +165,7 @@ def _train(task: Task, config, splits, record: RunRecord, folder: Path, destinat
         best_epoch=position.best_epoch + 1,
         training_seconds=round(position.seconds, 1),
         scores=trained.scores,
+        attempts=trained.attempts,
         **task.describe_data(trained.config, splits, trained.encoded),
     )
     exported = _export(task, trained.servable, result, trained.config, folder, destination)
@@ -160,25 +182,25 @@ def _train(task: Task, config, splits, record: RunRecord, folder: Path, destinat
     return result
 
 
-def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained:
-    """Trains on the data, restores the best epoch, and measures.
+def save_tokenizer(task: Task, config, splits, folder: Path) -> None:
+    """Makes the tokenizer, in `folder`/tokenizer, if it is not there yet."""
+    if not (folder / "tokenizer").is_dir():
+        with folder_written_beside(folder / "tokenizer") as part:
+            task.make_tokenizer(config, splits).save(part)
 
-    Args:
-        splits: see `Task.load`.
-        folder: for the tokenizer, the checkpoints and metrics.csv. A training that was interrupted there is resumed.
-        events: folder for TensorBoard; None writes no events.
-    """
+
+def fit_with_tokenizer(
+    task: Task, config, splits, tokenizer_folder: Path, folder: Path, events: Path | None = None
+) -> Trained:
+    """As `fit_and_measure`, with the tokenizer in `tokenizer_folder`."""
     import keras
 
     from pipelines.training import fit, precision
 
-    if not (folder / "tokenizer").is_dir():
-        with folder_written_beside(folder / "tokenizer") as part:
-            task.make_tokenizer(config, splits).save(part)
     # The seeds are set between making and loading the tokenizer: a new run and a resumed run then draw the same random
     # numbers, and setting a seed unloads SentencePiece models (tensorflow/text#570).
     fit.make_deterministic(config.seed)
-    tokenizer = task.load_tokenizer(folder / "tokenizer")
+    tokenizer = task.load_tokenizer(tokenizer_folder / "tokenizer")
     config = task.complete_config(config, splits, tokenizer)
     encoded = task.encode(config, splits, tokenizer, folder)
 

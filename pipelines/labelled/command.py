@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import Fit, ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
@@ -19,10 +19,10 @@ from pipelines.support.errors import UserError
 class LabelledTrainCommand(TrainCommand):
     """`train` of a task on labelled texts, which can also be a cross-validation."""
 
-    def train(self, config: LabelledConfig, name: str | None = None) -> None:
+    def train(self, config: LabelledConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains or, with --folds, cross-validates, and prints the summary; see `TrainCommand.train`."""
         if not config.folds:
-            super().train(config, name)
+            super().train(config, name, fit)
             return
         if self.name:
             raise UserError(f"--name {self.name} has no effect: --folds exports no model")

@@ -65,6 +65,8 @@ class RunResult(RunRecord):
         window: limits of a text (max_tokens, max_bytes) and, for training texts, what they cut off.
         folds: of a cross-validation (pipelines/cross_validation.py): "scores" of each fold, their "mean" and
             "standard_deviation". Then `scores` are those of all held-out texts, and there is no export.
+        attempts: the trainings from which this one was chosen (transfer/recipe.py): "name", "trainable_weights",
+            "accuracy", "loss", "seconds", and whether it was "chosen".
         generation_defaults: option -> default of the exported model.
     """
 
@@ -94,4 +96,5 @@ class RunResult(RunRecord):
     characters: dict[str, int] | None = None
     window: dict[str, float] | None = None
     folds: dict[str, Any] | None = None
+    attempts: list[dict[str, Any]] | None = None
     generation_defaults: dict[str, Any] | None = None

@@ -16,7 +16,10 @@ class Train(LabelledTrainCommand):
 
     def __call__(self) -> None:
         """Trains, and prints the summary."""
-        self.train(self.config.resolve())
+        from pipelines.transfer import recipe
+
+        config = self.config.resolve()
+        self.train(config, fit=recipe.fit_best if config.recipe else None)
 
 
 __all__ = ["Evaluate", "Predict", "Train"]

@@ -31,6 +31,7 @@ BY_NUM_TEXTS = (
 # 0.0003 for small BERTs, Devlin et al. 2019 0.00002 to 0.00005 for large ones.
 BY_DEPTH = ((1, 0.001), (5, 0.0002), (float("inf"), 0.00003))
 UNFREEZE_GROUPS = 2
+HEAD_LEARNING_RATE, RESET_LEARNING_RATE = 0.005, 0.001  # of the first stage, without and with --reset-top
 
 
 def _by_num_texts(field: str):
@@ -55,8 +56,7 @@ class Stage:
         name: for the report.
         epochs: number of epochs.
         unfreeze_groups: number of groups of the encoder's weights, from the top, that are trained; None for all.
-        learning_rate: highest learning rate: of the head in the first stage, of the head and the encoder's top group in
-            the others.
+        learning_rate: highest learning rate of the head and of the encoder's top group.
     """
 
     name: str
@@ -100,11 +100,28 @@ class TransferConfig(LabelledConfig, _Handles):
     drop_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 0
     """Leave out the encoder's top N layers and classify by the mean over the layer below them. For encoders with
     `encoder_outputs`."""
+    reset_top: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Draw the weights of the encoder's N top groups (pooler, layers, embeddings) anew. They are trained from the first
+    stage on."""
+    head_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    """Put N hidden layers between the encoder and the layer that scores the classes."""
+    head_size: Annotated[int, tyro.conf.arg(metavar="N")] = 128
+    """Units of each of --head-layers."""
+    recipe: bool = False
+    """Try several of these settings and keep the training with the lowest validation loss: a frozen encoder; with top
+    groups trained; then with few labels without top layers, with many with new top layers or a hidden layer."""
     max_labels: Annotated[int, tyro.conf.arg(metavar="N")] = 0
     """Train on at most N labelled texts, with the same number of each class where possible; 0 uses all."""
     head_epochs: Annotated[int | None, _by_num_texts("head_epochs")] = None
-    """First stage: epochs in which only the head, a dense layer, is trained and the encoder is frozen."""
-    head_learning_rate: float = 0.005
+    """First stage: epochs in which only the head is trained (and what --reset-top draws anew), and the encoder is
+    frozen."""
+    head_learning_rate: Annotated[
+        float | None,
+        tyro.conf.arg(
+            metavar="X",
+            help_behavior_hint=f"(default: {HEAD_LEARNING_RATE}; with --reset-top {RESET_LEARNING_RATE})",
+        ),
+    ] = None
     """First stage: highest learning rate."""
     top_epochs: Annotated[int | None, _by_num_texts("top_epochs")] = None
     """Second stage: epochs in which the top groups of the encoder's weights are trained, too. 0 for an encoder without
@@ -139,7 +156,7 @@ class TransferConfig(LabelledConfig, _Handles):
     def stages(self) -> list[Stage]:
         """The stages that have epochs, of a complete config."""
         stages = [
-            Stage("head", self.head_epochs, 0, self.head_learning_rate),
+            Stage("head", self.head_epochs, self.reset_top, self.head_learning_rate),
             Stage(f"top {self.unfreeze_groups}", self.top_epochs, self.unfreeze_groups, self.learning_rate),
             Stage("all", self.all_epochs, None, self.learning_rate),
         ]
@@ -164,15 +181,27 @@ class TransferConfig(LabelledConfig, _Handles):
         Args:
             num_texts: number of training texts.
             groups: names of the encoder's groups of weights (HubEncoder.groups).
+
+        Raises:
+            UserError: --reset-top is larger than the number of groups, or than --unfreeze-groups.
         """
+        names = ", ".join(groups) or "none"
+        require(self.reset_top <= len(groups), "reset_top", self.reset_top, f"at most {len(groups)} here ({names})")
         defaults = dict(next(settings for below, settings in BY_NUM_TEXTS if num_texts < below))
         if not groups:
             defaults["top_epochs"] = 0
         depth = sum(name.startswith("layer_") for name in groups)
         rate = next(rate for max_layers, rate in BY_DEPTH if depth <= max_layers)
-        defaults |= {"unfreeze_groups": min(UNFREEZE_GROUPS, len(groups)) or 1, "learning_rate": rate}
+        defaults |= {
+            "unfreeze_groups": max(min(UNFREEZE_GROUPS, len(groups)), self.reset_top, 1),
+            "learning_rate": rate,
+            "head_learning_rate": RESET_LEARNING_RATE if self.reset_top else HEAD_LEARNING_RATE,
+        }
         missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
-        return dataclasses.replace(self, **missing)
+        complete = dataclasses.replace(self, **missing)
+        needed = f"at least {self.reset_top}: what --reset-top draws anew must be trained"
+        require(complete.unfreeze_groups >= self.reset_top, "unfreeze_groups", complete.unfreeze_groups, needed)
+        return complete
 
     def check(self) -> None:
         """Checks a resolved config; None in a field that depends on the data passes. See `TrainingConfig.check`."""
@@ -181,8 +210,9 @@ class TransferConfig(LabelledConfig, _Handles):
         require(
             self.max_labels == 0 or self.max_labels >= 2, "max_labels", self.max_labels, "0, for all, or at least 2"
         )
-        require_at_least(self, 0, "drop_layers", "head_epochs", "top_epochs", "all_epochs", "weight_decay")
-        require_at_least(self, 1, "unfreeze_groups", "batch_size")
+        require_at_least(self, 0, "drop_layers", "reset_top", "head_layers", "weight_decay")
+        require_at_least(self, 0, "head_epochs", "top_epochs", "all_epochs")
+        require_at_least(self, 1, "unfreeze_groups", "head_size", "batch_size")
         require_positive(self, "head_learning_rate", "learning_rate")
         require(0 < self.layer_decay <= 1, "layer_decay", self.layer_decay, "above 0 and at most 1")
         require(0 <= self.warmup_fraction <= 1, "warmup_fraction", self.warmup_fraction, "from 0 to 1")
@@ -194,8 +224,15 @@ class TransferConfig(LabelledConfig, _Handles):
             self.head_epochs,
             "at least 1, if no other stage has epochs",
         )
+        if self.recipe:
+            chosen = ("drop_layers", "reset_top", "head_layers", "head_epochs", "top_epochs", "all_epochs")
+            reject_without_effect(self, "--recipe chooses it", *chosen)
+            reject_without_effect(self, "--recipe compares on one validation split", "folds")
+        elif not self.head_layers:
+            reject_without_effect(self, "it needs --head-layers", "head_size")
         if self.drop_layers:
             reject_without_effect(self, "--drop-layers chooses the output", "output_key")
+            reject_without_effect(self, "--drop-layers leaves the top layers out", "reset_top")
 
     def module_handles(self) -> dict[str, str]:  # noqa: D102
         handles = {"encoder": self.encoder, "preprocessor": self.preprocessor}

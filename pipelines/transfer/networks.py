@@ -1,4 +1,4 @@
-"""The network of transfer: strings -> a pretrained encoder -> dropout -> a dense layer."""
+"""The network of transfer: strings -> a pretrained encoder -> dropout -> hidden layers -> a dense layer."""
 
 import keras
 from keras import layers
@@ -28,6 +28,9 @@ def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras
             "choose another encoder, or a signature with --signature"
         )
     features = layers.Dropout(config.dropout, seed=config.seed, name="dropout")(features)
+    for i in range(config.head_layers):
+        features = layers.Dense(config.head_size, activation="relu", name=f"hidden_{i + 1}")(features)
+        features = layers.Dropout(config.dropout, seed=config.seed + i + 1, name=f"dropout_{i + 1}")(features)
     logits = layers.Dense(num_classes, name="logits")(features)  # [batch, classes]
     return keras.Model(text, logits, name="transfer")
 

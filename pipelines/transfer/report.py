@@ -46,17 +46,42 @@ def stage_results(result: RunResult) -> list[StageResult]:
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes report.md and its pictures; for `details` see `labelled.report.write`."""
-    report.write(result, details, folder, sections=_stage_lines(result))
+    report.write(result, details, folder, sections=[*_attempt_lines(result), *_stage_lines(result)])
 
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
     lines = [
+        f"  {attempt['name']:<20}accuracy {percent(attempt['accuracy'])}   loss {attempt['loss']:.3f}   "
+        f"{duration(attempt['seconds'])}{'   (chosen)' if attempt['chosen'] else ''}"
+        for attempt in result.attempts or []
+    ]
+    lines += [
         f"  {stage.name:<12}{stage.trainable_weights:>11,} trainable weights   accuracy {percent(stage.accuracy)}   "
         f"{duration(stage.seconds)}"
         for stage in stage_results(result)
     ]
     return "\n".join([report.summarize(result), *lines])
+
+
+def _attempt_lines(result: RunResult) -> list[str]:
+    if not result.attempts:
+        return []
+    lines = [
+        "## Recipe",
+        "",
+        "The trainings that were tried. The one with the lowest loss on the validation texts was exported; that it was "
+        "chosen on them makes its scores on them slightly too good.",
+        "",
+        "| training | trainable weights | accuracy | loss | time | |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for attempt in result.attempts:
+        lines.append(
+            f"| {attempt['name']} | {attempt['trainable_weights']:,} | {percent(attempt['accuracy'])} | "
+            f"{attempt['loss']:.3f} | {duration(attempt['seconds'])} | {'chosen' if attempt['chosen'] else ''} |"
+        )
+    return [*lines, ""]
 
 
 def _stage_lines(result: RunResult) -> list[str]:

@@ -131,7 +131,7 @@ def compile_model(config: TransferConfig, model: keras.Model, total_steps: int) 
 
 
 def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
-    """Class weights, the stages, and split batches."""
+    """Class weights, new weights of --reset-top, the stages, and split batches."""
     encoder = model.get_layer(networks.ENCODER)
     started_stages: set[str] = set()
 
@@ -146,6 +146,7 @@ def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) ->
     # epoch, and only there can such a run be resumed.
     return FitOptions(
         class_weight=class_weight(config, encoded.splits),
+        initialize=lambda: encoder.reset(config.reset_top, config.seed),
         on_epoch_begin=start_stage,
         save_within_epochs=not encoded.has_random_ops,
         split_batches=config.split_batches and not encoded.has_random_ops,

@@ -103,6 +103,26 @@ def test_groups_by_patterns(modules):
     assert [w.name for w in encoder.trainable_weights] == names
 
 
+def test_top_groups_are_drawn_anew_with_the_deviation_that_they_had(modules):
+    encoder = HubEncoder(modules["bert"], trainable=True)
+    groups = encoder.groups()
+    pooler = groups["pooler"][0]
+    kernel, bias = sorted(groups["layer_2"], key=lambda variable: -len(variable.shape))
+    kernel.assign(kernel.numpy() * 3)
+    before = {name: [variable.numpy() for variable in variables] for name, variables in groups.items()}
+    encoder.reset(2, seed=1)
+    after = {name: [variable.numpy() for variable in variables] for name, variables in groups.items()}
+    for name in ("embeddings", "layer_0", "layer_1"):
+        assert all((old == new).all() for old, new in zip(before[name], after[name], strict=True))
+    assert (pooler.numpy() != before["pooler"][0]).all() and not bias.numpy().any()
+    assert 1.5 < kernel.numpy().std() / pooler.numpy().std() < 6
+    again = HubEncoder(modules["bert"], trainable=True)
+    again.reset(2, seed=1)
+    np.testing.assert_array_equal(again.groups()["pooler"][0].numpy(), after["pooler"][0])
+    with pytest.raises(ValueError, match="has 5 groups"):
+        encoder.reset(6, seed=1)
+
+
 def test_dropout_acts_only_in_training_and_only_if_not_frozen(modules):
     ids = HubEncoder(modules["preprocess"])(tf.constant(TEXTS))
     for trainable in (True, False):

@@ -16,13 +16,33 @@ def test_few_texts_get_more_epochs_and_a_deep_encoder_a_lower_learning_rate():
 
 
 def test_a_flag_wins_over_the_data():
-    config = TransferConfig(batch_size=5, head_epochs=0, top_epochs=9, unfreeze_groups=3, learning_rate=0.5)
+    config = TransferConfig(
+        batch_size=5, head_epochs=0, head_learning_rate=0.1, top_epochs=9, unfreeze_groups=3, learning_rate=0.5
+    )
     assert config.complete(500, DEEP) == config
 
 
 def test_only_groups_that_exist_are_unfrozen():
     assert TransferConfig().complete(500, ["embeddings"]).unfreeze_groups == 1
     assert TransferConfig().complete(500, []).top_epochs == 0
+
+
+def test_what_is_drawn_anew_is_trained_from_the_first_stage_on():
+    config = TransferConfig(reset_top=3, top_epochs=1).complete(500, DEEP)
+    assert [stage.unfreeze_groups for stage in config.stages] == [3, 3]
+    assert config.head_learning_rate < TransferConfig().complete(500, DEEP).head_learning_rate
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"reset_top": 3}, r"--reset-top 3.*at most 2 here \(embeddings, layer_1\)"),
+        ({"reset_top": 2, "unfreeze_groups": 1}, "--unfreeze-groups 1.*what --reset-top draws anew must be trained"),
+    ],
+)
+def test_groups_that_cannot_be_drawn_anew_are_refused(values, message):
+    with pytest.raises(UserError, match=message):
+        TransferConfig(encoder="bert", **values).complete(500, SHALLOW)
 
 
 def test_the_stages_follow_each_other():
@@ -48,6 +68,13 @@ def test_split_batches_run_two_operations_in_parallel():
         ({"max_labels": 1}, "--max-labels 1"),
         ({"drop_layers": -1}, "--drop-layers -1"),
         ({"unfreeze_groups": 0}, "--unfreeze-groups 0"),
+        ({"reset_top": -1}, "--reset-top -1"),
+        ({"head_layers": -1}, "--head-layers -1"),
+        ({"head_layers": 1, "head_size": 0}, "--head-size 0"),
+        ({"head_size": 64}, "--head-size has no effect here: it needs --head-layers"),
+        ({"drop_layers": 1, "reset_top": 1}, "--reset-top has no effect"),
+        ({"recipe": True, "drop_layers": 1}, "--drop-layers has no effect here: --recipe chooses it"),
+        ({"recipe": True, "folds": 3}, "--folds has no effect"),
         ({"layer_decay": 0.0}, "--layer-decay 0.0"),
         ({"warmup_fraction": 1.5}, "--warmup-fraction 1.5"),
         ({"head_epochs": 0, "top_epochs": 0}, "--head-epochs 0"),

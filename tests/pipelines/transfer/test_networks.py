@@ -93,6 +93,17 @@ def test_a_mask_among_the_outputs_chooses_the_tokens_of_the_mean(tmp_path):
     assert_logits(model, weights, np.array([[len(text) + 1.0] for text in TEXTS]))
 
 
+def test_hidden_layers_of_the_head(folder):
+    model, weights = build(folder, "sentences", head_layers=2, head_size=5)
+    features = tf.saved_model.load(str(folder / "sentences"))(tf.constant(TEXTS)).numpy()
+    for i in (1, 2):
+        layer = model.get_layer(f"hidden_{i}")
+        assert layer.units == 5
+        layer.set_weights([layer.kernel.numpy(), np.full(5, 0.5, np.float32)])  # so that few units are 0
+        features = np.maximum(features @ layer.kernel.numpy() + layer.bias.numpy(), 0)
+    assert_logits(model, weights, features)
+
+
 def test_dropout_is_only_active_in_training(folder):
     model, _ = build(folder, "sentences", dropout=0.5)
     text = tf.constant(TEXTS)

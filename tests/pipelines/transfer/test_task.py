@@ -1,3 +1,5 @@
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -56,6 +58,25 @@ def test_fit_options_change_nothing_before_an_epoch_begins(compiled):
     assert len(model.trainable_variables) == 2  # the head
     options.on_epoch_begin(Position(epoch=1))
     assert len(model.trainable_variables) > 2
+
+
+def test_top_groups_are_drawn_anew_before_a_new_training(modules, splits, tmp_path):
+    config = task.complete_config(dataclasses.replace(modules[0], reset_top=2), splits, modules[1])
+    encoded = task.encode(config, splits, modules[1], tmp_path)
+    model = task.build(config, splits, modules[1], None, training=True)
+    task.compile_model(config, model, 30)
+    groups = model.get_layer("encoder").groups()
+    before = {name: [variable.numpy() for variable in variables] for name, variables in groups.items()}
+    options = task.fit_options(config, encoded, model)
+    options.initialize()
+    changed = [
+        name
+        for name, values in before.items()
+        if any((new.numpy() != old).any() for new, old in zip(groups[name], values, strict=True))
+    ]
+    assert changed == list(groups)[-2:] == ["layer_2", "pooler"]
+    options.on_epoch_begin(Position(epoch=0))
+    assert len(model.trainable_variables) == 2 + sum(len(groups[name]) for name in changed)
 
 
 def test_the_validator_counts_the_trainable_weights(compiled, modules):

@@ -1,0 +1,117 @@
+"""`train transfer --recipe`: several trainings, of which the one with the lowest validation loss is kept.
+
+The decisions are those of transfer learning with neural networks in general:
+
+1. Freeze the encoder and train the head; then train the encoder's top groups, too.
+2. With few labels, leave out the encoder's top layers, one more as long as that helps. With many labels, draw the top
+   groups anew, one more as long as that helps; then put a hidden layer into the head.
+
+Each training has a folder of its own in the run's folder. Killed at any moment, the same command continues with the
+training at which it stopped.
+"""
+
+import dataclasses
+import logging
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from pipelines.run import Trained, fit_with_tokenizer, save_tokenizer
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.files import make_folders
+from pipelines.support.records import read_record, write_record
+from pipelines.transfer.config import RESET_LEARNING_RATE, TransferConfig
+
+FEW_LABELS = 5000  # below this, layers are left out rather than trained anew
+
+
+def fit_best(task, config: TransferConfig, splits, folder: Path, events: Path | None = None) -> Trained:
+    """Tries the trainings of this module, and returns the one with the lowest validation loss; see `run.Fit`."""
+    import keras
+
+    # Every training traces its functions again. TensorFlow takes that for a mistake, and warns.
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    save_tokenizer(task, config, splits, folder)
+    modules = task.load_tokenizer(folder / "tokenizer")
+    tried: dict[str, tuple[TransferConfig, dict]] = {}
+
+    def loss(name: str, settings: TransferConfig) -> float:
+        path = folder / "attempts" / name
+        if not (path / "attempt.json").exists():
+            console.say(f"recipe: {name}")
+            keras.backend.clear_session()  # the names of layers start again, as in a resumed process
+            _fit(task, settings, splits, folder, path)
+        attempt = read_record(path / "attempt.json", f"delete {path} to train it again")
+        tried[name] = settings, attempt
+        return attempt["loss"]
+
+    settings = task.complete_config(dataclasses.replace(config, recipe=False), splits, modules)
+    choose(settings, modules.groups, len(splits.train), loss)
+    best = min(tried, key=lambda name: tried[name][1]["loss"])
+    console.say(f"recipe: {best} has the lowest validation loss")
+    settings, _ = tried[best]
+    keras.backend.clear_session()
+    # It is finished, so this only restores it.
+    trained = fit_with_tokenizer(task, settings, splits, folder, folder / "attempts" / best, events)
+    for name in set(tried) - {best}:
+        shutil.rmtree(folder / "attempts" / name / "checkpoints", ignore_errors=True)
+    attempts = [{"name": name, **attempt, "chosen": name == best} for name, (_, attempt) in tried.items()]
+    return dataclasses.replace(trained, attempts=attempts)
+
+
+def choose(
+    config: TransferConfig, groups: tuple[str, ...], num_texts: int, loss: Callable[[str, TransferConfig], float]
+) -> None:
+    """Calls `loss` with the name and the settings of each training of the recipe; the results decide what is next.
+
+    Args:
+        config: complete.
+        groups: names of the encoder's groups of weights.
+        num_texts: number of training texts.
+        loss: trains with the settings, and returns the validation loss. What it raises as a UserError in the second
+            step, because the encoder does not allow the settings, ends that move.
+    """
+    replace = dataclasses.replace
+    frozen = replace(config, head_epochs=config.head_epochs + config.top_epochs, top_epochs=0)
+    lowest, base = loss("freeze", frozen), frozen
+    if groups:
+        unfrozen_loss = loss(f"unfreeze-{config.unfreeze_groups}", config)
+        if unfrozen_loss < lowest:
+            lowest, base = unfrozen_loss, config
+    num_layers = sum(name.startswith("layer_") for name in groups)
+    if num_texts < FEW_LABELS:
+        moves = [(f"drop-{n}", replace(base, drop_layers=n)) for n in range(1, num_layers)]
+    else:
+        moves = [(f"reset-{n}", _with_reset(config, n)) for n in range(1, len(groups))]
+    for name, settings in moves:
+        try:
+            new_loss = loss(name, settings)
+        except UserError as error:
+            console.say(f"recipe: {name} is not possible: {error}")
+            break
+        if new_loss >= lowest:
+            break
+        lowest, base = new_loss, settings
+    if num_texts >= FEW_LABELS:
+        loss("hidden-layer", replace(base, head_layers=1))
+
+
+def _with_reset(config: TransferConfig, top: int) -> TransferConfig:
+    """Returns the config with the `top` uppermost groups drawn anew and the learning rate that suits that."""
+    groups = max(config.unfreeze_groups, top)
+    return dataclasses.replace(config, reset_top=top, unfreeze_groups=groups, head_learning_rate=RESET_LEARNING_RATE)
+
+
+def _fit(task, settings: TransferConfig, splits, folder: Path, path: Path) -> None:
+    """Trains with `settings` in the folder `path`, and writes attempt.json, last."""
+    make_folders(path)
+    trained = fit_with_tokenizer(task, settings, splits, folder, path)
+    rows, best = trained.position.rows, trained.position.best_epoch
+    attempt = {
+        "trainable_weights": max(row["trainable_weights"] for row in rows),
+        "accuracy": rows[best]["val_accuracy"],
+        "loss": rows[best]["val_loss"],
+        "seconds": round(trained.position.seconds, 1),
+    }
+    write_record(path / "attempt.json", attempt)
