@@ -38,9 +38,11 @@ def sampled_softmax_loss(features, targets, embeddings, sampled):
         embeddings: [vocabulary, size].
         sampled: int32 [num_sampled].
     """
-    features = ops.cast(features, "float32")
-    target_logits = ops.sum(features * ops.take(embeddings, targets, axis=0), axis=-1)  # [n]
-    sampled_logits = ops.matmul(features, ops.transpose(ops.take(embeddings, sampled, axis=0)))  # [n, num_sampled]
+    # The product with all samples is most of the work: mixed_bfloat16 computes it in bfloat16.
+    sampled_embeddings = ops.cast(ops.take(embeddings, sampled, axis=0), features.dtype)
+    sampled_logits = ops.cast(ops.matmul(features, ops.transpose(sampled_embeddings)), "float32")  # [n, num_sampled]
+    target_embeddings = ops.take(embeddings, targets, axis=0)
+    target_logits = ops.sum(ops.cast(features, "float32") * target_embeddings, axis=-1)  # [n]
     sampled_logits -= np.log(sampled.shape[0]) + _log_probability(sampled, embeddings.shape[0])
     sampled_logits = ops.where(ops.equal(targets[:, None], sampled[None]), -1e9, sampled_logits)
     return ops.logaddexp(target_logits, ops.logsumexp(sampled_logits, axis=-1)) - target_logits
