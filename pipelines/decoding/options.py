@@ -198,6 +198,8 @@ TRANSLATION = (
         help="Maximum number of tokens of a translation.",
     ),
 )
+SHAPING_AND_SEED = tuple(option for option in SAMPLING if option.name in (*SHAPING, "seed"))
+SAMPLED_TRANSLATION = (*SHAPING_AND_SEED, TRANSLATION[-1])
 
 
 def defaults(options: tuple[Option, ...]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Self
 
-from pipelines.decoding.options import TRANSLATION
+from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION
 from pipelines.python import inputs, options, runs
 from pipelines.python.errors import UserError, user_errors
 from pipelines.python.estimator import Estimator
@@ -54,7 +54,8 @@ class Translator(Estimator):
 
         Args:
             X: one sentence, or a list (or Series, array, ...) of sentences.
-            given: options: beam_width, length_penalty, max_length; by default the model's.
+            given: options: beam_width, length_penalty, max_length; by default the model's. With temperature, top_k,
+                top_p, min_p or seed the translations are sampled.
 
         Returns:
             The translation: a str for one sentence, else a list.
@@ -64,7 +65,7 @@ class Translator(Estimator):
         """
         fitted = self._fitted
         texts = [X] if isinstance(X, str) else inputs.texts(X)
-        given = options.checked("translate", TRANSLATION, given)
+        given = options.checked("translate", (*TRANSLATION, *SHAPING_AND_SEED), given)
         if not texts:
             return []
         with user_errors():

@@ -9,7 +9,7 @@ import tyro
 
 from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, flag
-from pipelines.decoding.options import TRANSLATION, defaults, flags_class
+from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.translation.config import TranslationConfig
@@ -20,6 +20,8 @@ SearchFlags.__doc__ = (
     + ", ".join(f"{flag(name)} {value}" for name, value in defaults(TRANSLATION).items())
     + " are the defaults."
 )
+SampleFlags = flags_class("SampleFlags", SHAPING_AND_SEED)
+SampleFlags.__doc__ = "Sample the translations instead of searching for the best: with one of these flags."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,7 @@ class Predict:
     output: Annotated[Path | None, PATH] = None
     """With --input: write the translations to this file, line by line. By default to stdout."""
     n_best: Annotated[int, tyro.conf.arg(metavar="N")] = 1
-    """Print the N best translations of each sentence, with their scores."""
+    """Print the N best translations of each sentence, with their scores; of samples N, with their log-probabilities."""
     reference: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT [TEXT ...]", help_behavior_hint="")] = ()
     """Score these translations instead of translating: log-probability, perplexity, and the surprisal of each token.
     One for each sentence, or several of one sentence."""
@@ -133,6 +135,7 @@ class Predict:
     json: bool = False
     """Print one JSON object; with --input, the numbers of lines (which needs --output)."""
     search: SearchFlags = SearchFlags()
+    sampling: SampleFlags = SampleFlags()
     model: ServedTranslatorFlags = ServedTranslatorFlags()
 
     def __call__(self) -> None:
@@ -170,9 +173,11 @@ class Predict:
             )
 
     def _check_reference(self) -> None:
-        is_search = self.n_best > 1 or any(value is not None for value in vars(self.search).values())
+        is_search = self.n_best > 1 or self._is_given
         if self.input or self.attention or is_search:
-            raise UserError("--reference scores given translations: leave out --input, --attention and flags of search")
+            raise UserError(
+                "--reference scores given translations: leave out --input, --attention and all flags of search"
+            )
         if len(self.texts) not in (1, len(self.reference)):
             counts = f"{len(self.texts)} sentences and {len(self.reference)} after --reference"
             raise UserError(f"{counts}: give one translation for each sentence, or one sentence")
@@ -195,9 +200,9 @@ class Predict:
         from pipelines.translation.predict import check_picture, draw_attention, make_request, translate_texts
 
         exported = self.model.find(self.task)
-        request = make_request(vars(self.search), self.n_best, exported.card()["generation_defaults"])
+        request = make_request(self._given, self.n_best, exported.card()["generation_defaults"])
         if self.attention:
-            check_picture(exported, self.attention, vars(self.search), self.n_best)
+            check_picture(exported, self.attention, self._given, self.n_best)
         results = translate_texts(exported, list(self.texts), request)
         if self.attention:
             draw_attention(exported, self.texts[0], self.attention, self.each_head)
@@ -208,7 +213,7 @@ class Predict:
         from pipelines.translation.predict import make_request, translate_file
 
         exported = self.model.find(self.task)
-        request = make_request(vars(self.search), 1, exported.card()["generation_defaults"])
+        request = make_request(self._given, 1, exported.card()["generation_defaults"])
         counts = translate_file(exported, self.input, self.output, request)
         if self.json:
             print_json({"model": exported.title, **counts})
@@ -216,19 +221,31 @@ class Predict:
             print_error(", ".join(f"{lines:,} {name}" for name, lines in counts.items() if lines))
 
     def _ask_server(self) -> None:
-        from pipelines.translation.predict import format_results, make_request
+        from pipelines.translation.predict import Request, ask, format_results, make_request
 
         name = self.model.name_on_server(self.task)
         texts = list(self.texts)
-        inputs, signature = {"text": texts}, ""
-        if self.n_best > 1 or any(value is not None for value in vars(self.search).values()):
-            # The signature translate needs all options, and a server does not report the defaults of its model.
-            options = make_request(vars(self.search), self.n_best, defaults(TRANSLATION)).options
-            print_error(", ".join(f"{option.replace('_', ' ')} {value}" for option, value in options.items()))
-            inputs |= {option: [value] * len(texts) for option, value in options.items()}
-            signature = "translate"
-        outputs = self.model.ask(name, inputs, signature)
-        self._print(name, format_results(texts, outputs, self.n_best))
+        if self.n_best == 1 and not self._is_given:
+            self._print(name, format_results(texts, self.model.ask(name, {"text": texts}), 1))
+            return
+        # The signatures with options need all of them, and a server does not report the defaults of its model.
+        request = make_request(self._given, self.n_best, defaults(TRANSLATION))
+        print_error(", ".join(f"{option.replace('_', ' ')} {value}" for option, value in request.options.items()))
+
+        def signature(texts: list[str], request: Request) -> dict:
+            options = {option: [value] * len(texts) for option, value in request.options.items()}
+            return self.model.ask(name, {"text": texts, **options}, request.signature)
+
+        self._print(name, ask(signature, texts, request))
+
+    @property
+    def _given(self) -> dict:
+        """Option -> value; None where the flag is not given."""
+        return vars(self.search) | vars(self.sampling)
+
+    @property
+    def _is_given(self) -> bool:
+        return any(value is not None for value in self._given.values())
 
     def _print(self, title: str, results: list[dict]) -> None:
         if self.json:
@@ -240,5 +257,6 @@ class Predict:
             if self.n_best == 1:
                 print(result["translation"])
             for candidate in result.get("translations", []):
-                print(f"{candidate['score']:8.3f}   {candidate['translation']}")
+                number = candidate.get("score", candidate.get("log_probability"))
+                print(f"{number:8.3f}   {candidate['translation']}")
         sys.stdout.flush()

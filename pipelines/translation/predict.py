@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.config import flag, require
-from pipelines.decoding.options import BEAM_WIDTH, TRANSLATION, filled, with_defaults
+from pipelines.decoding.options import (
+    BEAM_WIDTH,
+    SAMPLED_TRANSLATION,
+    SHAPING_AND_SEED,
+    TRANSLATION,
+    filled,
+    with_defaults,
+)
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, versions
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -25,12 +32,21 @@ class Request(NamedTuple):
     """What to translate with.
 
     Attributes:
-        options: option of `TRANSLATION` -> value.
+        options: option of `TRANSLATION`, or of `SAMPLED_TRANSLATION`, -> value.
         n_best: number of translations to return for each text.
     """
 
     options: dict
     n_best: int = 1
+
+    @property
+    def signature(self) -> str:
+        """Signature of the export that takes the options."""
+        return "sample" if "seed" in self.options else "translate"
+
+    def inputs(self, text) -> dict:
+        """Returns the options for each of `text`, string [batch], as the signature takes them."""
+        return filled(SAMPLED_TRANSLATION if self.signature == "sample" else TRANSLATION, self.options, text)
 
 
 def find_translator(
@@ -57,7 +73,8 @@ def find_translator(
 
 
 def make_request(given: dict, n_best: int, defaults: dict) -> Request:
-    """Returns the request that the flags describe. A beam at least `n_best` wide is the default.
+    """Returns the request that the flags describe: for sampling if an option of it is given, else for a beam search,
+    by default at least `n_best` wide.
 
     Args:
         given: option -> value; None where the flag is not given.
@@ -67,6 +84,12 @@ def make_request(given: dict, n_best: int, defaults: dict) -> Request:
     Raises:
         UserError: a value is out of range.
     """
+    given = {name: value for name, value in given.items() if value is not None}
+    if any(option.name in given for option in SHAPING_AND_SEED):
+        for name in given.keys() - {option.name for option in SAMPLED_TRANSLATION}:
+            raise UserError(f"{flag(name)} has no effect here: it is for beam search, and the other flags sample")
+        require(n_best >= 1, "n_best", n_best, "at least 1")
+        return Request(with_defaults(SAMPLED_TRANSLATION, given, {}), n_best)
     beam_width = defaults.get("beam_width", BEAM_WIDTH.default)
     options = with_defaults(TRANSLATION, given, defaults | {"beam_width": max(beam_width, n_best)})
     width = options["beam_width"]
@@ -84,7 +107,20 @@ def translate_texts(exported: Exported, texts: list[str], request: Request, load
         One dict per text; see `format_results`.
     """
     loaded = loaded or exported.load()
-    return format_results(texts, _batched(loaded, request.options)(texts), request.n_best)
+    return ask(lambda texts, request: _batched(loaded, request)(texts), texts, request)
+
+
+def ask(signature: Callable[[list[str], Request], dict], texts: list[str], request: Request) -> list[dict]:
+    """Returns what `signature` answers to texts as one dict per text; see `format_results`.
+
+    Args:
+        signature: (texts, request) -> outputs of the signature `request.signature`.
+    """
+    if request.signature == "translate":
+        return format_results(texts, signature(texts, request), request.n_best)
+    seed = request.options["seed"]
+    requests = [Request(request.options | {"seed": (seed + i) % 2**31}) for i in range(request.n_best)]
+    return format_samples(texts, [signature(texts, each) for each in requests])
 
 
 def format_results(texts: list[str], outputs: dict, n_best: int) -> list[dict]:
@@ -109,6 +145,26 @@ def format_results(texts: list[str], outputs: dict, n_best: int) -> list[dict]:
     return results
 
 
+def format_samples(texts: list[str], outputs: list[dict]) -> list[dict]:
+    """Returns sampled translations as one dict per text.
+
+    It has "text", "translation" and "log_probability" of the first sample, "translations" if there are several, and
+    "note" for an unusual text.
+
+    Args:
+        outputs: of the signature sample, one per sample.
+    """
+    results = []
+    for i, (text, note) in enumerate(zip(texts, _notes(texts, outputs[0]), strict=True)):
+        samples = [
+            {"translation": each["translation"][i], "log_probability": round(float(each["log_probability"][i]), 4)}
+            for each in outputs
+        ]
+        several = {"translations": samples} if len(samples) > 1 else {}
+        results.append({"text": text, **samples[0], **several} | ({"note": note} if note else {}))
+    return results
+
+
 def translate_file(exported: Exported, source: str, target: Path | None, request: Request) -> dict[str, int]:
     """Translates each line of a file.
 
@@ -125,7 +181,7 @@ def translate_file(exported: Exported, source: str, target: Path | None, request
     check_output(target)
     _check_input(source)
     loaded = exported.load()
-    translate = _batched(loaded, request.options)
+    translate = _batched(loaded, request)
     counts = {"lines": 0}
     with (
         contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as file,
@@ -197,12 +253,15 @@ def _decode(lines: list[bytes], source: str) -> list[str]:
         raise UserError(f"{source} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8") from error
 
 
-def _batched(loaded, options: dict) -> Callable:
-    """The signature translate with the same options for all texts."""
+def _batched(loaded, request: Request) -> Callable:
+    """The signature of the request, with the same options for all texts."""
     from pipelines.export.signatures import BatchedSignature
 
+    if request.signature not in loaded.signatures:
+        raise UserError("this model cannot sample: it was exported by an earlier version: train it again")
+
     def translate(text):
-        return loaded.signatures["translate"](text=text, **filled(TRANSLATION, options, text))
+        return loaded.signatures[request.signature](text=text, **request.inputs(text))
 
     return BatchedSignature(translate)
 

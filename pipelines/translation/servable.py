@@ -5,9 +5,11 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
+from pipelines.decoding import sampling
 from pipelines.decoding.beam_search import Hypotheses, beam_search, length_divisor
 from pipelines.decoding.options import (
     MAX_TRANSLATION_LENGTH,
+    SAMPLED_TRANSLATION,
     TRANSLATION,
     clipped,
     filled,
@@ -59,15 +61,20 @@ class Translator(tf.Module):
         )
 
     def signatures(self) -> dict:
-        """Returns the functions to export: serving_default, translate, score and, with attention, align."""
+        """Returns the functions to export: serving_default, translate, sample, score and, with attention, align."""
 
         @tf.function(autograph=False)
         def translate(text, **options):
             return self.translate(text, options)
 
+        @tf.function(autograph=False)
+        def sample(text, **options):
+            return self.sample(text, options)
+
         functions = {
             "serving_default": self.translate_text.get_concrete_function(),
             "translate": translate.get_concrete_function(text=_TEXT, **signature_specs(TRANSLATION)),
+            "sample": sample.get_concrete_function(text=_TEXT, **signature_specs(SAMPLED_TRANSLATION)),
             "score": self.score.get_concrete_function(),
         }
         if self._config.model in WITH_ATTENTION:
@@ -118,6 +125,37 @@ class Translator(tf.Module):
             "translations": translations,
             "scores": scores,
             "log_probabilities": log_probabilities,
+            "cut": source.cut,
+        }
+
+    @tf.function(input_signature=[_TEXT, signature_specs(SAMPLED_TRANSLATION)], autograph=False)
+    def sample(self, text, options):
+        """Translates by sampling (sampling.py): the signature sample.
+
+        Args:
+            text: string [batch].
+            options: option of `SAMPLED_TRANSLATION` -> values [batch].
+
+        Returns:
+            translation: string [batch]; log_probability: float32 [batch], of its tokens and the end token under the
+            model itself, whatever the options; cut: see `translate`.
+
+        Raises:
+            InvalidArgumentError: an option is out of its range.
+        """
+        with tf.control_dependencies(in_range(SAMPLED_TRANSLATION, options)):
+            text, options = tf.identity(text), clipped(SAMPLED_TRANSLATION, options)
+        source = self._read_source(text)
+        logits, state = self._start(source)
+        options |= {
+            "max_length": self._max_lengths(source, options["max_length"]),
+            "repetition_penalty": tf.ones_like(options["temperature"]),
+        }
+        samples = sampling.sample(self._step, logits, state, options, banned_ids=BANNED_IDS, end_id=END)
+        tokens = tf.where(samples.tokens == END, PAD, samples.tokens)
+        return {
+            "translation": self._target.decode(tokens),
+            "log_probability": samples.log_probabilities,
             "cut": source.cut,
         }
 
@@ -185,21 +223,27 @@ class Translator(tf.Module):
 
     def _search(self, source: _Source, options: dict) -> Hypotheses:
         """The hypotheses of beam search; a text without words has the empty one."""
-        lengths = tf.minimum(options["max_length"], 2 * source.lengths + 10)
-        lengths = tf.where(source.lengths > 0, lengths, 0)
-        state = steps.start(self._config, self._parts, source.ids)
-        logits, state = self._step(tf.fill(tf.shape(source.lengths), START), state)
+        logits, state = self._start(source)
         return beam_search(
             self._step,
             logits,
             state,
-            lengths,
+            self._max_lengths(source, options["max_length"]),
             options["beam_width"],
             options["length_penalty"],
             END,
             BANNED_IDS,
             fixed=("memory",),
         )
+
+    def _start(self, source: _Source):
+        """Returns the logits of the first token, and the state after START."""
+        state = steps.start(self._config, self._parts, source.ids)
+        return self._step(tf.fill(tf.shape(source.lengths), START), state)
+
+    def _max_lengths(self, source: _Source, max_length):
+        """Returns the maximum number of tokens of each translation, int32 [batch]; 0 for a text without words."""
+        return tf.where(source.lengths > 0, tf.minimum(max_length, 2 * source.lengths + 10), 0)
 
     def _step(self, ids, state):
         return steps.step(self._config, self._parts, ids, state)

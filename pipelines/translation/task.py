@@ -12,7 +12,7 @@ import tensorflow as tf
 from pipelines.config import flag
 from pipelines.data import batching
 from pipelines.data.pairs import Pairs
-from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, TRANSLATION, example_values
+from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATION, TRANSLATION, example_values
 from pipelines.export.signatures import BatchedSignature
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
@@ -280,6 +280,7 @@ def example_requests(servable: Translator) -> dict[str, dict]:
     requests = {
         "serving_default": {"text": text},
         "translate": {"text": text, **example_values(TRANSLATION)},
+        "sample": {"text": text, **example_values(SAMPLED_TRANSLATION)},
         "align": {"text": text},
         "score": {"text": text, "translation": ["A man.", "", "The house."]},
     }

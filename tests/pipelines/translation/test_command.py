@@ -166,9 +166,10 @@ def test_a_server_returns_the_same_translations(trained, folder, run_main):
     assert_served_as_in_process(folder / "saved", "nmt-en-es")
     plain = ["predict", "nmt", "the red house", "a big dog", "--pair", "en-es", "--json"]
     with_options = [*plain, "--n-best", 2, "--beam-width", 3]
+    sampled = [*plain, "--n-best", 2, "--temperature", 1, "--seed", 3]
     expected = {
         flags: json.loads(run_main(folder, *flags, *saved(folder)).stdout)["predictions"]
-        for flags in map(tuple, (plain, with_options))
+        for flags in map(tuple, (plain, with_options, sampled))
     }
     with serving(folder / "saved") as client:
         for address in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
@@ -210,6 +211,8 @@ def test_train_reports_a_mistake_in_one_line(folder, run_main, arguments, messag
         ("predict nmt", "in quotes"),
         ("predict nmt x --input train.en", "either"),
         ("predict nmt x --output out.txt", "--output is for --input"),
+        ("predict nmt x --pair en-es --server localhost:1 --seed 1 --beam-width 2", "--beam-width has no effect here"),
+        ("predict nmt x --reference y --temperature 1", "leave out --input, --attention and all flags of search"),
         ("predict nmt x --each-head", "--each-head has no effect here: it needs --attention"),
         ("predict nmt --input train.en --json", "--json with --input needs --output"),
         ("predict nmt --input train.en --n-best 2", "leave out --input"),
@@ -237,6 +240,8 @@ def test_flags_that_do_not_go_together_are_an_error_in_one_line(folder, run_main
         ("evaluate nmt", "was trained on real pairs"),
         ("evaluate nmt --data . --split dev", "has no dev.en and dev.es"),
         ("predict nmt x --beam-width 0", "--beam-width 0"),
+        ("predict nmt x --temperature -1", "--temperature -1"),
+        ("predict nmt x --attention a.png --temperature 1", "leave out --temperature"),
         ("predict nmt x --n-best 6 --beam-width 2", "--n-best 6"),
         ("predict nmt x --attention a.jpg", ".png"),
         ("predict nmt x --attention a.png --beam-width 1", "leave out --beam-width"),

@@ -6,7 +6,7 @@ import pytest
 from pipelines.decoding.options import TRANSLATION, defaults
 from pipelines.support.errors import UserError
 from pipelines.translation import predict
-from pipelines.translation.predict import Request, find_translator, make_request
+from pipelines.translation.predict import Request, ask, find_translator, make_request
 from tests.pipelines.translation.stub import CARD, write_export
 
 REQUEST = Request(CARD["generation_defaults"])
@@ -81,6 +81,31 @@ def test_the_beam_is_wide_enough_for_the_n_best():
 def test_a_value_out_of_range_is_an_error_that_names_the_flag(given, n_best, message):
     with pytest.raises(UserError, match=message):
         make_request(NO_OPTIONS | given, n_best, defaults(TRANSLATION))
+
+
+def test_an_option_of_sampling_makes_a_request_for_samples():
+    request = make_request({"temperature": 0.5, "max_length": 7, "beam_width": None}, 3, defaults(TRANSLATION))
+    assert request.signature == "sample" and request.n_best == 3
+    assert request.options | {"temperature": 0.5, "max_length": 7, "seed": 1} == request.options
+    assert make_request({"beam_width": 3}, 1, defaults(TRANSLATION)).signature == "translate"
+    with pytest.raises(UserError, match="--beam-width has no effect here"):
+        make_request({"temperature": 0.5, "beam_width": 3}, 1, {})
+    with pytest.raises(UserError, match="--temperature -1"):
+        make_request({"temperature": -1.0}, 1, {})
+
+
+def test_several_samples_have_several_seeds():
+    asked = []
+
+    def signature(texts, request):
+        asked.append(request.options["seed"])
+        return {"translation": [f"{text} {asked[-1]}" for text in texts], "log_probability": [-1.0] * len(texts)}
+
+    results = ask(signature, ["a", " "], make_request({"seed": 2**31 - 1}, 2, {}))
+    assert asked == [2**31 - 1, 0]
+    samples = [{"translation": f"a {seed}", "log_probability": -1.0} for seed in (2**31 - 1, 0)]
+    assert results[0]["translations"] == samples
+    assert results[1]["note"] == "empty" and "note" not in results[0]
 
 
 def test_texts_are_translated_with_notes_about_unusual_ones(tmp_path):

@@ -5,7 +5,14 @@ import pytest
 import tensorflow as tf
 
 from pipelines.decoding.beam_search import beam_search
-from pipelines.decoding.options import MAX_BEAM_WIDTH, MAX_TRANSLATION_LENGTH, TRANSLATION, filled
+from pipelines.decoding.options import (
+    MAX_BEAM_WIDTH,
+    MAX_TRANSLATION_LENGTH,
+    SAMPLED_TRANSLATION,
+    TRANSLATION,
+    defaults,
+    filled,
+)
 from pipelines.export import saved_model
 from pipelines.text.tokenizers import END, START
 from pipelines.translation import networks, steps, task
@@ -26,21 +33,51 @@ def log_probabilities(model, source, target):
     return np.take_along_axis(tf.nn.log_softmax(logits).numpy(), target[:, 1:, None], axis=2)[..., 0]
 
 
-def test_a_beam_of_one_is_greedy(small_decoder, pairs, encode):
-    config, tokenizers, model, translator = small_decoder
-    source, _ = encode(small_decoder, pairs, 3)
+def decode_greedily(small, source, num_tokens):
+    """Tokens int32 [rows, num_tokens] without those after END, and the log-probability of each, 0 after END."""
+    config, _, model, _ = small
     parts = networks.layers_by_name(model)
-    ids, state, rows = np.full(3, START, np.int32), steps.start(config, parts, source), []
-    for _ in range(12):
+    ids, state = np.full(len(source), START, np.int32), steps.start(config, parts, source)
+    tokens, log_probabilities = [], []
+    for _ in range(num_tokens):
         logits, state = steps.step(config, parts, tf.constant(ids), state)
         allowed = logits.numpy()
         allowed[:, list(BANNED_IDS)] = -np.inf
         ids = allowed.argmax(axis=1).astype(np.int32)
-        rows.append(ids)
-    tokens = np.stack(rows, axis=1)
-    is_after_end = np.cumsum(tokens == END, axis=1) > 0
-    expected = tokenizers.target.decode(np.where(is_after_end, 0, tokens)).numpy()
-    assert translate(translator, pairs.source[:3])["translation"].tolist() == expected.tolist()
+        tokens.append(ids)
+        log_probabilities.append(np.take_along_axis(tf.nn.log_softmax(logits).numpy(), ids[:, None], axis=1)[:, 0])
+    tokens, log_probabilities = np.stack(tokens, axis=1), np.stack(log_probabilities, axis=1)
+    ends = np.cumsum(tokens == END, axis=1)
+    return np.where(ends > 0, 0, tokens), np.where((ends == 0) | ((ends == 1) & (tokens == END)), log_probabilities, 0)
+
+
+def test_a_beam_of_one_is_greedy(small_decoder, pairs, encode):
+    tokens, _ = decode_greedily(small_decoder, encode(small_decoder, pairs, 3)[0], 12)
+    expected = small_decoder.tokenizers.target.decode(tokens).numpy()
+    assert translate(small_decoder.translator, pairs.source[:3])["translation"].tolist() == expected.tolist()
+
+
+def samples(translator, texts, **options):
+    text = tf.constant(list(texts))
+    given = defaults(SAMPLED_TRANSLATION) | {"max_length": 12, "temperature": 1.0, "top_p": 1.0} | options
+    outputs = translator.sample(text, filled(SAMPLED_TRANSLATION, given, text))
+    return {name: value.numpy() for name, value in outputs.items()}
+
+
+def test_a_sample_at_temperature_0_is_greedy(small_decoder, pairs, encode):
+    tokens, log_probabilities = decode_greedily(small_decoder, encode(small_decoder, pairs, 3)[0], 12)
+    sampled = samples(small_decoder.translator, pairs.source[:3], temperature=0.0)
+    assert sampled["translation"].tolist() == small_decoder.tokenizers.target.decode(tokens).numpy().tolist()
+    np.testing.assert_allclose(sampled["log_probability"], log_probabilities.sum(axis=1), rtol=1e-4)
+
+
+def test_a_sample_follows_its_seed_and_not_the_other_texts(small_decoder, pairs):
+    texts = [*pairs.source[:3], ""]
+    together = samples(small_decoder.translator, texts)["translation"].tolist()
+    assert samples(small_decoder.translator, texts)["translation"].tolist() == together
+    assert samples(small_decoder.translator, texts, seed=2)["translation"].tolist() != together
+    assert samples(small_decoder.translator, texts[2:3])["translation"].tolist() == together[2:3]
+    assert together[3] == b""
 
 
 def test_a_translation_does_not_depend_on_the_other_texts_in_the_batch(small_decoder, pairs):
@@ -175,7 +212,7 @@ def test_a_model_without_attention_is_exported_without_align(make_small, pairs, 
     requests = task.example_requests(translator)
     folder = saved_model.export(translator, "nmt", tmp_path, {}, requests, verify=False).path
     signatures = tf.saved_model.load(str(folder)).signatures
-    assert set(signatures) == {"serving_default", "translate", "score"}
+    assert set(signatures) == {"serving_default", "translate", "sample", "score"}
     text = tf.constant(pairs.source[:2])
     expected = translator.translate_text(text)["translation"].numpy().tolist()
     assert signatures["serving_default"](text=text)["translation"].numpy().tolist() == expected
@@ -190,6 +227,7 @@ def test_the_signatures_take_the_declared_inputs(make_small):
     assert inputs == {
         "serving_default": {"text"},
         "translate": {"text", "beam_width", "length_penalty", "max_length"},
+        "sample": {"text", "max_length", "temperature", "top_k", "top_p", "min_p", "seed"},
         "score": {"text", "translation"},
         "align": {"text"},
     }
