@@ -150,6 +150,9 @@ class LanguageModelConfig(TrainingConfig):
     """Dropout rate, between layers and not between time steps."""
     sequence_dropout: bool = False
     """Recurrent models: use the same dropout mask at all tokens of a window (variational dropout)."""
+    teacher_forcing: float = 1.0
+    """Recurrent models: probability that training reads the true token, instead of the one that the network itself
+    finds most likely (scheduled sampling, Bengio et al. 2015). 0: free running within each window."""
     batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
     """Number of streams into which the text is cut. They are read in parallel."""
     epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
@@ -197,6 +200,7 @@ class LanguageModelConfig(TrainingConfig):
         require_at_least(self, 2, "window")
         require_rate(self, "dropout")
         require_positive(self, "learning_rate")
+        require(0 <= self.teacher_forcing <= 1, "teacher_forcing", self.teacher_forcing, "from 0 to 1")
         require(
             not self.num_sampled or self.tie_weights, "num_sampled", self.num_sampled, "0 without --tie-weights True"
         )
@@ -205,7 +209,9 @@ class LanguageModelConfig(TrainingConfig):
         self._check_effects()
 
     def _check_effects(self) -> None:
-        recurrent_only = ("sequence_dropout", "residual")
+        recurrent_only = ("sequence_dropout", "residual", "teacher_forcing")
+        if self.num_sampled:
+            reject_without_effect(self, "it needs --num-sampled 0", "teacher_forcing")
         if self.model == "ngram":
             require(2 <= self.order <= 6, "order", self.order, "from 2 to 6")
             reject_without_effect(self, "an n-gram model only counts", *_TRAINING_FIELDS, *recurrent_only)

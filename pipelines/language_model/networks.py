@@ -4,6 +4,7 @@ import keras
 
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.language_model.context_networks import ngram_network, window_network
+from pipelines.language_model.free_running import FreeRunningModel
 from pipelines.networks.causal import causal_network, shared_arguments
 
 
@@ -23,7 +24,7 @@ def build(
         return ngram_network(config, vocabulary_size, table_sizes)
     if config.model in WITH_ORDER:
         return window_network(config, vocabulary_size, streams)
-    return causal_network(
+    model = causal_network(
         **shared_arguments(config),
         vocabulary_size=vocabulary_size,
         positions=config.positions,
@@ -33,3 +34,6 @@ def build(
         residual=config.residual,
         streams=streams,
     )
+    if streams is not None and config.teacher_forcing < 1:
+        return FreeRunningModel(model.inputs[0], model.outputs[0], config, name=model.name)
+    return model

@@ -50,6 +50,7 @@ def test_the_defaults_keep_the_default_tokenizer():
         {"weight_decay": -1.0},
         {"vocabulary_size": 9},
         {"num_sampled": 5},
+        {"teacher_forcing": 1.5},
         {"clip_norm": 0.0},
         {"seed": -1},
         {"valid_fraction": 1.0},
@@ -71,6 +72,8 @@ def test_a_value_that_no_training_can_use_is_named(flags):
         ({"model": "transformer", "embedding_size": 5}, "embedding-size"),
         ({"model": "transformer", "sequence_dropout": True, "dropout": 0.1}, "sequence-dropout"),
         ({"sequence_dropout": True}, "sequence-dropout"),
+        ({"model": "transformer", "teacher_forcing": 0.5}, "teacher-forcing"),
+        ({"tie_weights": True, "num_sampled": 5, "teacher_forcing": 0.5}, "teacher-forcing"),
         ({"tokenizer": "character", "vocabulary_size": 500}, "vocabulary-size"),
         ({"valid": "v.txt", "valid_fraction": 0.2}, "valid-fraction"),
     ],
@@ -81,6 +84,7 @@ def test_a_flag_without_effect_is_refused(flags, name):
 
 
 def test_the_same_flags_are_accepted_where_they_have_an_effect():
+    resolve(teacher_forcing=0.5).check()
     resolve(model="transformer", num_heads=8, positions="learned", window=32).check()
     resolve(sequence_dropout=True, dropout=0.1, vocabulary_size=500, tokenizer="word", valid="v.txt").check()
 
