@@ -52,6 +52,7 @@ class Trained:
         position: the last position of the training, with its history.
         vocabulary_size: number of tokens; None if unknown.
         parameters: number of weights of the network that is scored.
+        weights: see `RunResult`.
         encoded: see `Task.encode`.
         servable: what is scored and can be exported.
         scores, details: see `Task.measure`.
@@ -63,6 +64,7 @@ class Trained:
     position: Any
     vocabulary_size: int | None
     parameters: int
+    weights: dict[str, list[int]]
     encoded: Any
     servable: Any
     scores: dict[str, dict]
@@ -159,6 +161,7 @@ def _train(
         sample=config.data is None,
         vocabulary_size=trained.vocabulary_size,
         parameters=trained.parameters,
+        weights=trained.weights,
         precision=trained.precision,
         epochs=position.rows,
         epoch_seconds=position.epoch_seconds,
@@ -237,6 +240,7 @@ def fit_with_tokenizer(
         position,
         tokenizer.vocabulary_size,
         inference_model.count_params(),
+        {weight.path: list(weight.shape) for weight in inference_model.weights},
         encoded,
         servable,
         scores,

@@ -1,6 +1,9 @@
 """The report of a language model's training: report.md, its picture, and the summary on the terminal."""
 
+import dataclasses
 from pathlib import Path
+
+import numpy as np
 
 from pipelines.language_model.kneser_ney import Tables
 from pipelines.support import reports
@@ -27,7 +30,12 @@ def write(result: RunResult, samples: list[dict], ngrams: Tables | None, folder:
         ngrams: the tables of an n-gram model.
     """
     if ngrams is None:
-        reports.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
+        rows = [
+            row | {f"{split}perplexity": float(np.exp(row[f"{split}loss"])) for split in ("", "val_")}
+            for row in result.epochs
+        ]
+        measures = {"loss": "loss, nats per token", "perplexity": "perplexity"}
+        reports.save(reports.curves(dataclasses.replace(result, epochs=rows), measures), folder / "curves.png")
     reports.write(folder, _lines(result, samples, ngrams))
 
 
@@ -60,7 +68,7 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
         origin = "After the first characters of the validation text:" if sample["prompt"] else "Without a prompt:"
         lines += [origin, "", "```text", *(sample["prompt"] + sample["text"]).splitlines(), "```", ""]
     if ngrams is None:
-        lines += reports.learning_lines(result, "the lowest validation loss", "Loss by epoch")
+        lines += reports.learning_lines(result, "the lowest validation loss", "Loss and perplexity by epoch")
     else:
         lines += _ngram_lines(ngrams)
     lines += ["## Data", ""]

@@ -1,5 +1,6 @@
 """Building blocks of the reports of all tasks: report.md, its pictures, and the summary on the terminal."""
 
+import math
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -10,6 +11,7 @@ from pipelines.support.installation import default_folder
 from pipelines.support.run_result import RunResult
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
+_MAX_WEIGHTS = 60  # that a report lists one by one
 BLUE, ORANGE, GREY = "#3465a4", "#ce5c00", "#888a85"
 
 
@@ -83,10 +85,32 @@ def note_lines(result: RunResult) -> list[str]:
     return [f"- {note[0].upper()}{note[1:]}: {rows:,}." for note, rows in result.notes.items()]
 
 
+def weight_lines(result: RunResult) -> list[str]:
+    """Returns the section on the weights: each with its shape; where there are many, the sums of each layer."""
+    if not result.weights:
+        return []
+    lines = ["## Weights", ""]
+    counts = {name: math.prod(shape) for name, shape in result.weights.items()}
+    if len(counts) <= _MAX_WEIGHTS:
+        lines += ["| weight | shape | numbers |", "|---|---|---:|"]
+        lines += [
+            f"| {name} | {' x '.join(f'{size:,}' for size in result.weights[name])} | {count:,} |"
+            for name, count in counts.items()
+        ]
+    else:
+        lines += ["| layer | weights | numbers |", "|---|---:|---:|"]
+        of_layer: dict[str, list[int]] = {}
+        for name, count in counts.items():
+            of_layer.setdefault(name.split("/")[0], []).append(count)
+        lines += [f"| {layer} | {len(each)} | {sum(each):,} |" for layer, each in of_layer.items()]
+    return [*lines, f"| all | | {sum(counts.values()):,} |", ""]
+
+
 def record_lines(result: RunResult) -> list[str]:
-    """Returns the section on what is needed to repeat the run."""
+    """Returns the sections on the weights, and on what is needed to repeat the run."""
     vocabulary = f", {result.vocabulary_size:,} tokens in the vocabulary" if result.vocabulary_size else ""
     return [
+        *weight_lines(result),
         "## Record",
         "",
         f"- Started {result.started} on {result.machine}, training in {result.precision}.",

@@ -42,6 +42,7 @@ class RunResult(RunRecord):
         sample: whether the embedded sample was the data.
         vocabulary_size: number of tokens; None if unknown.
         parameters: number of weights of the exported network.
+        weights: shape of each weight, by its path in the network.
         precision: dtype policy of the training.
         epochs: one dict per epoch, the rows of metrics.csv.
         epoch_seconds: duration of each epoch.
@@ -98,3 +99,4 @@ class RunResult(RunRecord):
     folds: dict[str, Any] | None = None
     attempts: list[dict[str, Any]] | None = None
     generation_defaults: dict[str, Any] | None = None
+    weights: dict[str, list[int]] = dataclasses.field(default_factory=dict)

@@ -55,6 +55,20 @@ def test_notes_are_sentences():
     assert reports.note_lines(result) == ["- Empty texts: 1,200.", "- Seen in training: 3."]
 
 
+def test_the_weights_are_listed_with_their_shapes_and_their_sum():
+    weights = {"tokens/embeddings": [1000, 64], "recurrent_1/cell/bias": [128], "scale": []}
+    lines = reports.weight_lines(make_result(weights=weights))
+    assert "| tokens/embeddings | 1,000 x 64 | 64,000 |" in lines and "| scale |  | 1 |" in lines
+    assert lines[-2] == "| all | | 64,129 |"
+
+
+def test_many_weights_are_summed_by_layer():
+    weights = {f"{layer}/kernel_{i}": [2, 3] for layer in ("encoder", "head") for i in range(40)}
+    lines = reports.weight_lines(make_result(weights=weights))
+    assert "| encoder | 40 | 240 |" in lines and lines[-2] == "| all | | 480 |"
+    assert reports.weight_lines(make_result()) == []
+
+
 def test_the_record_has_what_is_needed_to_repeat_the_run():
     text = "\n".join(reports.record_lines(make_result()))
     for part in (
