@@ -1,6 +1,7 @@
 """What the commands of all tasks share: flags for runs and exported models, output, and requests to a server."""
 
 import dataclasses
+import functools
 import json
 import sys
 import types
@@ -123,11 +124,17 @@ class ServedModelFlags(ModelFlags):
             import_tensorflow()
         from serving import client
 
-        print_error(f"model {model} at {self.server}")
+        _announce(model, self.server)
         try:
             return client.predict(self.server, model, inputs, signature, ca_file=self.ca_file)
         except client.Unanswered as error:
             raise UserError(f"--server {self.server}: {error}") from error
+
+
+@functools.cache
+def _announce(model: str, server: str) -> None:
+    """Prints which model answers, once, however many requests a command makes."""
+    print_error(f"model {model} at {server}")
 
 
 def join_help_lines(command: type) -> type:

@@ -52,7 +52,7 @@ def next_tokens(exported: Exported, prompts: list[str], count: int, given: dict,
 def next_tokens_on_server(
     server: ServedModelFlags, model: str, prompts: list[str], count: int, given: dict
 ) -> list[dict]:
-    """As `next_tokens`, with a model on a server, the usual defaults of the options, without notes and end tokens.
+    """As `next_tokens`, with a model on a server, the usual defaults of the options, and without notes.
 
     Raises:
         UserError: an option is out of its range, or the server does not answer.
@@ -60,7 +60,12 @@ def next_tokens_on_server(
     options = with_defaults(SAMPLING, given, defaults(SAMPLING))
     logits = np.array(server.ask(model, {"text": prompts}, "start")["logits"])
     names = server.ask(model, {"ids": [[i] for i in range(logits.shape[1])]}, "decode")["text"]
-    return _results(prompts, logits, names, count, options, never_generated(documents=None))
+    return _results(prompts, logits, names, count, options, never_generated(has_end_tokens(server, model)))
+
+
+def has_end_tokens(server: ServedModelFlags, model: str) -> bool:
+    """Whether the model on a server knows the ends of documents: an empty text then has one token."""
+    return server.ask(model, {"text": [""]}, "score")["tokens"][0] == 1
 
 
 def _results(prompts, logits, names, count, options, never) -> list[dict]:

@@ -14,7 +14,7 @@ from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import CACHE, filled
 from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
-from pipelines.language_model.next_tokens import shown
+from pipelines.language_model.next_tokens import has_end_tokens, shown
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
@@ -51,15 +51,17 @@ def score_texts_on_server(
         UserError: the server does not answer.
     """
     encoded = server.ask(model, {"text": texts}, "encode")
-    ids, lengths = np.array(encoded["ids"], np.int32).reshape(len(texts), -1), encoded["lengths"]
+    ids, lengths = np.array(encoded["ids"], np.int32).reshape(len(texts), -1), np.array(encoded["lengths"])
+    if has_end_tokens(server, model):
+        ids, lengths = _with_end_tokens(ids, lengths)
     options = cache_options(cache or {})
     inputs = {"ids": _with_column(ids).tolist()}
     inputs |= {name: [value] * len(texts) for name, value in (options or {}).items()}
     signature = "token_losses_with_cache" if options else "token_losses"
     losses = np.array(server.ask(model, inputs, signature)["losses"])
-    used = sorted({i for row, length in zip(ids.tolist(), lengths) for i in row[:length]})
+    used = sorted({i for row, length in zip(ids.tolist(), lengths) for i in row[:length]} - {END})
     names = server.ask(model, {"ids": [[i] for i in used]}, "decode")["text"] if used else []
-    tokens = dict(zip(used, names))
+    tokens = {END: SPECIAL_TOKENS[END], **dict(zip(used, names))}
     return [
         _result(text, losses[row, : lengths[row]], [tokens[i] for i in ids[row, : lengths[row]].tolist()])
         for row, text in enumerate(texts)

@@ -20,7 +20,8 @@ def trained(monkeypatch):
     """Replaces the training; returns its arguments."""
     calls = []
 
-    def train(task, config, destination):
+    def train(task, config, destination, fit):
+        assert fit is run.fit_and_measure
         calls.append((task, config, destination))
         return make_result()
 

@@ -2,6 +2,7 @@
 
 import keras
 import numpy as np
+import tensorflow as tf
 
 from pipelines.language_model import networks
 from pipelines.language_model.config import LanguageModelConfig
@@ -30,14 +31,27 @@ def make(model="lstm", tokenizer="character", **flags):
     return config, trained, network, Generator(config, network, trained)
 
 
+class FakeServer:
+    """What the commands need of `ServedModelFlags`: a generator that answers as a server does."""
+
+    def __init__(self, generator: Generator):
+        self._signatures = generator.signatures()
+
+    def ask(self, model: str, inputs: dict, signature: str = "serving_default") -> dict:
+        dtypes = {"text": tf.string, "ids": tf.int32}
+        tensors = {name: tf.constant(values, dtypes[name]) for name, values in inputs.items()}
+        outputs = {name: value.numpy() for name, value in self._signatures[signature](**tensors).items()}
+        return {name: [t.decode() for t in v] if name == "text" else v.tolist() for name, v in outputs.items()}
+
+
 class FakeExport:
     """What `evaluate` and `predict` need of an export: a generator that is not saved."""
 
     title = "char-lm/1"
 
-    def __init__(self, generator: Generator, sample: bool = True):
+    def __init__(self, generator: Generator, sample: bool = True, config: dict | None = None):
         self.signatures = generator.signatures()
-        self._card = {"sample": sample, "generation_defaults": GENERATION_DEFAULTS}
+        self._card = {"sample": sample, "generation_defaults": GENERATION_DEFAULTS, "config": config or {}}
 
     def card(self):
         return self._card

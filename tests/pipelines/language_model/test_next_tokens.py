@@ -14,7 +14,7 @@ from pipelines.language_model.next_tokens import (
     shown,
 )
 from pipelines.text.special_tokens import END, SPECIAL_TOKENS, never_generated
-from tests.pipelines.language_model.models import FakeExport
+from tests.pipelines.language_model.models import FakeExport, FakeServer, make
 
 NAMES = [*SPECIAL_TOKENS, *"abcdefgh"]
 NEVER = never_generated(documents=None)
@@ -87,19 +87,12 @@ def test_spaces_and_control_characters_are_visible():
     assert [shown(token) for token in tokens] == ["␣the", "↵", "\N{REPLACEMENT CHARACTER}", "<unknown>"]
 
 
-def test_an_export_and_a_server_give_the_same(lstm):
-    generator = lstm[-1]
-
-    class Server:
-        def ask(self, model, inputs, signature):
-            dtype = tf.string if signature == "start" else tf.int32
-            (name,) = inputs
-            outputs = getattr(generator, signature)(tf.constant(inputs[name], dtype))
-            decode = {"text": lambda value: [text.decode() for text in value]}
-            return {key: decode.get(key, lambda value: value.tolist())(value.numpy()) for key, value in outputs.items()}
-
-    own = next_tokens(FakeExport(generator), ["To be", ""], 5, {"top_k": 3})
-    served = next_tokens_on_server(Server(), "mine", ["To be", ""], 5, {"top_k": 3})
+@pytest.mark.parametrize("documents", [None, "line"])
+def test_an_export_and_a_server_give_the_same(documents):
+    generator = make("lstm", documents=documents)[-1]
+    export = FakeExport(generator, config={"documents": documents})
+    own = next_tokens(export, ["To be", ""], 5, {"top_k": 3})
+    served = next_tokens_on_server(FakeServer(generator), "mine", ["To be", ""], 5, {"top_k": 3})
     assert own == served and [result["prompt"] for result in own] == ["To be", ""]
     assert sum(each["cut"] is None for each in own[0]["tokens"]) <= 3
-    assert next_tokens(FakeExport(generator), ["To \u00e9"], 1, {})[0]["note"].startswith("1 of the prompt")
+    assert next_tokens(export, ["To \u00e9"], 1, {})[0]["note"].startswith("1 of the prompt")

@@ -10,7 +10,7 @@ from pipelines.data import table_options
 from pipelines.language_model import scores
 from pipelines.language_model.scores import format_scores, score_file, score_texts, score_texts_on_server
 from pipelines.support.errors import UserError
-from tests.pipelines.language_model.models import FakeExport, make
+from tests.pipelines.language_model.models import FakeExport, FakeServer, make
 
 TEXTS = ["To be", "", "that is the question", "T\u00e9", "not"]
 
@@ -44,22 +44,16 @@ def test_the_order_and_the_size_of_the_batches_change_nothing(lstm, monkeypatch)
         assert one["log_probability"] == pytest.approx(other["log_probability"], abs=1e-3)
 
 
-def test_a_server_gives_the_same(lstm):
-    generator = lstm[-1]
-
-    class Server:
-        def ask(self, model, inputs, signature):
-            (name,) = inputs
-            values = tf.constant(inputs[name], tf.string if name == "text" else tf.int32)
-            outputs = {key: value.numpy() for key, value in getattr(generator, signature)(values).items()}
-            return {key: [t.decode() for t in v] if key == "text" else v.tolist() for key, v in outputs.items()}
-
-    own, served = score_texts(FakeExport(generator), TEXTS), score_texts_on_server(Server(), "mine", TEXTS)
+@pytest.mark.parametrize("documents", [None, "line"])
+def test_a_server_gives_the_same(documents):
+    generator = make("lstm", documents=documents)[-1]
+    export, server = FakeExport(generator, config={"documents": documents}), FakeServer(generator)
+    own, served = score_texts(export, TEXTS), score_texts_on_server(server, "mine", TEXTS)
     for one, other in zip(own, served, strict=True):
         one.pop("note", None)
         assert [token for token, _ in one["surprisal"]] == [token for token, _ in other["surprisal"]]
         assert one["log_probability"] == pytest.approx(other["log_probability"], abs=1e-3)
-    assert score_texts_on_server(Server(), "mine", [""])[0]["tokens"] == 0
+    assert score_texts_on_server(server, "mine", [""])[0]["tokens"] == (1 if documents else 0)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
