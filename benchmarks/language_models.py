@@ -2,12 +2,15 @@
 
     python benchmarks/language_models.py loss --data input.txt [--models lstm ...] [--preset quick] [-- FLAGS]
     python benchmarks/language_models.py ngram --data train.txt --valid valid.txt [--order 5]
+    python benchmarks/language_models.py windows --export saved_models/char-lm/1 --data input.txt
     python benchmarks/language_models.py speed --export saved_models/char-lm/1
 
 `loss` trains each model with main.py, as a user does, and prints a table in Markdown: the loss on the last tenth of the
 text, and the seconds of training and validation. `ngram` counts words with the same command, and prints the perplexity,
-the seconds of the whole command, and the peak memory of its largest process. `speed` measures the tokens per second of
-a loaded export, for one prompt and for 64. All need an otherwise idle machine.
+the seconds of the whole command, and the peak memory of its largest process. `windows` measures an export of a
+character model as nanoGPT does: the mean loss in random windows of 256 characters of the last tenth, each read from a
+zero state; and, for comparison, in the whole last tenth read as one text. `speed` measures the tokens per second of a
+loaded export, for one prompt and for 64. All but `windows` need an otherwise idle machine.
 """
 
 import argparse
@@ -55,6 +58,29 @@ def ngram(arguments) -> None:
     print(f"order {arguments.order}: perplexity {perplexity:.2f}, {seconds:.0f} s, {gibibytes:.2f} GiB", flush=True)
 
 
+def windows(arguments) -> None:
+    import numpy as np
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  (registers the tokenizer's ops)
+
+    signatures = tf.saved_model.load(arguments.export).signatures
+    text = Path(arguments.data).read_text(encoding="utf-8")
+    text = text[int(len(text) * 0.9) :]
+    parts = [text[i : i + 10_000] for i in range(0, len(text), 10_000)]  # a prompt has a maximum length
+    ids = np.concatenate([signatures["encode"](text=tf.constant([part]))["ids"].numpy()[0] for part in parts])
+    starts = np.random.default_rng(1).integers(len(ids) - arguments.window, size=arguments.windows)
+    losses = []
+    for rows in np.array_split(starts, -(-len(starts) // 64)):
+        batch = np.stack([ids[start : start + arguments.window + 1] for start in rows])
+        # The first character of a window is read and not predicted.
+        losses.append(signatures["token_losses"](ids=tf.constant(batch))["losses"].numpy()[:, 1:].mean(axis=1))
+    losses = np.concatenate(losses)
+    error = losses.std() / len(losses) ** 0.5
+    print(f"{len(losses):,} windows of {arguments.window}: loss {losses.mean():.4f} (standard error {error:.4f})")
+    whole = signatures["token_losses"](ids=tf.constant(ids[None]))["losses"].numpy()
+    print(f"as one text of {len(ids):,}: loss {whole.mean():.4f}")
+
+
 def speed(arguments) -> None:
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the tokenizer's ops)
@@ -91,6 +117,12 @@ def main() -> None:
     command.add_argument("--valid", required=True, help="a text file")
     command.add_argument("--order", type=int, default=5)
     command.set_defaults(run=ngram)
+    command = commands.add_parser("windows")
+    command.add_argument("--export", required=True, help="folder of a version of an export of a character model")
+    command.add_argument("--data", required=True, help="the text file of its training")
+    command.add_argument("--window", type=int, default=256, help="number of characters that are predicted")
+    command.add_argument("--windows", type=int, default=4000, help="number of windows")
+    command.set_defaults(run=windows)
     command = commands.add_parser("speed")
     command.add_argument("--export", required=True, help="folder of a version of an export")
     command.add_argument("--length", type=int, default=500, help="number of tokens to generate")

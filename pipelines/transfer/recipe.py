@@ -106,7 +106,7 @@ def _with_reset(config: TransferConfig, top: int) -> TransferConfig:
 def _fit(task, settings: TransferConfig, splits, folder: Path, path: Path) -> None:
     """Trains with `settings` in the folder `path`, and writes attempt.json, last."""
     make_folders(path)
-    trained = fit_with_tokenizer(task, settings, splits, folder, path)
+    trained = fit_with_tokenizer(task, dataclasses.replace(settings, no_baseline=True), splits, folder, path)
     rows, best = trained.position.rows, trained.position.best_epoch
     attempt = {
         "trainable_weights": max(row["trainable_weights"] for row in rows),
