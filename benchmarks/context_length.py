@@ -73,6 +73,8 @@ def draw(perplexities: dict, path: Path) -> None:
     axes.set_xscale("log", base=2)
     ticks = sorted({length for _, length in perplexities if length})
     axes.set_xticks(ticks, [str(length) for length in ticks])
+    axes.set_yscale("log")
+    axes.set_yticks([4, 5, 6, 8, 12, 16, 24], ["4", "5", "6", "8", "12", "16", "24"])
     axes.minorticks_off()
     axes.set_xlabel("characters read")
     axes.set_ylabel("perplexity per character")
