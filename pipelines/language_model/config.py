@@ -52,14 +52,16 @@ _WORDS_RECURRENT = _RECURRENT | {
     "tokenizer": "word",
     "vocabulary_size": 40_000,
     "tie_weights": True,
-    "num_sampled": 1024,
-    "hidden_size": 320,
-    "embedding_size": 200,
+    "num_sampled": 2048,
+    "hidden_size": 512,
+    "embedding_size": 256,
     "window": 35,
-    "epochs": 6,
-    "dropout": 0.3,
+    "epochs": 14,
+    "learning_rate": 0.004,
+    "dropout": 0.5,
+    "weight_decay": 0.1,
 }
-_WORDS_WINDOW = {"learning_rate": 0.003, "order": 6}
+_WORDS_WINDOW = {"learning_rate": 0.003, "order": 6, "epochs": 6, "dropout": 0.3, "weight_decay": 0.0}
 _TRANSFORMER = _RECURRENT | {"hidden_size": 128, "embedding_size": 128, "batch_size": 16, "learning_rate": 0.002}
 # Every model trains for about the same time.
 _QUICK_EPOCHS = {"simple": 5, "jordan": 3, "gru": 2, "gru-reset-before": 2, "lstm": 2, "peephole": 1}
@@ -103,7 +105,7 @@ class LanguageModelConfig(TrainingConfig):
     writes. By default the data is one long text without an end."""
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
-    words: for a text of two million words, an hour. By default quick on the embedded sample and full with --data."""
+    words: for a text of two million words, one to three hours. By default quick on the embedded sample and full with --data."""
     model: (
         Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole", "transformer"]
         | Literal["ngram", "feedforward", "average"]
