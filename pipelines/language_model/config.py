@@ -105,7 +105,8 @@ class LanguageModelConfig(TrainingConfig):
     writes. By default the data is one long text without an end."""
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
-    words: for a text of two million words, one to three hours. By default quick on the embedded sample and full with --data."""
+    words: for a text of two million words, one to three hours. By default quick on the embedded sample and full with
+    --data."""
     model: (
         Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole", "transformer"]
         | Literal["ngram", "feedforward", "average"]
