@@ -3,19 +3,23 @@
     python benchmarks/language_models.py loss --data input.txt [--models lstm ...] [--preset quick] [-- FLAGS]
     python benchmarks/language_models.py ngram --data train.txt --valid valid.txt [--order 5]
     python benchmarks/language_models.py windows --export saved_models/char-lm/1 --data input.txt
+    python benchmarks/language_models.py cache --export saved_models/language-model/1 --data valid.txt [--size 2000]
     python benchmarks/language_models.py speed --export saved_models/char-lm/1
 
 `loss` trains each model with main.py, as a user does, and prints a table in Markdown: the loss on the last tenth of the
 text, and the seconds of training and validation. `ngram` counts words with the same command, and prints the perplexity,
 the seconds of the whole command, and the peak memory of its largest process. `windows` measures an export of a
 character model as nanoGPT does: the mean loss in random windows of 256 characters of the last tenth, each read from a
-zero state; and, for comparison, in the whole last tenth read as one text. `speed` measures the tokens per second of a
-loaded export, for one prompt and for 64. All but `windows` need an otherwise idle machine.
+zero state; and, for comparison, in the whole last tenth read as one text. `cache` prints the
+perplexity of a text without and with a cache of the last words. `speed` measures the tokens per second of a
+loaded export, for one prompt and for 64. All but `windows` and `cache` need an otherwise idle machine.
 """
 
 import argparse
+import json
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -81,6 +85,16 @@ def windows(arguments) -> None:
     print(f"as one text of {len(ids):,}: loss {whole.mean():.4f}")
 
 
+def cache(arguments) -> None:
+    export = Path(arguments.export).resolve()
+    command = [sys.executable, ROOT / "main.py", "evaluate", "language-model", "--data", arguments.data, "--json"]
+    command += ["--name", export.parent.name, "--version", export.name, "--saved-models", export.parent.parent]
+    for size in (0, arguments.size):
+        flags = ["--cache-size", size] if size else []
+        output = subprocess.run([str(part) for part in [*command, *flags]], stdout=subprocess.PIPE, check=True).stdout
+        print(f"cache of {size:,}: perplexity {json.loads(output)['perplexity']:.2f}", flush=True)
+
+
 def speed(arguments) -> None:
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers the tokenizer's ops)
@@ -123,6 +137,11 @@ def main() -> None:
     command.add_argument("--window", type=int, default=256, help="number of characters that are predicted")
     command.add_argument("--windows", type=int, default=4000, help="number of windows")
     command.set_defaults(run=windows)
+    command = commands.add_parser("cache")
+    command.add_argument("--export", required=True, help="folder of a version of an export of words or subwords")
+    command.add_argument("--data", required=True, help="a text file")
+    command.add_argument("--size", type=int, default=2000, help="size of the cache")
+    command.set_defaults(run=cache)
     command = commands.add_parser("speed")
     command.add_argument("--export", required=True, help="folder of a version of an export")
     command.add_argument("--length", type=int, default=500, help="number of tokens to generate")

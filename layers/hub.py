@@ -116,7 +116,7 @@ class HubEncoder(keras.layers.Layer):
                 variable.trainable = i >= len(groups) - top
 
     def reset(self, top: int, seed: int) -> None:
-        """Draws the weights of the `top` uppermost groups anew.
+        """Initializes the weights of the `top` uppermost groups at random.
 
         Tensors with two axes or more come from a normal distribution around 0 with the standard deviation of the
         weights that they replace; a scale of a normalization (`gamma`, `scale`) is 1, any other vector 0.

@@ -101,8 +101,8 @@ class TransferConfig(LabelledConfig, _Handles):
     """Leave out the encoder's top N layers and classify by the mean over the layer below them. For encoders with
     `encoder_outputs`."""
     reset_top: Annotated[int, tyro.conf.arg(metavar="N")] = 0
-    """Draw the weights of the encoder's N top groups (pooler, layers, embeddings) anew. They are trained from the first
-    stage on."""
+    """Initialize the weights of the encoder's N top groups (pooler, layers, embeddings) at random. They are trained
+    from the first stage on."""
     head_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 0
     """Put N hidden layers between the encoder and the layer that scores the classes."""
     head_size: Annotated[int, tyro.conf.arg(metavar="N")] = 128
@@ -113,8 +113,8 @@ class TransferConfig(LabelledConfig, _Handles):
     max_labels: Annotated[int, tyro.conf.arg(metavar="N")] = 0
     """Train on at most N labelled texts, with the same number of each class where possible; 0 uses all."""
     head_epochs: Annotated[int | None, _by_num_texts("head_epochs")] = None
-    """First stage: epochs in which only the head is trained (and what --reset-top draws anew), and the encoder is
-    frozen."""
+    """First stage: epochs in which only the head is trained, with the groups of --reset-top, and the rest of the
+    encoder is frozen."""
     head_learning_rate: Annotated[
         float | None,
         tyro.conf.arg(
@@ -199,7 +199,7 @@ class TransferConfig(LabelledConfig, _Handles):
         }
         missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         complete = dataclasses.replace(self, **missing)
-        needed = f"at least {self.reset_top}: what --reset-top draws anew must be trained"
+        needed = f"at least {self.reset_top}: the groups of --reset-top must be trained"
         require(complete.unfreeze_groups >= self.reset_top, "unfreeze_groups", complete.unfreeze_groups, needed)
         return complete
 

@@ -3,8 +3,8 @@
 The decisions are those of transfer learning with neural networks in general:
 
 1. Freeze the encoder and train the head; then train the encoder's top groups, too.
-2. With few labels, leave out the encoder's top layers, one more as long as that helps. With many labels, draw the top
-   groups anew, one more as long as that helps; then put a hidden layer into the head.
+2. With few labels, leave out the encoder's top layers, one more as long as that helps. With many labels, initialize
+   the top groups at random, one more as long as that helps; then put a hidden layer into the head.
 
 Each training has a folder of its own in the run's folder. Killed at any moment, the same command continues with the
 training at which it stopped.
@@ -23,7 +23,7 @@ from pipelines.support.files import make_folders
 from pipelines.support.records import read_record, write_record
 from pipelines.transfer.config import RESET_LEARNING_RATE, TransferConfig
 
-FEW_LABELS = 5000  # below this, layers are left out rather than trained anew
+FEW_LABELS = 5000  # below this, layers are left out rather than initialized at random
 
 
 def fit_best(task, config: TransferConfig, splits, folder: Path, events: Path | None = None) -> Trained:
@@ -98,7 +98,7 @@ def choose(
 
 
 def _with_reset(config: TransferConfig, top: int) -> TransferConfig:
-    """Returns the config with the `top` uppermost groups drawn anew and the learning rate that suits that."""
+    """Returns the config with the `top` uppermost groups initialized at random, and a learning rate for that."""
     groups = max(config.unfreeze_groups, top)
     return dataclasses.replace(config, reset_top=top, unfreeze_groups=groups, head_learning_rate=RESET_LEARNING_RATE)
 

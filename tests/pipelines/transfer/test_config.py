@@ -37,7 +37,7 @@ def test_what_is_drawn_anew_is_trained_from_the_first_stage_on():
     ("values", "message"),
     [
         ({"reset_top": 3}, r"--reset-top 3.*at most 2 here \(embeddings, layer_1\)"),
-        ({"reset_top": 2, "unfreeze_groups": 1}, "--unfreeze-groups 1.*what --reset-top draws anew must be trained"),
+        ({"reset_top": 2, "unfreeze_groups": 1}, "--unfreeze-groups 1.*the groups of --reset-top must be trained"),
     ],
 )
 def test_groups_that_cannot_be_drawn_anew_are_refused(values, message):
