@@ -11,6 +11,7 @@ from layers.over_tokens import MaxOfConvolutions, OverTokens
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
 from layers.recurrent import InitialStates, JordanCell, PeepholeLSTMCell
+from layers.recurrent_trace import RecurrentTrace
 from layers.tokens import HeadAndTail, RandomSpan, ReverseTokens, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
@@ -40,6 +41,7 @@ __all__ = [
     "OverTokens",
     "PeepholeLSTMCell",
     "RandomSpan",
+    "RecurrentTrace",
     "ReverseTokens",
     "RotaryEmbedding",
     "SinusoidalPositionalEncoding",

@@ -1,9 +1,13 @@
 """What is exported of a text classifier: strings in; a label with its probability out, or the weights of its words."""
 
+import functools
+
 import keras
 import tensorflow as tf
 
+from pipelines.classification.trace import make_trace
 from pipelines.labelled.outputs import MOST_PROBABLE, Decision, label_index, label_outputs
+from pipelines.networks.traced import is_traceable
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 MAX_PIECES = 200  # of an explanation: the model labels the text once per piece
@@ -29,6 +33,7 @@ class Classifier(tf.Module):
         max_characters: maximum number of characters for the linear model; 0 if it counts none.
         classes: names of the classes.
         decision: how labels follow from probabilities.
+        max_encoder_tokens: maximum number of tokens that the encoder reads; `max_tokens` if not given.
     """
 
     def __init__(
@@ -39,6 +44,7 @@ class Classifier(tf.Module):
         max_characters: int,
         classes: tuple[str, ...],
         decision: Decision = MOST_PROBABLE,
+        max_encoder_tokens: int | None = None,
     ):
         super().__init__()
         self.decision = decision
@@ -49,13 +55,22 @@ class Classifier(tf.Module):
         # The SavedModel holds the variables of tf.Module's attributes.
         self._variables = [weight.value for weight in model.weights]
         self._model = lambda ids: model(ids, training=False)
+        self._is_traceable = is_traceable(model)
+        self._make_trace = lambda: make_trace(
+            model, tokenizer, min(max_tokens, max_encoder_tokens or max_tokens), self._inputs, self._outputs
+        )
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
         ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)  # [batch, (tokens)]
         tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
-        return label_outputs(self._logits(ids, tokens), self._classes, self.decision)
+        return self._outputs(self._logits(ids, tokens))
+
+    @functools.cached_property
+    def trace(self):
+        """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
+        return self._make_trace()
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def explain(self, text):
@@ -83,8 +98,7 @@ class Classifier(tf.Module):
                 tf.RaggedTensorSpec([None, *by_class], tf.float32, ragged_rank=0),
             ),
         )
-        labels = label_outputs(logits, self._classes, self.decision)
-        return {**labels, "pieces": pieces.to_tensor(), "weights": weights.to_tensor()}
+        return {**self._outputs(logits), "pieces": pieces.to_tensor(), "weights": weights.to_tensor()}
 
     def _explain_one(self, ids, tokens):
         """Explains one text: int32 [tokens], string [tokens] -> logits [classes], pieces [n], weights [n]."""
@@ -114,14 +128,23 @@ class Classifier(tf.Module):
 
     def _logits(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor) -> tf.Tensor:
         """The logits, [batch, classes], of texts of these ids, which spell these tokens."""
+        return self._model(self._inputs(ids, tokens))
+
+    def _inputs(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor):
+        """What the network reads, padded, of texts of these ids, which spell these tokens."""
         inputs = {"ids": ids}
         if self._max_characters:
             inputs["characters"] = keep_ends(self._tokenizer.spell(tokens), self._max_characters)
-        return self._model(tf.nest.map_structure(tf.RaggedTensor.to_tensor, network_inputs(inputs)))
+        return tf.nest.map_structure(tf.RaggedTensor.to_tensor, network_inputs(inputs))
+
+    def _outputs(self, logits: tf.Tensor) -> dict:
+        """The labels and probabilities that follow from logits [batch, classes]."""
+        return label_outputs(logits, self._classes, self.decision)
 
     def signatures(self) -> dict:
         """Returns the functions to export."""
-        return {
+        signatures = {
             "serving_default": self.classify.get_concrete_function(),
             "explain": self.explain.get_concrete_function(),
         }
+        return signatures | ({"trace": self.trace} if self._is_traceable else {})

@@ -184,7 +184,15 @@ def make_servable(
     config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, model: keras.Model
 ) -> Classifier:
     """Returns the classifier of strings, with the thresholds of `config`."""
-    make = functools.partial(Classifier, model, tokenizer, config.max_tokens, config.max_characters, splits.classes)
+    make = functools.partial(
+        Classifier,
+        model,
+        tokenizer,
+        config.max_tokens,
+        config.max_characters,
+        splits.classes,
+        max_encoder_tokens=config.max_encoder_tokens,
+    )
     return thresholds.decide(config, splits, make)
 
 
@@ -197,7 +205,7 @@ def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded:
 def example_requests(servable: Classifier) -> dict[str, dict]:
     """Returns a request with usual and unusual texts for every signature."""
     texts = example_texts()
-    return {"serving_default": {"text": texts}, "explain": {"text": texts}}
+    return {name: {"text": texts} for name in servable.signatures()}
 
 
 write_report = report.write_report

@@ -4,11 +4,14 @@ encoder = hub.load(folder)                    encoder(text, training=False) -> d
 variables, trainable_variables, regularization_losses
 """
 
+import functools
 from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
+from pipelines.encoder.trace import make_trace
+from pipelines.networks.traced import is_traceable
 from pipelines.text.tokenizers import END, START, UNKNOWN, Tokenizer, keep_ends
 
 
@@ -38,6 +41,9 @@ class TextEncoder(tf.train.Checkpoint):
         self.regularization_losses = []
         self.pretrained_variables = [variable.value for variable in pretrained.variables] if pretrained else []
         self.fill = fill
+        reading = network.get_layer("layers")
+        self._is_traceable = is_traceable(reading)
+        self._make_trace = lambda: make_trace(reading, tokenizer, max_tokens)
 
         def encode(text, training=False):
             return network(keep_ends(tokenizer.encode(text), max_tokens).to_tensor(), training=training)
@@ -81,12 +87,22 @@ class TextEncoder(tf.train.Checkpoint):
         embeddings, float32 [batch, tokens, size]: the same of the token embeddings, which know no context.
         fill: text, string [batch], each with one [MASK] -> tokens, string [batch, k], and probabilities, float32
         [batch, k]; see blanks.py. Word vectors have none.
+        trace: text, string [batch] -> the outputs of trace.py. Word vectors have none.
         """
         signatures = {
             "serving_default": self.embed.get_concrete_function(),
             "words": self.encode_words.get_concrete_function(),
         }
-        return signatures | ({"fill": self.fill.get_concrete_function()} if self.fill else {})
+        if self.fill:
+            signatures["fill"] = self.fill.get_concrete_function()
+        if self._is_traceable:
+            signatures["trace"] = self.trace
+        return signatures
+
+    @functools.cached_property
+    def trace(self):
+        """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
+        return self._make_trace()
 
 
 def _pieces_of_words(tokenizer: Tokenizer, words: tf.Tensor) -> tf.RaggedTensor:

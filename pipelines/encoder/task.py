@@ -165,11 +165,14 @@ def describe_data(config: EncoderConfig, splits: Splits, encoded: Encoded) -> di
 def example_requests(servable: TextEncoder) -> dict[str, dict]:
     """Returns requests of three texts for each signature."""
     word = "Caf\N{LATIN SMALL LETTER E WITH ACUTE}"
-    return {
-        "serving_default": {"text": ["The cat sat on the mat.", "", f"{word} " * 200]},
+    text = ["The cat sat on the mat.", "", f"{word} " * 200]
+    requests = {
+        "serving_default": {"text": text},
         "words": {"tokens": [["The", "cat", "sat", "."], ["", "", "", ""], [word, "\x01", "", ""]]},
         "fill": {"text": ["The cat sat on the [MASK].", "[MASK]", f"{word} " * 200 + "[MASK]!"]},
+        "trace": {"text": text},
     }
+    return {name: requests[name] for name in servable.signatures()}
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:

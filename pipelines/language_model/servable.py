@@ -16,6 +16,8 @@ from pipelines.language_model import cache
 from pipelines.language_model.cache import CachedSteps
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.language_model.steps import losses_in_sequence, make_steps
+from pipelines.language_model.trace import make_read_out, make_trace
+from pipelines.networks.traced import FEATURES, MAX_TRACED_TOKENS, is_traceable
 from pipelines.text.special_tokens import END, START, never_generated
 from pipelines.text.tokenizers import Tokenizer
 
@@ -56,6 +58,10 @@ class Generator(tf.Module):
         self._end_id = END if config.documents else None
         self._banned_ids = never_generated(config.documents)
         self._network = lambda ids: model(ids, training=False)
+        self.is_traceable = is_traceable(model)
+        self._make_trace = lambda: make_trace(
+            model, tokenizer, config.window if self._is_transformer else MAX_TRACED_TOKENS + 1
+        )
 
     @functools.cached_property
     def generate(self):
@@ -75,6 +81,11 @@ class Generator(tf.Module):
         return tf.function(self._generate_with_cache, autograph=False).get_concrete_function(
             text=_TEXT, **signature_specs((*SAMPLING, *CACHE))
         )
+
+    @functools.cached_property
+    def trace(self):
+        """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
+        return self._make_trace()
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def continue_text(self, text):
@@ -258,6 +269,9 @@ class Generator(tf.Module):
         if self.can_cache:
             traced["token_losses_with_cache"] = self.token_losses_with_cache.get_concrete_function()
             traced["generate_with_cache"] = self.generate_with_cache
+        if self.is_traceable:
+            traced["trace"] = self.trace
+            traced["read_out"] = make_read_out(self._steps.logits, self.trace.structured_outputs[FEATURES].shape[-1])
         return {
             "serving_default": self.continue_text.get_concrete_function(),
             "generate": self.generate,

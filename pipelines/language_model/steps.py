@@ -172,6 +172,10 @@ class TransformerSteps:
         full = state["position"] >= self._window  # [batch]
         return self._step(ids, tf.cond(tf.reduce_any(full), lambda: self._shift(state, full), lambda: dict(state)))
 
+    def logits(self, x):
+        """As `RecurrentSteps.logits`, from the outputs of `last_norm`."""
+        return _logits(self._model, x)
+
     def align(self, state):
         """As `RecurrentSteps.align`: rotates each row's ring so that all rows have the same next slot."""
         slot = _max_or_zero(state["slot"])

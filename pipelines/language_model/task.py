@@ -21,6 +21,7 @@ from pipelines.language_model.metrics import language_model_measures
 from pipelines.language_model.ngram_layer import table_sizes
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
+from pipelines.networks.traced import FEATURES
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
@@ -240,7 +241,7 @@ def example_requests(servable: Generator) -> dict[str, dict]:
         "generate_with_cache": {"text": prompts, **example_values((*SAMPLING, *CACHE))},
         "token_losses_with_cache": {"ids": ids, **example_values(CACHE)},
     }
-    return {
+    requests = {
         "serving_default": {"text": prompts},
         "generate": {"text": prompts, **example_values(SAMPLING)},
         "search": {"text": prompts, **example_values(SEARCH)},
@@ -252,6 +253,10 @@ def example_requests(servable: Generator) -> dict[str, dict]:
         "step": {"ids": chosen, **{name: value.tolist() for name, value in state.items()}},
         **(with_cache if servable.can_cache else {}),
     }
+    if servable.is_traceable:
+        features = servable.trace(text=tf.constant(prompts))[FEATURES][:, 0]
+        requests |= {"trace": {"text": prompts}, "read_out": {FEATURES: features.numpy().tolist()}}
+    return requests
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:

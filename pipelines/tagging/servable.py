@@ -1,10 +1,14 @@
 """What is exported of a tagger: texts or tokens in; tokens with their tags, scores and positions out."""
 
+import functools
+
 import keras
 import tensorflow as tf
 
 from layers import CRF
+from pipelines.networks.traced import is_traceable
 from pipelines.tagging.features import TokenFeatures
+from pipelines.tagging.trace import make_trace
 
 _ROWS = 64  # sentences that the network reads at once: this bounds the memory of a request
 
@@ -30,6 +34,8 @@ class Tagger(tf.Module):
         # The SavedModel holds the variables of tf.Module's attributes.
         self._variables = [weight.value for weight in (*model.weights, *crf.weights)]
         self._model = lambda inputs: model(inputs, training=False)
+        self._is_traceable = is_traceable(model)
+        self._make_trace = lambda: make_trace(model, features, max_tokens, self._tags, self._decode)
         self._decode = lambda logits, mask: (crf.decode(logits, mask)[0], crf.marginals(logits, mask))
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
@@ -81,6 +87,11 @@ class Tagger(tf.Module):
             "num_tokens": tf.cast(ragged.row_lengths(), tf.int32),
         }
 
+    @functools.cached_property
+    def trace(self):
+        """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
+        return self._make_trace()
+
     def _tag(self, tokens: tf.RaggedTensor, starts_sentence: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Tags the tokens of each sentence.
 
@@ -123,10 +134,11 @@ class Tagger(tf.Module):
 
     def signatures(self) -> dict:
         """Returns the functions to export."""
-        return {
+        signatures = {
             "serving_default": self.tag_text.get_concrete_function(),
             "tokens": self.tag_tokens.get_concrete_function(),
         }
+        return signatures | ({"trace": self.trace} if self._is_traceable else {})
 
 
 def _starts_sentence(sentence: tf.RaggedTensor) -> tf.Tensor:

@@ -185,4 +185,5 @@ def example_requests(servable: Tagger) -> dict[str, dict]:
         "The two ships weigh 3,400 tons \N{GRINNING FACE} each.",
     ]
     tokens = [["Anna", "lives", "in", "Oslo", "."], ["Yes", "", "", "", ""], ["", "", "", "", ""]]
-    return {"serving_default": {"text": text}, "tokens": {"tokens": tokens}}
+    requests = {"serving_default": {"text": text}, "tokens": {"tokens": tokens}, "trace": {"text": text}}
+    return {name: requests[name] for name in servable.signatures()}

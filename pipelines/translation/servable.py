@@ -1,5 +1,6 @@
 """What is exported of a translator: sentences in; translations, their scores and attention weights out."""
 
+import functools
 from typing import NamedTuple
 
 import keras
@@ -20,6 +21,7 @@ from pipelines.decoding.options import (
 from pipelines.text.tokenizers import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, Tokenizer
 from pipelines.translation import networks, steps
 from pipelines.translation.config import WITH_ATTENTION, TranslationConfig
+from pipelines.translation.trace import make_trace
 
 BANNED_IDS = (PAD, UNKNOWN, START)
 NO_TRANSLATION_SCORE = -1e9  # of the empty translations that fill up a row
@@ -61,7 +63,7 @@ class Translator(tf.Module):
         )
 
     def signatures(self) -> dict:
-        """Returns the functions to export: serving_default, translate, sample, score and, with attention, align."""
+        """Returns the functions to export: serving_default, translate, sample, score, trace and maybe align."""
 
         @tf.function(autograph=False)
         def translate(text, **options):
@@ -79,7 +81,16 @@ class Translator(tf.Module):
         }
         if self._config.model in WITH_ATTENTION:
             functions["align"] = self.align.get_concrete_function()
+        functions["trace"] = self.trace
         return functions
+
+    @functools.cached_property
+    def trace(self):
+        """The signature trace (trace.py) as a concrete function."""
+        config = self._config
+        return make_trace(
+            self._model, self._source, self._target, config.max_tokens, self.translate_text, config.reverse_source
+        )
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def translate_text(self, text):

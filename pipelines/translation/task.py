@@ -282,6 +282,7 @@ def example_requests(servable: Translator) -> dict[str, dict]:
         "translate": {"text": text, **example_values(TRANSLATION)},
         "sample": {"text": text, **example_values(SAMPLED_TRANSLATION)},
         "align": {"text": text},
+        "trace": {"text": text},
         "score": {"text": text, "translation": ["A man.", "", "The house."]},
     }
     return {name: requests[name] for name in servable.signatures()}

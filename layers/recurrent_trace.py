@@ -1,0 +1,179 @@
+"""What a recurrent layer computes at each step: its states and its gates."""
+
+import keras
+from keras import ops
+from keras.src import backend  # `backend.rnn`, the loop of every recurrent layer of Keras, has no public name
+
+from layers.attention_decoder import AttentionDecoder
+from layers.recurrent import PeepholeLSTMCell
+
+_LSTM_GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
+_GRU_GATES = ("update_gate", "reset_gate", "candidate")
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class RecurrentTrace(keras.layers.Layer):
+    """The states and gates of a recurrent layer at all steps, computed with that layer's weights.
+
+        simple, Jordan:  h_t
+        GRU:             h_t;  z_t (update), r_t (reset), g_t (candidate)
+        LSTM:            h_t, c_t;  i_t (input), f_t (forget), o_t (output), g_t (candidate)
+
+    The equations are those of the layer's cell. The layer itself runs in one loop without these values, so this layer
+    runs the cell again, step by step, and then computes the gates of all steps from the states before them.
+
+    Parameters: those of the layer, which are shared with it.
+
+    Args:
+        layer: a built `keras.layers.RNN`, such as `keras.layers.LSTM`, `HoistedGRU` or `keras.layers.RNN(JordanCell)`,
+            whose cell is one of those above; not an `AttentionDecoder`.
+
+    Shapes:
+        inputs: float [batch, time, features]
+        initial_state: list of float [batch, units]; zeros if not given
+        mask: bool [batch, time], True for valid steps; all valid if not given
+        -> a dict of float [batch, time, units]: "hidden", for an LSTM "cell", and the gates "input_gate",
+            "forget_gate", "output_gate", "candidate", "update_gate", "reset_gate" that the cell has. A layer that reads
+            backwards has its values in the order of the inputs. At masked steps the states repeat those of the step
+            before and the gates are 0.
+
+    Example:
+        >>> lstm = keras.layers.LSTM(8)
+        >>> x = np.ones((2, 5, 4))
+        >>> last = lstm(x)
+        >>> RecurrentTrace(lstm)(x)["forget_gate"].shape
+        (2, 5, 8)
+
+    Raises:
+        ValueError: if the layer is no recurrent layer, or an AttentionDecoder.
+    """
+
+    def __init__(self, layer, **kwargs):
+        if not isinstance(layer, keras.layers.RNN) or isinstance(layer, AttentionDecoder):
+            raise ValueError(f"layer is a {type(layer).__name__}: it must be a recurrent layer of simple cells")
+        kwargs.setdefault("dtype", layer.dtype_policy)
+        super().__init__(**kwargs)
+        self.layer = layer
+        self.supports_masking = True
+
+    def build(self, inputs_shape, *other_shapes):
+        if not self.layer.built:
+            self.layer.build(inputs_shape)
+
+    def call(self, inputs, initial_state=None, mask=None):
+        cell = self.layer.cell
+        inputs = ops.cast(inputs, self.compute_dtype)
+        states = keras.tree.flatten(initial_state)
+        if initial_state is None:
+            states = keras.tree.flatten(cell.get_initial_state(batch_size=ops.shape(inputs)[0]))
+
+        def step(x, states):
+            new_states = keras.tree.flatten(cell(x, states)[1])
+            return ops.concatenate(new_states, -1), new_states
+
+        _, sequence, _ = backend.rnn(
+            step,
+            inputs,
+            states,
+            mask=mask,
+            go_backwards=self.layer.go_backwards,
+            input_length=inputs.shape[1],
+        )
+        after = _split(sequence, states)  # each [batch, time, units]
+        before = [
+            ops.concatenate([ops.expand_dims(ops.cast(first, each.dtype), 1), each[:, :-1]], axis=1)
+            for first, each in zip(states, after)
+        ]
+        if self.layer.go_backwards:  # `backend.rnn` returns the steps in the order in which they were read
+            after, before = ([ops.flip(each, 1) for each in sequences] for sequences in (after, before))
+        values = dict(zip(("hidden", "cell"), after)) | gates(cell, inputs, before, after)
+        if mask is None:
+            return values
+        valid = ops.cast(ops.expand_dims(mask, -1), self.compute_dtype)
+        return {name: each if name in ("hidden", "cell") else each * valid for name, each in values.items()}
+
+    def compute_mask(self, inputs, *args, **kwargs):
+        return None
+
+    def compute_output_shape(self, inputs_shape, *other_shapes):
+        sizes = keras.tree.flatten(self.layer.cell.state_size)
+        names = ("hidden", "cell")[: len(sizes)] + _gate_names(self.layer.cell)
+        return dict.fromkeys(names, (*inputs_shape[:2], sizes[0]))
+
+    def compute_output_spec(self, inputs, initial_state=None, mask=None):
+        shapes = self.compute_output_shape(inputs.shape)
+        return {name: keras.KerasTensor(shape, dtype=self.compute_dtype) for name, shape in shapes.items()}
+
+    def get_config(self):
+        return {**super().get_config(), "layer": keras.saving.serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
+
+
+def gates(cell, inputs, before, after) -> dict:
+    """Returns the gates of a cell at all steps, by name; {} for a cell without gates.
+
+    Args:
+        cell: a `keras.layers.LSTMCell`, `PeepholeLSTMCell`, `keras.layers.GRUCell`, or another cell.
+        inputs: float [batch, time, features].
+        before, after: the states before and after each step, each float [batch, time, units].
+    """
+    if isinstance(cell, keras.layers.LSTMCell):
+        return _lstm_gates(cell, inputs, before, after)
+    if isinstance(cell, keras.layers.GRUCell):
+        return _gru_gates(cell, inputs, before[0])
+    return {}
+
+
+def _gate_names(cell) -> tuple[str, ...]:
+    if isinstance(cell, keras.layers.LSTMCell):
+        return _LSTM_GATES
+    return _GRU_GATES if isinstance(cell, keras.layers.GRUCell) else ()
+
+
+def _lstm_gates(cell, inputs, before, after):
+    wx = ops.matmul(inputs, ops.cast(cell.kernel, inputs.dtype))  # [batch, time, 4 * units]
+    uh = ops.matmul(before[0], ops.cast(cell.recurrent_kernel, inputs.dtype))
+    peepholes = (0, 0, 0)
+    if isinstance(cell, PeepholeLSTMCell):
+        peepholes = ops.unstack(ops.cast(cell.peepholes, inputs.dtype))
+        if cell.layer_normalization:
+            wx, uh = cell.input_norm(wx), cell.recurrent_norm(uh)
+    z = wx + uh
+    if cell.use_bias:
+        z = z + ops.cast(cell.bias, inputs.dtype)
+    z_i, z_f, z_g, z_o = ops.split(z, 4, axis=-1)
+    p_i, p_f, p_o = peepholes
+    activated = (
+        cell.recurrent_activation(z_i + p_i * before[1]),
+        cell.recurrent_activation(z_f + p_f * before[1]),
+        cell.activation(z_g),
+        cell.recurrent_activation(z_o + p_o * after[1]),
+    )
+    return dict(zip(_LSTM_GATES, activated))
+
+
+def _gru_gates(cell, inputs, h):
+    kernel, recurrent_kernel = (ops.cast(each, inputs.dtype) for each in (cell.kernel, cell.recurrent_kernel))
+    bias, recurrent_bias = 0, ops.zeros_like(kernel[0])
+    if cell.use_bias:
+        biases = ops.cast(cell.bias, inputs.dtype)
+        bias, recurrent_bias = ops.unstack(biases) if cell.reset_after else (biases, recurrent_bias)
+    x_z, x_r, x_g = ops.split(ops.matmul(inputs, kernel) + bias, 3, axis=-1)  # each [batch, time, units]
+    h_z, h_r, h_g = ops.split(ops.matmul(h, recurrent_kernel) + recurrent_bias, 3, axis=-1)
+    z, r = cell.recurrent_activation(x_z + h_z), cell.recurrent_activation(x_r + h_r)
+    if not cell.reset_after:
+        h_g = ops.matmul(r * h, recurrent_kernel[:, 2 * cell.units :])
+    g = cell.activation(x_g + (r * h_g if cell.reset_after else h_g))
+    return dict(zip(_GRU_GATES, (z, r, g)))
+
+
+def _split(sequence, states) -> list:
+    """Divides [batch, time, units of all states] into the states."""
+    ends, end = [], 0
+    for state in states[:-1]:
+        end += state.shape[-1]
+        ends.append(end)
+    return ops.split(sequence, ends, axis=-1) if ends else [sequence]

@@ -1,0 +1,45 @@
+"""The signature `trace` of a classifier: what its layers compute for each token of a text."""
+
+import keras
+import tensorflow as tf
+
+from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without_padding
+from pipelines.text.tokenizers import keep_ends
+
+
+def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, outputs_of):
+    """Returns the concrete function of the signature, texts string [batch] to a dict.
+
+    Its outputs are
+        tokens: string [batch, time], from <start> to <end>, "" after it; lengths: int32 [batch]; cut: bool [batch],
+            whether only the first and the last tokens of the text are read.
+        The label and the probabilities of what was read, as in serving_default.
+        features: float32 [batch, units], from which the logits are computed.
+        The states, gates and attention weights of all layers, named as in `traced`; 0 in the padding.
+
+    Args:
+        max_tokens: that the encoder reads of a text.
+        inputs_of: (ids, tokens), both ragged -> inputs of the network.
+        outputs_of: logits [batch, classes] -> outputs of serving_default.
+    """
+    network = traced(model)
+    limit = min(max_tokens, MAX_TRACED_TOKENS + 2)  # with <start> and <end>
+
+    def trace(text):
+        all_ids = tokenizer.encode(text)
+        ids, tokens = keep_ends(all_ids, limit), keep_ends(tokenizer.tokens(text), limit)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        values = dict(network(inputs_of(ids, tokens), training=False))
+        logits = values.pop(OUTPUT)
+        features = values.pop("features")
+        return {
+            **outputs_of(logits),
+            "tokens": tokens.to_tensor(),
+            "lengths": lengths,
+            "cut": all_ids.row_lengths() > ids.row_lengths(),
+            "features": features,
+            **without_padding(values, lengths),
+        }
+
+    text = tf.TensorSpec([None], tf.string, name="text")
+    return tf.function(trace, autograph=False).get_concrete_function(text)

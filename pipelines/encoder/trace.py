@@ -1,0 +1,39 @@
+"""The signature `trace` of an encoder: what its layers compute for each token of a text."""
+
+import keras
+import tensorflow as tf
+
+from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without_padding
+from pipelines.text.tokenizers import Tokenizer, keep_ends
+
+
+def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int):
+    """Returns the concrete function of the signature, texts string [batch] to a dict.
+
+    Its outputs are
+        tokens: string [batch, time], from <start> to <end>, "" after it; lengths: int32 [batch]; cut: bool [batch],
+            whether only the first and the last tokens of the text are read.
+        The states, gates and attention weights of all layers, named as in `traced`; 0 in the padding.
+
+    Args:
+        reading: ids int32 [batch, time] -> the outputs of all layers.
+        max_tokens: that the encoder reads of a text.
+    """
+    network = traced(reading)
+    limit = min(max_tokens, MAX_TRACED_TOKENS + 2)  # with <start> and <end>
+
+    def trace(text):
+        all_ids = tokenizer.encode(text)
+        ids = keep_ends(all_ids, limit)
+        lengths = tf.cast(ids.row_lengths(), tf.int32)
+        values = dict(network(ids.to_tensor(), training=False))
+        del values[OUTPUT]
+        return {
+            "tokens": keep_ends(tokenizer.tokens(text), limit).to_tensor(),
+            "lengths": lengths,
+            "cut": all_ids.row_lengths() > ids.row_lengths(),
+            **without_padding(values, lengths),
+        }
+
+    text = tf.TensorSpec([None], tf.string, name="text")
+    return tf.function(trace, autograph=False).get_concrete_function(text)

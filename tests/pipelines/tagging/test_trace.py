@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.pipelines.tagging.small import KINDS
+
+TEXTS = ["Anna lives here. She is well.", "", "one two three four five six seven"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_sentence_has_the_tags_of_serving_default(make_small, kind):
+    tagger = make_small(kind).tagger
+    assert "trace" in tagger.signatures()
+    values = {name: value.numpy() for name, value in tagger.trace(text=tf.constant(TEXTS)).items()}
+    expected = {name: value.numpy() for name, value in tagger.tag_text(tf.constant(TEXTS)).items()}
+    assert values["lengths"].tolist() == [4, 0, 5]  # Small reads five tokens at once
+    assert values["cut"].tolist() == [True, False, True]
+    for row, length in enumerate(values["lengths"]):
+        for name in ("tokens", "tags"):
+            assert values[name][row, :length].tolist() == expected[name][row, :length].tolist()
+            assert not any(values[name][row, length:])
+        np.testing.assert_allclose(values["scores"][row, :length], expected["scores"][row, :length], atol=1e-5)
+    layers = [name for name in values if name.startswith("layer_1")]
+    assert layers and all(values[name].shape[-2] == 5 for name in layers)
+    assert all(not values[name][1].any() for name in layers)
