@@ -23,6 +23,7 @@ from pipelines.commands.doctor import Doctor
 from pipelines.commands.list import List
 from pipelines.commands.remove import Remove
 from pipelines.commands.serve import Serve
+from pipelines.inspect import command as inspect
 from pipelines.learn import command as learn
 from pipelines.mistyped import parsed
 from pipelines.repeat import Start, find_start
@@ -49,6 +50,7 @@ _OTHER_COMMANDS = {
     "remove": Remove(""),
     "doctor": Doctor(),
     "learn": learn.Learn(),
+    "inspect": inspect.Inspect(inspect.NAMES["gates"]),
 }
 
 
@@ -91,7 +93,10 @@ def _commands(start: Start | None) -> tuple[object, dict]:
     for name, default in _OTHER_COMMANDS.items():
         commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
     names = {command.lower(): instances for command, instances in defaults.items()}
-    return functools.reduce(operator.or_, commands), names | _OTHER_COMMANDS | {"learn": learn.NAMES}
+    return functools.reduce(operator.or_, commands), names | _OTHER_COMMANDS | {
+        "learn": learn.NAMES,
+        "inspect": inspect.NAMES,
+    }
 
 
 def parse(arguments: list[str] | None = None):

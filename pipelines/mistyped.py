@@ -15,8 +15,8 @@ def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
 
     Args:
         parse: reads the arguments; it exits with status 2 and a message on stderr if they are wrong.
-        commands: command -> an instance of its dataclass, or, for commands with tasks, task -> instance; for `learn`,
-            topic -> instance.
+        commands: command -> an instance of its dataclass, or, for commands with tasks, task -> instance; for `learn`
+            and `inspect`, topic or inspection -> instance.
         program: name of the program in messages.
 
     Raises:
@@ -41,7 +41,7 @@ def check_names(arguments: list[str], commands: dict, program: str) -> None:
         UserError: one of them does not exist.
     """
     command, title = commands, program
-    kinds = ("command", "topic" if arguments[:1] == ["learn"] else "task")
+    kinds = ("command", {"learn": "topic", "inspect": "inspection"}.get("".join(arguments[:1]), "task"))
     for kind, name in zip(kinds, arguments):
         if not isinstance(command, dict):
             break

@@ -2,6 +2,7 @@
 
 PAD, UNKNOWN, START, END = range(4)
 SPECIAL_TOKENS = ("<pad>", "<unknown>", "<start>", "<end>")
+WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space
 
 
 def never_generated(documents) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.records import read_record, write_record
 from pipelines.text.normalization import Normalizer, valid_utf8
-from pipelines.text.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN
+from pipelines.text.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, WORD_START
 
 _SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
 
@@ -38,9 +38,6 @@ _SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
 _SINGLE_CHARACTER_TOKEN = (
     r"([^\p{L}\p{M}\p{N}'\s]|[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}])"
 )
-
-
-WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space
 
 
 class VocabularyTokenizer(tf.Module):

@@ -1,0 +1,125 @@
+"""The exports that `inspect` looks into."""
+
+from pathlib import Path
+
+from pipelines.export.exported import Exported, versions
+from pipelines.inspect.trace import Trace, traces
+from pipelines.support.errors import UserError
+from pipelines.support.installation import shell_command
+from pipelines.task import TASKS
+from pipelines.text.special_tokens import UNKNOWN
+
+TRACE = "trace"
+
+
+class Model:
+    """An export that is loaded, with its card.
+
+    Attributes:
+        title: name and version, such as "char-lm/1".
+        package: folder of its task in pipelines/.
+        card: its model card.
+        signatures: of the SavedModel.
+    """
+
+    def __init__(self, exported: Exported):
+        self.exported = exported
+        self.title = exported.title
+        self.card = exported.card()
+        task = self.card.get("task")
+        if task not in TASKS:
+            raise UserError(f"{exported.path} has no model card of a task that Unroll knows: train the model again")
+        self.package = TASKS[task].package
+        self._loaded = exported.load()  # a signature lives as long as this object
+        self.signatures = self._loaded.signatures
+
+    @property
+    def kind(self) -> str:
+        """The network, such as "lstm"."""
+        return str(self.card.get("config", {}).get("model", ""))
+
+    def ask(self, signature: str, **inputs) -> dict:
+        """Returns the outputs of a signature as arrays.
+
+        Args:
+            inputs: input -> values, as the signature takes them.
+        """
+        import tensorflow as tf
+
+        function = self.signatures[signature]
+        specs = {spec.name: spec for spec in tf.nest.flatten(function.structured_input_signature)}
+        tensors = {name: tf.constant(value, specs[name].dtype) for name, value in inputs.items()}
+        return {name: value.numpy() for name, value in function(**tensors).items()}
+
+    def trace(self, texts: list[str]) -> list[Trace]:
+        """Returns what the model computes for each text.
+
+        Raises:
+            UserError: the export has no signature `trace`.
+        """
+        if TRACE not in self.signatures:
+            raise UserError(self._why_no_trace())
+        return traces(self.title, self.package, self.ask(TRACE, text=texts))
+
+    def probability_of(self, token: str):
+        """Returns the function features float [n, units] -> probability that `token` comes next, float [n].
+
+        Raises:
+            UserError: the model is no language model with the signature `read_out`, or does not know the token.
+        """
+        import numpy as np
+
+        if "read_out" not in self.signatures:
+            raise UserError(f"{self.title} does not predict a next token: --surface needs a language model")
+        encoded = self.ask("encode", text=[token])
+        ids = encoded["ids"][0][: encoded["lengths"][0]]
+        if len(ids) != 1 or ids[0] == UNKNOWN:
+            reason = "does not know it" if len(ids) == 1 else f"divides it into {len(ids)} tokens"
+            raise UserError(f"--surface {token!r}: {self.title} {reason}. Give one token")
+
+        def probability(features):
+            logits = self.ask("read_out", features=features)["logits"]
+            shifted = np.exp(logits - logits.max(1, keepdims=True))
+            return shifted[:, ids[0]] / shifted.sum(1)
+
+        return probability
+
+    def _why_no_trace(self) -> str:
+        without = {"bag", "linear", "cnn", "ngram", "feedforward", "average"}
+        if self.package == "transfer":
+            return f"{self.title} has no trace: its encoder is a module of TF Hub, which does not show its layers"
+        if self.kind in without:
+            return (
+                f"{self.title} has no trace: --model {self.kind} has no recurrent layer and no attention. Train another"
+                " --model"
+            )
+        return f"{self.title} has no trace: it was exported by an older Unroll. Train it again"
+
+
+def find(root: Path, names: tuple[str, ...]) -> list[Model]:
+    """Returns the exports that are named, or the only one there is.
+
+    Args:
+        root: folder of all exports.
+        names: name, or name/version, of each.
+
+    Raises:
+        UserError: one does not exist, or there are several and none is named.
+    """
+    existing = [path.name for path in sorted(root.iterdir()) if versions(path)] if root.is_dir() else []
+    if not existing:
+        raise UserError(f"no model in {root}: train one, such as `{shell_command()} train char-lm`")
+    if not names and len(existing) > 1:
+        raise UserError(f"there are several models in {root}: choose with --models ({', '.join(existing)})")
+    return [Model(_find_one(root, name, existing)) for name in names or existing]
+
+
+def _find_one(root: Path, given: str, existing: list[str]) -> Exported:
+    name, _, number = given.partition("/")
+    if name not in existing:
+        raise UserError(f"no model {name!r} in {root}: existing: {', '.join(existing)}")
+    found = versions(root / name)
+    if number and (not number.isdecimal() or int(number) not in found):
+        raise UserError(f"{name} has no version {number}; it has {', '.join(map(str, found))}")
+    version = int(number) if number else found[-1]
+    return Exported(name, version, root / name / str(version))

@@ -1,0 +1,82 @@
+"""A page of figures in one HTML file, which needs no network."""
+
+import base64
+import html
+import json
+from pathlib import Path
+
+import pandas as pd
+
+from pipelines.inspect.figure import Figure
+from pipelines.version import VERSION
+
+_FOLDER = Path(__file__).parent
+_MAX_TABLE_ROWS = 200
+
+
+def render(title: str, figures: list[Figure], notes: list[str]) -> str:
+    """Returns the page.
+
+    Args:
+        title: of the page.
+        figures: drawn one below the other.
+        notes: sentences below the title, such as what was cut.
+    """
+    import vl_convert
+
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;")
+    data = [
+        {"name": each.name, "specification": each.specification(), "data": each.columns(), "title": each.title}
+        for each in figures
+    ]
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{html.escape(title)}</title>",
+        f"<style>{_file('page.css')}</style></head><body>",
+        f"<main><h1>{html.escape(title)}</h1>",
+        *(f"<p>{html.escape(note)}</p>" for note in notes),
+        '<p class="keys">Hover over a token or a cell, or press the left and right arrow keys: everything about the '
+        "token is marked. Click a cell to keep it. The address of the page keeps what is chosen.</p>",
+        *(_section(each) for each in figures),
+        f"<footer>Unroll {VERSION}</footer></main>",
+        f'<script type="application/json" id="figures">{_json(data)}</script>',
+        f"<script>{_script(library)}</script>",
+        f"<script>{_script(_file('page.js'))}</script>",
+        "</body></html>",
+    ]
+    return "\n".join(parts)
+
+
+def _section(figure: Figure) -> str:
+    picture = base64.b64encode(figure.png()).decode()
+    name, title, description = (html.escape(each) for each in (figure.name, figure.title, figure.description))
+    rows = figure.table if figure.table is not None else next(iter(figure.data.values()))
+    return (
+        f'<section id="{name}"><h2>{title}</h2><p>{description}</p>'
+        f'<div class="chart" role="img" aria-label="{title}. {description}" tabindex="0"></div>'
+        "<noscript><p>This figure needs JavaScript to be interactive; here is a picture of it.</p>"
+        f'<img alt="{title}. {description}" src="data:image/png;base64,{picture}"></noscript>'
+        f"<details><summary>The numbers as a table</summary>{_table(rows)}</details></section>"
+    )
+
+
+def _table(rows: pd.DataFrame) -> str:
+    shown = rows.head(_MAX_TABLE_ROWS).to_html(index=False, border=0, float_format=lambda x: f"{x:.4g}")
+    more = len(rows) - _MAX_TABLE_ROWS
+    return shown + (f"<p>The first {_MAX_TABLE_ROWS} of {len(rows):,} rows.</p>" if more > 0 else "")
+
+
+def _file(name: str) -> str:
+    return (_FOLDER / name).read_text("utf-8")
+
+
+def _json(value) -> str:
+    """Returns JSON that is inert inside of a script element."""
+    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _script(text: str) -> str:
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
