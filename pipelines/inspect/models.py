@@ -10,6 +10,7 @@ from pipelines.task import TASKS
 from pipelines.text.special_tokens import UNKNOWN
 
 TRACE = "trace"
+_EMBEDDINGS = ("tokens", "words", "target_tokens")  # names of the layers
 
 
 class Model:
@@ -60,6 +61,24 @@ class Model:
         if TRACE not in self.signatures:
             raise UserError(self._why_no_trace())
         return traces(self.title, self.package, self.ask(TRACE, text=texts))
+
+    def variables(self) -> list:
+        """Returns the variables of the SavedModel; their names are those of the layers."""
+        found = getattr(self._loaded, "_variables", None) or getattr(self._loaded, "variables", None) or []
+        return list(found)
+
+    def embeddings(self):
+        """Returns the vectors of the tokens, float [vocabulary, size], and the tokens.
+
+        Raises:
+            UserError: the model does not show them.
+        """
+        found = [each for each in self.variables() if each.name.split("/")[0] in _EMBEDDINGS]
+        if not found or "decode" not in self.signatures:
+            raise UserError(f"{self.title} does not show its embeddings: `inspect embeddings` needs a language model")
+        vectors = found[0].numpy()
+        names = self.ask("decode", ids=[[each] for each in range(len(vectors))])["text"]
+        return vectors, [name.decode("utf-8", "replace") for name in names]
 
     def probability_of(self, token: str):
         """Returns the function features float [n, units] -> probability that `token` comes next, float [n].

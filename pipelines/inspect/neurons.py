@@ -52,7 +52,9 @@ def correlations(states: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def best_units(traces: list[Trace], texts: list[str]) -> pd.DataFrame:
-    """Returns layer, state, feature, unit and correlation: for each feature the unit that follows it best.
+    """Returns layer, state, feature, unit, found and correlation: for each feature the unit that follows it best.
+
+    The units are found by their correlation with the feature in every other text (`found`), and measured in the rest.
 
     Args:
         traces: of a character model, whose first token is <start>.
@@ -72,7 +74,12 @@ def best_units(traces: list[Trace], texts: list[str]) -> pd.DataFrame:
         for name, each in features(text).items():
             values.setdefault(name, []).append(each)
     values = {name: np.concatenate(each) for name, each in values.items()}
-    values = {name: each for name, each in values.items() if each.std() > 0 and (each > 0).mean() >= _MIN_SHARE}
+    is_first = np.concatenate([np.full(len(text), number % 2 == 0) for number, text in enumerate(read)])
+    values = {
+        name: each
+        for name, each in values.items()
+        if min(each[is_first].std(), each[~is_first].std()) > 0 and (each > 0).mean() >= _MIN_SHARE
+    }
     rows = []
     for layer in traces[0].layers():
         for state in ("cell", "hidden"):
@@ -80,12 +87,20 @@ def best_units(traces: list[Trace], texts: list[str]) -> pd.DataFrame:
                 continue
             states = np.concatenate([trace.recurrent[layer][state][1:] for trace in traces])
             for name, each in values.items():
-                found = correlations(states, each)
+                found = correlations(states[is_first], each[is_first])
                 unit = int(np.abs(found).argmax())
+                measured = correlations(states[~is_first, unit : unit + 1], each[~is_first])[0]
                 rows.append(
-                    {"layer": layer, "state": state, "feature": name, "unit": unit, "correlation": float(found[unit])}
+                    {
+                        "layer": layer,
+                        "state": state,
+                        "feature": name,
+                        "unit": unit,
+                        "found": float(found[unit]),
+                        "correlation": float(measured),
+                    }
                 )
-    best = pd.DataFrame(rows).sort_values("correlation", key=np.abs, ascending=False, kind="stable")
+    best = pd.DataFrame(rows).sort_values("found", key=np.abs, ascending=False, kind="stable")
     return best.drop_duplicates("feature").reset_index(drop=True)
 
 
@@ -126,7 +141,7 @@ def figures(traces: list[Trace], texts: list[str]) -> list[Figure]:
             "neurons",
             f"Units of {traces[0].model} that follow a feature",
             "Each character is coloured by the state of one unit after it, in standard deviations from its mean. The "
-            "units were found by their correlation with the feature, on the same text.",
+            "units were found in one half of the text; their correlation is measured in the other half.",
             chart,
             data,
             table=units,
@@ -147,7 +162,6 @@ def character_rows(traces: list[Trace], texts: list[str], units: pd.DataFrame) -
                 rows.append((line, column, shown(character), (value - mean) / deviation))
                 line, column = (line + 1, 0) if character == "\n" or column == _COLUMNS - 1 else (line, column + 1)
             left -= min(len(text), len(values))
-            line, column = line + 1, 0
             if left <= 0:
                 break
         frame = pd.DataFrame(rows, columns=["line", "column", "character", "value"])

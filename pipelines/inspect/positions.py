@@ -46,8 +46,8 @@ def figures(length: int, size: int) -> list[Figure]:
         Figure(
             "positions",
             f"Sinusoidal positions: {length} positions, {size} features",
-            "Each row is a position, each column a feature. The sine and the cosine of one frequency are neighbours. The "
-            "product of the vectors of two positions depends on their distance alone, and falls with it.",
+            "Each row is a position, each column a feature. The sine and the cosine of one frequency are neighbours. "
+            "The product of the vectors of two positions depends on their distance alone; near positions are similar.",
             alt.vconcat(heat, lines).resolve_scale(color="independent"),
             data,
             table=data["products"],

@@ -1,0 +1,147 @@
+"""The inspections that need no text. They import nothing heavy."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import tyro
+
+from pipelines.config import PATH
+from pipelines.inspect.view import ModelView, View
+from pipelines.support.errors import UserError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Size(ModelView):
+    """Every matrix of a model, with its shape, its formula and its number of parameters."""
+
+    NAME: ClassVar[str] = "size"
+
+    def draw(self, model):
+        """Returns the figure of one model, and its table."""
+        from pipelines.inspect import size
+
+        variables = [(each.name, tuple(each.shape)) for each in model.variables()]
+        if not variables:
+            raise UserError(f"{model.title} does not name its matrices: its encoder is a module of TF Hub")
+        return size.figures(model.title, variables), size.text(size.size_rows(variables))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Embeddings(ModelView):
+    """The nearest neighbours of tokens among the embeddings of a language model, and a map of them."""
+
+    NAME: ClassVar[str] = "embeddings"
+
+    words: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TOKEN ...")] = ()
+    """Tokens to look at. By default eight frequent ones."""
+    neighbours: int = 8
+    """Number of neighbours of each."""
+
+    def check(self) -> None:
+        """Checks the number."""
+        if not 1 <= self.neighbours <= 50:
+            raise UserError(f"--neighbours {self.neighbours}: it must be from 1 to 50")
+
+    def draw(self, model):
+        """Returns the figure of one model, and a line for each word."""
+        from pipelines.inspect import embeddings
+
+        vectors, names = model.embeddings()
+        # Vocabularies are ordered by frequency; the first tokens are special ones and punctuation.
+        frequent = [name for name in names[4:400] if name.isalpha()]
+        words = list(self.words or frequent[:8])
+        for word in words:
+            if word not in names:
+                raise UserError(f"--words {word!r}: {model.title} does not know this token")
+        rows = embeddings.nearest(vectors, names, words, self.neighbours)
+        lines = [
+            f"{word}: {', '.join(f'{row.neighbour} {row.cosine:.2f}' for row in group.itertuples())}"
+            for word, group in rows.groupby("word", sort=False)
+        ]
+        return embeddings.figures(model.title, vectors, names, words, self.neighbours), lines
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Neurons(ModelView):
+    """Units of a character model that follow quotes, line ends, capitals and so on, shown on a text."""
+
+    NAME: ClassVar[str] = "neurons"
+
+    data: Annotated[Path | None, PATH] = None
+    """Text file to read, such as the validation text. By default the embedded sample."""
+
+    def check(self) -> None:
+        """Checks that the file exists."""
+        if self.data is not None and not self.data.is_file():
+            raise UserError(f"--data {self.data}: no such file")
+
+    def draw(self, model):
+        """Returns the figure of one model, and a line for each feature."""
+        from pipelines.inspect import neurons
+        from pipelines.inspect.reference import read_pieces
+
+        texts = read_pieces(self.data)
+        traces = [each for text in texts for each in model.trace([text])]
+        units = neurons.best_units(traces, texts)
+        lines = [
+            f"{row.feature}: unit {row.unit} of {row.layer}, {row.state}, correlation {row.correlation:.2f}"
+            for row in units.itertuples()
+        ]
+        return neurons.figures(traces, texts), lines
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Positions(View):
+    """The sinusoidal positional encoding, and how similar two positions are."""
+
+    NAME: ClassVar[str] = "positions"
+
+    length: int = 100
+    """Number of positions, 4 to 1000."""
+    size: int = 64
+    """Number of features, an even number from 4 to 1024."""
+
+    def check(self) -> None:
+        """Checks the numbers."""
+        if not 4 <= self.length <= 1000:
+            raise UserError(f"--length {self.length}: it must be from 4 to 1000")
+        if not 4 <= self.size <= 1024 or self.size % 2:
+            raise UserError(f"--size {self.size}: it must be an even number from 4 to 1024")
+
+    def look(self):
+        """Returns the figure."""
+        from pipelines.inspect import positions
+
+        return positions.figures(self.length, self.size), []
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cost(View):
+    """Time and memory of a training step over the length of the text: recurrent layers and attention."""
+
+    NAME: ClassVar[str] = "cost"
+
+    lengths: Annotated[tuple[int, ...], tyro.conf.arg(metavar="N ...")] = (64, 128, 256, 512, 1024, 2048)
+    """Lengths of the text in tokens."""
+    size: int = 128
+    """Features of the inputs and units of the layer."""
+    batch_size: int = 4
+    """Texts per step."""
+
+    def check(self) -> None:
+        """Checks the numbers."""
+        if len(self.lengths) < 2 or not all(2 <= each <= 16_384 for each in self.lengths):
+            raise UserError("--lengths: give two lengths or more, each from 2 to 16384")
+        if not 1 <= self.size <= 4096 or not 1 <= self.batch_size <= 1024:
+            raise UserError("--size must be from 1 to 4096 and --batch-size from 1 to 1024")
+
+    def look(self):
+        """Returns the figure, and a line for each architecture."""
+        from pipelines.inspect import cost
+
+        rows = cost.measure(tuple(sorted(set(self.lengths))), self.size, self.batch_size)
+        notes = [
+            f"{row.architecture}: time grows with length^{row.exponent:.2f}" for row in cost.slopes(rows).itertuples()
+        ]
+        return cost.figures(rows, self.size, self.batch_size), notes

@@ -1,0 +1,88 @@
+"""The inspections of what models compute for a text. They import nothing heavy."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import tyro
+
+from pipelines.config import PATH
+from pipelines.inspect.view import TextView
+from pipelines.support.errors import UserError
+
+_MAX_UNITS = 4096
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Gates(TextView):
+    """The gates of an LSTM or a GRU through a text, its state, and what may come next."""
+
+    NAME: ClassVar[str] = "gates"
+
+    top: int = 24
+    """Number of single units to show: those whose gate varies most."""
+    unit: int | None = None
+    """Show this unit alone. Units count from 0."""
+
+    def check(self) -> None:
+        """Checks the numbers."""
+        if not 1 <= self.top <= _MAX_UNITS:
+            raise UserError(f"--top {self.top}: it must be from 1 to {_MAX_UNITS}")
+
+    def draw(self, model, trace):
+        """Returns the figures of one model."""
+        from pipelines.inspect import gates
+        from pipelines.inspect.trace import require_gates
+
+        require_gates(trace)
+        units = min(values["hidden"].shape[1] for values in trace.recurrent.values())
+        if self.unit is not None and not 0 <= self.unit < units:
+            raise UserError(f"--unit {self.unit}: the layers of {trace.model} have the units 0 to {units - 1}")
+        activation = model.card.get("config", {}).get("activation", "tanh")
+        return gates.figures(trace, self.top, self.unit, activation)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class States(TextView):
+    """The path of the hidden state and of the cell through a text, in the plane of their largest variance."""
+
+    NAME: ClassVar[str] = "states"
+
+    data: Annotated[Path | None, PATH] = None
+    """Text file whose lines give the plane, such as the validation text. By default the text itself does."""
+    surface: Annotated[str | None, tyro.conf.arg(metavar="TOKEN")] = None
+    """Language models: draw the probability that this token comes next over the plane."""
+
+    def check(self) -> None:
+        """Checks that the file exists."""
+        if self.data is not None and not self.data.is_file():
+            raise UserError(f"--data {self.data}: no such file")
+
+    def draw(self, model, trace):
+        """Returns the figure of one model."""
+        from pipelines.inspect import states
+        from pipelines.inspect.reference import read_lines
+
+        lines = read_lines(self.data) if self.data else []
+        references = [each for line in lines for each in model.trace([line])]
+        surface = model.probability_of(self.surface) if self.surface else None
+        return states.figures(trace, references, surface, self.surface)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Attention(TextView):
+    """Where each attention head of each layer looks, and what it mostly looks at."""
+
+    NAME: ClassVar[str] = "attention"
+
+    def draw(self, model, trace):
+        """Returns the figures of one model."""
+        from pipelines.inspect import attention
+
+        return attention.figures(trace)
+
+    def notes(self, model, trace) -> list[str]:
+        """Returns a line for each head."""
+        from pipelines.inspect import attention
+
+        return [f"{model.title}: {line}" for line in attention.overview_text(trace)]

@@ -1,0 +1,141 @@
+"""What the inspections share: the flags, the page or the picture."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import tyro
+
+from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_json
+from pipelines.config import PATH
+from pipelines.support.files import check_output, shown, write_text
+
+if TYPE_CHECKING:
+    from pipelines.inspect.figure import Figure
+    from pipelines.inspect.models import Model
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class View:
+    """What all inspections share. The first line of the docstring of each is its line in the list."""
+
+    NAME: ClassVar[str] = ""
+
+    output: Annotated[Path | None, PATH] = None
+    """File to write: .html, a page that works without a network, or .png, a picture. By default inspect-WHAT.html in
+    the current folder, which the next call replaces."""
+    json: bool = False
+    """Print the numbers as one JSON object and write no page."""
+
+    def __call__(self) -> None:
+        """Writes the page or the picture."""
+        check_output(self.output, suffixes=(".html", ".png"))
+        self.check()
+        from pipelines.support.quiet import import_tensorflow
+
+        import_tensorflow()
+        figures, notes = self.look()
+        if self.json:
+            print_json({each.name: {"title": each.title, "data": each.columns()} for each in figures})
+            return
+        path = self.output or Path(f"inspect-{self.NAME}.html")
+        write(path, self.title(), figures, notes)
+        for note in notes:
+            print(note)
+        print(f"{'picture' if path.suffix == '.png' else 'page'}: {shown(path)}")
+
+    def check(self) -> None:
+        """Checks the flags, before TensorFlow is imported.
+
+        Raises:
+            UserError: a flag has a wrong value.
+        """
+
+    def title(self) -> str:
+        """Returns the title of the page."""
+        return self.NAME.capitalize()
+
+    def look(self) -> "tuple[list[Figure], list[str]]":
+        """Returns the figures, and sentences to print and to write above them."""
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextView(View):
+    """An inspection of what exported models compute for a text."""
+
+    text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]]
+    """The text to look at, in quotes."""
+    models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
+    """Exported models, NAME or NAME/VERSION, one after the other on the page. By default the only one there is."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+
+    def title(self) -> str:
+        """Returns the title of the page."""
+        return f"{self.NAME.capitalize()}: {self.text}"
+
+    def look(self) -> "tuple[list[Figure], list[str]]":
+        """Returns the figures of all models."""
+        from pipelines.inspect import models
+
+        found = models.find(self.saved_models, self.models)
+        figures, notes = [], []
+        for number, model in enumerate(found, start=1):
+            trace = model.trace([self.text])[0]
+            if trace.cut:
+                notes.append(f"{model.title} reads only a part of the text, the one that is shown")
+            for figure in self.draw(model, trace):
+                name = figure.name if len(found) == 1 else f"{figure.name}-{number}"
+                figures.append(dataclasses.replace(figure, name=name))
+            notes += self.notes(model, trace)
+        return figures, notes
+
+    def draw(self, model: "Model", trace) -> "list[Figure]":
+        """Returns the figures of one model."""
+        raise NotImplementedError
+
+    def notes(self, model: "Model", trace) -> list[str]:
+        """Returns what is to say about one model."""
+        return []
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ModelView(View):
+    """An inspection of exported models that needs no text."""
+
+    models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
+    """Exported models, NAME or NAME/VERSION, one after the other on the page. By default the only one there is."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+
+    def look(self) -> "tuple[list[Figure], list[str]]":
+        """Returns the figures of all models."""
+        from pipelines.inspect import models
+
+        found = models.find(self.saved_models, self.models)
+        figures, notes = [], []
+        for number, model in enumerate(found, start=1):
+            drawn, lines = self.draw(model)
+            suffix = "" if len(found) == 1 else f"-{number}"
+            figures += [dataclasses.replace(figure, name=f"{figure.name}{suffix}") for figure in drawn]
+            notes += lines
+        return figures, notes
+
+    def draw(self, model: "Model") -> "tuple[list[Figure], list[str]]":
+        """Returns the figures of one model, and sentences about it."""
+        raise NotImplementedError
+
+
+def write(path: Path, title: str, figures: "list[Figure]", notes: list[str]) -> None:
+    """Writes a page (.html) or a picture (.png)."""
+    from pipelines.inspect import page
+    from pipelines.inspect.figure import stacked
+    from pipelines.support.files import written_beside
+
+    if path.suffix == ".png":
+        picture = stacked([each.png() for each in figures])
+        with written_beside(path, "wb") as file:
+            file.write(picture)
+    else:
+        write_text(path, page.render(title, figures, notes))
