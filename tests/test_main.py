@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import main as main_module
+from pipelines.inspect.command import VIEWS
 from pipelines.learn.command import TOPICS
 from pipelines.task import TASKS
 from pipelines.version import VERSION
@@ -26,6 +27,8 @@ HELP = [
     "doctor --help",
     "learn --help",
     *(f"learn {topic} --help" for topic in TOPICS),
+    "inspect --help",
+    *(f"inspect {view} --help" for view in VIEWS),
     *(f"train {name} --help" for name in TASKS),
     *(
         f"{command} {name} --help"
@@ -43,7 +46,7 @@ def test_help_imports_nothing_heavy(tmp_path):
         "    print(f'help of {arguments}')\n"
         "    try:\n        main.main(arguments.split())\n"
         "    except SystemExit as end:\n        assert not end.code, arguments\n"
-        "    heavy = {'tensorflow', 'keras', 'pandas', 'sklearn', 'matplotlib', 'numpy'} & set(sys.modules)\n"
+        "    heavy = {'tensorflow', 'keras', 'pandas', 'sklearn', 'matplotlib', 'numpy', 'altair'} & set(sys.modules)\n"
         "    assert not heavy, (arguments, heavy)"
     )
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)

@@ -23,6 +23,7 @@
 
   // Marks a position in every figure of the page.
   let marked = -1;
+  window.marked = () => marked; // for tests
   const mark = (position) => {
     if (position === marked) return;
     marked = position;
@@ -71,7 +72,7 @@
   const drawAll = async () => {
     for (const { view } of views.splice(0)) view.finalize();
     for (const figure of figures) await draw(figure);
-    document.body.dataset.drawn = String(figures.length); // for tests: all figures are there
+    document.body.dataset.drawn = String(figures.length); // for tests: all figures are drawn
   };
 
   isDark.addEventListener("change", drawAll);

@@ -1,0 +1,50 @@
+"""Traces and exports of small models that are not trained, for the tests of this folder."""
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.export import saved_model
+from pipelines.inspect.trace import Trace, traces
+from pipelines.language_model import task
+from tests.pipelines.language_model import models
+
+TOKENS = ["<start>", "a", " ", "b"]
+
+
+def outputs_of(layers=("layer_1",), kind="lstm", time=4, units=3, seed=0) -> dict:
+    """What the signature `trace` of a language model returns for a text of `time` tokens and for an empty one."""
+    rng = np.random.default_rng(seed)
+    mask = (np.arange(time) < [[time], [1]])[:, :, None]
+    gates = {"lstm": ("forget_gate", "input_gate", "output_gate"), "gru": ("update_gate", "reset_gate"), "simple": ()}
+    values = {}
+    for layer in layers:
+        for gate in gates[kind]:
+            values[f"{layer}_{gate}"] = rng.random((2, time, units)) * mask
+        states = ("hidden", "cell", "candidate") if kind == "lstm" else ("hidden", "candidate")[: 1 + (kind == "gru")]
+        for state in states:
+            values[f"{layer}_{state}"] = rng.normal(size=(2, time, units)) * mask
+    return values | {
+        "tokens": np.array([[token.encode() for token in TOKENS[:time]], [b"<start>"] + [b""] * (time - 1)]),
+        "lengths": np.array([time, 1]),
+        "cut": np.array([False, True]),
+        "log_probabilities": np.log(rng.random((2, time))) * mask[:, :, 0],
+        "next_tokens": np.full((2, time, 2), b"x"),
+        "next_probabilities": rng.random((2, time, 2)),
+        "features": rng.normal(size=(2, time, units)),
+    }
+
+
+def make_trace(**options) -> Trace:
+    return traces("small/1", "language_model", outputs_of(**options))[0]
+
+
+@functools.cache
+def export_language_model(root: Path, model: str = "lstm", tokenizer: str = "character", name: str = "small") -> Path:
+    """Exports a small language model that is not trained to root/name/1, and returns `root`."""
+    config, _, _, generator = models.make(model, tokenizer, window=24)
+    requests = task.example_requests(generator)
+    card = {"task": "char-lm", "config": {"model": model, "activation": config.activation}}
+    saved_model.export(generator, name, root, card, requests, verify=False)
+    return root

@@ -1,0 +1,91 @@
+import json
+import re
+
+import pytest
+
+from pipelines.inspect import gates, page
+from pipelines.inspect.figure import Figure
+from pipelines.inspect.trace import traces
+from tests.browser import chromium, opened
+from tests.pipelines.inspect.exports import make_trace, outputs_of
+
+HOSTILE = ["<start>", "</script><script>window.hacked=1</script>", "\N{RIGHT-TO-LEFT OVERRIDE}abc", "\U0001f600"]
+
+
+def hostile_figure() -> Figure:
+    values = outputs_of()
+    values["tokens"] = [[token.encode() for token in HOSTILE]] * 2
+    return gates.figures(traces("<b>m</b>/1", "language_model", values)[0], top=2)[0]
+
+
+def data_of(html: str) -> list[dict]:
+    return json.loads(re.search(r'id="figures">(.*?)</script>', html, re.S)[1])
+
+
+def test_the_page_has_everything_in_itself():
+    html = page.render("Gates & more", gates.figures(make_trace(), top=2), ["It is cut."])
+    assert len(html.encode()) < 3_000_000
+    assert "Gates &amp; more" in html and "<p>It is cut.</p>" in html
+    without_data = re.sub(r"<script.*?</script>", "", html, flags=re.S)
+    assert not re.findall(r'(?:src|href)="(?!data:)', without_data)
+    assert "needs JavaScript" in without_data and "data:image/png;base64," in without_data
+    (figure,) = data_of(html)
+    assert figure["name"] == "gates" and figure["data"]["means"]["gate"][0] == "forget gate"
+
+
+def test_hostile_tokens_are_text():
+    html = page.render(HOSTILE[1], [hostile_figure()], [HOSTILE[1]])
+    assert HOSTILE[1] not in html
+    assert data_of(html)[0]["data"]["tokens"]["token"][1] == HOSTILE[1]
+
+
+def test_a_long_table_is_cut():
+    figure = gates.figures(make_trace(), top=2)[0]
+    rows = figure.table.loc[figure.table.index.repeat(100)]
+    assert "The first 200 of 1,200 rows." in page._table(rows)
+
+
+@pytest.mark.long
+def test_the_page_in_a_browser(tmp_path):
+    path = tmp_path / "page.html"
+    trace = make_trace(layers=("layer_1", "layer_2"))
+    path.write_text(page.render("Gates", gates.figures(trace, top=2), []))
+    with chromium() as browser:
+        tab, errors = opened(browser, path.as_uri())
+        tab.wait_for_function("document.body.dataset.drawn === '1'")
+        box = tab.locator("canvas").bounding_box()
+        assert box["width"] > 200 and box["height"] > 400
+
+        tab.locator(".chart").focus()
+        tab.keyboard.press("ArrowRight")
+        tab.keyboard.press("ArrowRight")
+        tab.wait_for_function("window.marked?.() === 1")
+
+        tab.get_by_label("layer").select_option("layer_2")
+        tab.wait_for_function("location.hash.includes('layer_2')")
+        again, more = opened(browser, tab.url)
+        again.wait_for_function("document.body.dataset.drawn === '1'")
+        assert again.get_by_label("layer").input_value() == "layer_2"
+        assert errors == more == []
+
+
+@pytest.mark.long
+def test_hostile_tokens_in_a_browser(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page.render(HOSTILE[1], [hostile_figure()], []))
+    with chromium() as browser:
+        tab, errors = opened(browser, path.as_uri(), color_scheme="dark")
+        tab.wait_for_function("document.body.dataset.drawn === '1'")
+        assert tab.evaluate("window.hacked") is None and errors == []
+
+
+@pytest.mark.long
+def test_without_javascript_there_are_pictures(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page.render("Gates", gates.figures(make_trace(), top=2), []))
+    with chromium() as browser:
+        context = browser.new_context(java_script_enabled=False)
+        tab = context.new_page()
+        tab.goto(path.as_uri())
+        assert tab.locator("noscript img, img").first.bounding_box()["width"] > 200
+        assert "needs JavaScript" in tab.inner_text("body")
