@@ -55,6 +55,9 @@ class TrainingConfig:
     always float32."""
     checkpoint_every: int = 200
     """Steps between checkpoints. Another checkpoint is written after every epoch."""
+    keep_checkpoints: int = 0
+    """Keep the weights of N epochs, evenly spread, and the initial ones, so that `inspect training` can show how the
+    model changed."""
     seed: int = 1
     """Seed of weights, dropout and order. The same seed on the same machine gives the same weights."""
 
@@ -88,6 +91,7 @@ class TrainingConfig:
         require(0 < self.valid_fraction < 1, "valid_fraction", self.valid_fraction, "between 0 and 1")
         require(self.clip_norm > 0, "clip_norm", self.clip_norm, "above 0")
         require_at_least(self, 1, "patience", "checkpoint_every")
+        require_at_least(self, 0, "keep_checkpoints")
         require(0 <= self.seed < 2**31, "seed", self.seed, "from 0 to 2147483647")
 
     def data_files(self) -> dict[str, Data]:

@@ -222,7 +222,13 @@ def fit_with_tokenizer(
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
         task.make_validator(config, tokenizer, encoded, inference_model),
         fit.Plan(
-            config.epochs, config.patience, config.checkpoint_every, steps, task.items_per_epoch(encoded), task.UNIT
+            config.epochs,
+            config.patience,
+            config.checkpoint_every,
+            steps,
+            task.items_per_epoch(encoded),
+            task.UNIT,
+            config.keep_checkpoints,
         ),
         folder,
         task.fit_options(config, encoded, model),

@@ -9,13 +9,14 @@ import tyro
 
 from pipelines.command_line import join_help_lines
 from pipelines.inspect.model_views import Cost, Embeddings, Neurons, Positions, Size
-from pipelines.inspect.text_views import Attention, Gates, States
+from pipelines.inspect.text_views import Attention, Gates, States, Training
 from pipelines.inspect.view import TextView
 
-VIEWS = {view.NAME: view for view in (Gates, States, Attention, Neurons, Embeddings, Size, Positions, Cost)}
+VIEWS = {view.NAME: view for view in (Gates, States, Attention, Neurons, Embeddings, Size, Positions, Cost, Training)}
 """WHAT -> class."""
 
-NAMES = {name: view(**({"text": ""} if issubclass(view, TextView) else {})) for name, view in VIEWS.items()}
+_WITH_TEXT = (TextView, Training)
+NAMES = {name: view(**({"text": ""} if issubclass(view, _WITH_TEXT) else {})) for name, view in VIEWS.items()}
 """WHAT -> an instance, for `mistyped`."""
 
 _View = functools.reduce(

@@ -50,7 +50,7 @@ class Figure:
 
         rows = {name: json.loads(rows.to_json(orient="records")) for name, rows in self.data.items()}
         title = {"text": self.title, "fontSize": 16, "offset": 12}
-        specification = self.specification() | {"datasets": rows, "background": "white", "title": title}
+        specification = {"title": title} | self.specification() | {"datasets": rows, "background": "white"}
         return vl_convert.vegalite_to_png(specification, scale=_SCALE)
 
 

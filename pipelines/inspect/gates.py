@@ -13,23 +13,30 @@ _SIGNED = alt.Scale(domain=[-1, 1], clamp=True, scheme="redblue", reverse=True)
 _STATES = ("hidden", "cell", "candidate")
 
 
-def figures(trace: Trace, top: int = 24, unit: int | None = None, activation: str = "tanh") -> list[Figure]:
+def figures(
+    trace: Trace,
+    top: int = 24,
+    unit: int | None = None,
+    activation: str = "tanh",
+    like: Trace | None = None,
+) -> list[Figure]:
     """Returns the figure of each part of a model: of a text, or of a source and its translation.
 
     Args:
         top: number of units to show: those whose forget or update gate varies most.
         unit: the only unit to show.
         activation: of the candidate, for the formula.
+        like: the trace from which the units are chosen; `trace` itself if not given.
 
     Raises:
         UserError: the model has no gates.
     """
     require_gates(trace)
     parts = list(dict.fromkeys(layer.split("_")[0] for layer in trace.layers(GATES)))
-    return [_figure(trace, part, top, unit, activation) for part in parts]
+    return [_figure(trace, part, top, unit, activation, like or trace) for part in parts]
 
 
-def _figure(trace: Trace, part: str, top: int, unit: int | None, activation: str) -> Figure:
+def _figure(trace: Trace, part: str, top: int, unit: int | None, activation: str, like: Trace) -> Figure:
     layers = [layer for layer in trace.layers(GATES) if layer.startswith(part)]
     tokens = trace.tokens[part]
     gates = [gate for gate in GATES if gate in trace.recurrent[layers[0]]]
@@ -37,7 +44,7 @@ def _figure(trace: Trace, part: str, top: int, unit: int | None, activation: str
     data = {
         "means": mean_rows(trace, layers, gates),
         "norms": norm_rows(trace, layers),
-        "units": unit_rows(trace, layers, top, unit),
+        "units": unit_rows(trace, layers, top, unit, like),
         "tokens": token_rows(trace, part),
     }
     layer = choice("layer", layers)
@@ -112,12 +119,12 @@ def norm_rows(trace: Trace, layers: list[str]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def unit_rows(trace: Trace, layers: list[str], top: int, unit: int | None) -> pd.DataFrame:
+def unit_rows(trace: Trace, layers: list[str], top: int, unit: int | None, like: Trace | None = None) -> pd.DataFrame:
     """Returns layer, position, unit, all quantities of the unit, and `before`, its state before the token."""
     frames = []
     for layer in layers:
         values = trace.recurrent[layer]
-        units = [unit] if unit is not None else most_varying(values, top)
+        units = [unit] if unit is not None else most_varying((like or trace).recurrent[layer], top)
         for each in units:
             columns = {name: array[:, each] for name, array in values.items()}
             state = columns.get("cell", columns["hidden"])

@@ -2,12 +2,13 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
+from pipelines.command_line import RUNS, RunsFlag
 from pipelines.config import PATH
-from pipelines.inspect.view import TextView
+from pipelines.inspect.view import TextView, View
 from pipelines.support.errors import UserError
 
 _MAX_UNITS = 4096
@@ -86,3 +87,51 @@ class Attention(TextView):
         from pipelines.inspect import attention
 
         return [f"{model.title}: {line}" for line in attention.overview_text(trace)]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Training(View):
+    """How the gates, the states or the attention of a run changed over its training, with a slider."""
+
+    NAME: ClassVar[str] = "training"
+
+    text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]]
+    """The text to look at, in quotes."""
+    run: str = ""
+    """The run: its folder, or its name; `list` has them. It needs --keep-checkpoints when it is trained."""
+    show: Literal["gates", "states", "attention"] = "gates"
+    """What to show."""
+    top: int = 24
+    """gates: number of single units to show: those whose gate varies most in the end."""
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+
+    def check(self) -> None:
+        """Checks that a run is named."""
+        if not self.run:
+            raise UserError("--run is missing: name the run whose training is shown; `list` has them")
+
+    def title(self) -> str:
+        """Returns the title of the page."""
+        return f"Training of {self.run}: {self.text}"
+
+    def look(self):
+        """Returns the figures, each with a slider over the epochs."""
+        from pipelines.inspect import attention, gates, states, training
+        from pipelines.inspect.runs import TrainedRun
+
+        run = TrainedRun(self.runs, self.run)
+        epochs = run.epochs()
+        traces = [run.trace(self.text, epoch) for epoch in epochs]
+        activation = getattr(run.config, "activation", "tanh")
+
+        def draw(trace):
+            if self.show == "gates":
+                return gates.figures(trace, self.top, activation=activation, like=traces[-1])
+            return states.figures(trace, traces) if self.show == "states" else attention.figures(trace)
+
+        by_epoch = [draw(trace) for trace in traces]
+        losses = [run.validation_loss(epoch) for epoch in epochs]
+        figures = [training.over_epochs(list(each), epochs, losses) for each in zip(*by_epoch, strict=True)]
+        notes = ["the model reads only a part of the text, the one that is shown"] if traces[0].cut else []
+        return figures, notes

@@ -35,6 +35,7 @@ class Plan:
         steps: steps per epoch.
         items: items per epoch, for the progress bar.
         unit: what the items are called.
+        keep: number of epochs whose weights are kept for `inspect training`, evenly spread, besides the initial ones.
     """
 
     max_epochs: int
@@ -43,6 +44,7 @@ class Plan:
     steps: int
     items: int
     unit: str
+    keep: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +111,10 @@ def fit(
         train_on_split_batches(model)
     variables = _create_variables(model, batches)
     position = _restore_or_initialize(last, variables, plan, options)
+    if plan.keep and not position.epoch and not position.step:
+        if inference_model is not model:
+            copy_weights(model, inference_model)
+        checkpoints.save(kept_weights(folder, 0), inference_model.weights, position)
     with _stop_signals() as stop_requested:
         while not position.finished:
             saver = _Saver(last, variables, position, plan, options.save_within_epochs, stop_requested)
@@ -132,6 +138,19 @@ def fit(
             f"{folder}: the loss is not a number in any epoch: start another --run with a lower --learning-rate"
         )
     return position
+
+
+def kept_weights(folder: Path, epoch: int) -> Path:
+    """Returns the file of the weights after an epoch, from 1, which `Plan.keep` keeps; 0 has the initial weights."""
+    return folder / "checkpoints" / f"epoch-{epoch:04d}.npz"
+
+
+def _kept_epochs(plan: Plan) -> set[int]:
+    """Returns the epochs, from 1, whose weights are kept: evenly spread, with the last one."""
+    if not plan.keep:
+        return set()
+    step = plan.max_epochs / min(plan.keep, plan.max_epochs)
+    return {round(step * (i + 1)) for i in range(min(plan.keep, plan.max_epochs))}
 
 
 def restore_best(model: keras.Model, folder: Path) -> None:
@@ -201,6 +220,8 @@ def _end_epoch(
     if value < position.best_value:
         position.best_value, position.best_epoch = value, position.epoch
         checkpoints.save(folder / "checkpoints" / "best.npz", inference_model.weights, position)
+    if position.epoch + 1 in _kept_epochs(plan):
+        checkpoints.save(kept_weights(folder, position.epoch + 1), inference_model.weights, position)
     position.rows.append(row)
     position.epoch_seconds.append(round(seconds, 1))
     position.seconds += seconds

@@ -90,10 +90,12 @@ def test_a_text_that_is_cut_is_named(exports, tmp_path, capsys):
         (("positions", "--size", "5"), "--size 5: it must be an even number"),
         (("positions", "--length", "1"), "--length 1: it must be from 4"),
         (("cost", "--lengths", "8"), "give two lengths or more"),
+        (("training", "x"), "--run is missing"),
+        (("training", "x", "--run", "absent"), "no run 'absent'"),
     ],
 )
 def test_mistakes_are_one_line(exports, capsys, arguments, message):
-    needs_models = arguments[0] not in ("positions", "cost", "gate")
+    needs_models = arguments[0] not in ("positions", "cost", "gate", "training")
     status, printed = run(capsys, *arguments, *(("--saved-models", exports) if needs_models else ()))
     assert status == 2 and message in printed.err and printed.err.count("\n") == 1
 

@@ -67,6 +67,35 @@ def test_the_best_epoch_is_kept_and_patience_ends_the_training(tmp_path):
     assert_equal_weights(model.get_weights(), weights[1])
 
 
+@pytest.mark.parametrize(
+    ("keep", "expected"), [(0, []), (1, [0, 6]), (2, [0, 3, 6]), (4, [0, 2, 3, 4, 6]), (99, [0, 1, 2, 3, 4, 5, 6])]
+)
+def test_weights_of_epochs_are_kept(tmp_path, keep, expected):
+    model, weights = make_model(), {0: None}
+    initial = model.get_weights()
+
+    def validate():
+        weights[len(weights)] = model.get_weights()
+        return {"val_loss": 1.0}
+
+    run(tmp_path, validate, model, max_epochs=6, patience=9, keep=keep)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").glob("epoch-*"))
+    assert names == [fit.kept_weights(tmp_path, epoch).name for epoch in expected]
+    for epoch in expected:
+        checkpoints.restore(fit.kept_weights(tmp_path, epoch), model.weights)
+        assert_equal_weights(model.get_weights(), weights[epoch] if epoch else initial)
+
+
+def test_the_initial_weights_are_kept_once(tmp_path):
+    model = make_model()
+    with pytest.raises(Exception, match="Stop"):
+        run(tmp_path, size_of(model), model, batches=stopping_batches(5), max_epochs=2, checkpoint_every=1, keep=2)
+    first = fit.kept_weights(tmp_path, 0).read_bytes()
+    resumed = make_model()
+    run(tmp_path, size_of(resumed), resumed, max_epochs=2, checkpoint_every=1, keep=2)
+    assert fit.kept_weights(tmp_path, 0).read_bytes() == first
+
+
 def test_monitor_chooses_the_best_epoch(tmp_path):
     scores = iter([{"val_loss": 1.0, "val_bleu": 10.0}, {"val_loss": 2.0, "val_bleu": 30.0}])
     options = FitOptions(monitor=lambda row: -row["val_bleu"])

@@ -1,0 +1,87 @@
+"""Runs, whose weights at several epochs can be looked at."""
+
+import re
+from pathlib import Path
+
+from pipelines import inventory
+from pipelines.config import from_dict
+from pipelines.inspect.trace import Trace, traces
+from pipelines.support.errors import UserError
+from pipelines.task import TASKS
+
+_KEPT = re.compile(r"epoch-(\d{4})\.npz")
+
+
+class TrainedRun:
+    """A run, with its model rebuilt from its folder.
+
+    Attributes:
+        run: its place and its records.
+        config: of the run.
+        model: inference model, with the weights of the best epoch.
+        package: folder of its task in pipelines/.
+        tokenizer: of the run.
+
+    Args:
+        root: folder of the runs.
+        named: folder, task/name or name of the run.
+
+    Raises:
+        UserError: there is no such run, or it has not finished an epoch.
+    """
+
+    def __init__(self, root: Path, named: str):
+        from pipelines.training import fit
+
+        self.run = inventory.find_run(root, named)
+        if not (self.run.path / "checkpoints" / "best.npz").is_file():
+            raise UserError(f"{self.run.title} has not finished an epoch yet: wait, or start its `train` command again")
+        entry = TASKS[self.run.task]
+        self.package, task = entry.package, entry.task()
+        config = from_dict(type(entry.command().Train(task=entry.name).config), self.run.record["config"])
+        splits = entry.load(config)
+        self.tokenizer = task.load_tokenizer(self.run.path / "tokenizer")
+        self.config = task.complete_config(config, splits, self.tokenizer)
+        self.model = task.build(self.config, splits, self.tokenizer, None, training=False)
+        fit.restore_best(self.model, self.run.path)
+        self._servable = task.make_servable(self.config, splits, self.tokenizer, self.model)
+
+    @property
+    def title(self) -> str:
+        """Task and name of the run."""
+        return self.run.title
+
+    def epochs(self) -> list[int]:
+        """Returns the epochs whose weights were kept; 0 is before the training.
+
+        Raises:
+            UserError: none were kept.
+        """
+        names = (path.name for path in (self.run.path / "checkpoints").iterdir())
+        found = sorted(int(match[1]) for match in map(_KEPT.fullmatch, names) if match)
+        if not found:
+            raise UserError(f"{self.title} kept no weights of its epochs: train it with --keep-checkpoints N")
+        return found
+
+    def validation_loss(self, epoch: int) -> float | None:
+        """Returns the validation loss after an epoch; None before the training."""
+        import pandas as pd
+
+        rows = pd.read_csv(self.run.path / "metrics.csv").set_index("epoch")
+        return float(rows.loc[epoch, "val_loss"]) if epoch in rows.index else None
+
+    def trace(self, text: str, epoch: int) -> Trace:
+        """Returns what the model computed for a text with the weights after an epoch.
+
+        Raises:
+            UserError: the network has no layer that can be traced.
+        """
+        import tensorflow as tf
+
+        from pipelines.training import checkpoints, fit
+
+        if "trace" not in self._servable.signatures():
+            raise UserError(f"{self.title} has no recurrent layer and no attention: there is nothing to trace")
+        checkpoints.restore(fit.kept_weights(self.run.path, epoch), self.model.weights)
+        outputs = self._servable.trace(text=tf.constant([text]))
+        return traces(self.title, self.package, {name: value.numpy() for name, value in outputs.items()})[0]

@@ -1,0 +1,58 @@
+import json
+
+import numpy as np
+import pytest
+
+import main
+from pipelines.inspect.runs import TrainedRun
+from pipelines.language_model.config import LanguageModelConfig
+from pipelines.run import Destination, train
+from pipelines.support.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A run of two epochs that kept its weights."""
+    folder = tmp_path_factory.mktemp("trained")
+    text = folder / "text.txt"
+    text.write_text("the cat sat on the mat and the dog lay on the log\n" * 60)
+    sizes = {"hidden_size": 8, "embedding_size": 4, "window": 8, "batch_size": 4, "epochs": 2, "preset": "quick"}
+    config = LanguageModelConfig(data=(str(text),), keep_checkpoints=9, default_tokenizer="character", **sizes).resolve()
+    train("char-lm", config, Destination(folder / "runs", folder / "saved", run="kept", verify=False))
+    return folder / "runs"
+
+
+@pytest.mark.slow
+def test_the_weights_of_every_epoch_are_there(runs):
+    run = TrainedRun(runs, "kept")
+    assert run.epochs() == [0, 1, 2] and run.package == "language_model"
+    assert run.validation_loss(0) is None and run.validation_loss(2) < run.validation_loss(1)
+    traces = [run.trace("the cat", epoch) for epoch in run.epochs()]
+    probabilities = [trace.outputs["log_probabilities"].sum() for trace in traces]
+    assert probabilities[0] < probabilities[1] < probabilities[2], "it learns"
+    gates = [trace.recurrent["layer_1"]["forget_gate"] for trace in traces]
+    assert np.abs(gates[2] - gates[0]).max() > 0.01
+
+
+@pytest.mark.slow
+def test_the_page_has_a_slider(runs, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    for show in ("gates", "states"):
+        path.unlink(missing_ok=True)
+        arguments = ["training", "the cat", "--run", "kept", "--runs", runs, "--show", show, "--output", path]
+        assert main.main(["inspect", *map(str, arguments)]) == 0
+        assert "before the training" in path.read_text()
+    assert main.main(["inspect", *map(str, arguments[:-2]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["states"]["data"]["path"]["checkpoint"][0] == 0
+
+
+@pytest.mark.slow
+def test_a_run_without_kept_weights_is_refused(runs):
+    run = TrainedRun(runs, "kept")
+    for path in (runs / "char-lm" / "kept" / "checkpoints").glob("epoch-*"):
+        path.unlink()
+    with pytest.raises(UserError, match="kept no weights of its epochs: train it with --keep-checkpoints N"):
+        run.epochs()
+    (runs / "char-lm" / "kept" / "checkpoints" / "best.npz").unlink()
+    with pytest.raises(UserError, match="has not finished an epoch yet"):
+        TrainedRun(runs, "kept")
