@@ -13,8 +13,8 @@ agreement: the share of test sentences for which the right one of was and were i
 memory: in steps, from linear probes on the state after each token (of an LSTM h and c; of a transformer, which carries
     no state, the features from which the next token is predicted). A probe tells which token stood k steps ago, or
     whether the subject is plural k words after it. With a_k the accuracy and f_k that of the most frequent answer, the
-    memory is the largest k up to which a_k - f_k is at least half of a_1 - f_1. The last columns are the same for
-    random weights.
+    memory is the largest k up to which a_k - f_k is at least half of a_1 - f_1. Beside it are accuracies, with f_k in
+    parentheses, and the same for random weights.
 gradients: in how many steps 90 % of the gradient of a loss is lost on its way back, from the medians over 200 places
     (pipelines/inspect/gradients.py); "never" if it takes more than 20 windows. text: the loss of a random token, 64
     tokens back, through several sentences; verb: that of a verb, back to its subject 24 tokens before it. Untrained
@@ -53,6 +53,8 @@ FLAGS = {
 BINS = (0, 1, 2, 3, 5, 8, 12, 16, 20, 24)
 MAX_ATTRACTORS = 4  # more are counted with these
 NUM_PROBED = 400  # sentences
+TOKENS_AGO = (1, 2, 4, 8, 16)
+WORDS_AFTER = (1, 4, 8, 16, 24)
 WINDOW, PLACES = 64, 200
 FORGET_BIASES = (0, 1, 3, 5)
 
@@ -147,23 +149,40 @@ def memory(models: list[Trained], arguments) -> None:
 
     lines = sentences.training_text(NUM_PROBED, seed=2).splitlines()
     tests = sentences.test_sentences(40, seed=2, distances=range(8, 25))
-    print("\n| model | token, steps | number, steps | untrained: token | number | number after 1, 8, 16, 24 words |")
-    print("|---|---:|---:|---:|---:|---|", flush=True)
+    tokens, numbers = [], []
     for trained_model in models:
         ids = trained_model.encode(lines)
         prefixes = trained_model.encode([sentence.prefix for sentence in tests])
         texts, _ = np.nonzero(ids)
-        found, later = [], []
-        for network in [*(network for _, network in trained_model.networks), trained_model.untrained(seed=1)]:
-            states = states_of(network, ids)[ids > 0]
-            tokens = first_failure(lambda k, states=states: earlier_tokens(states, ids[ids > 0], [k], texts))
-            states = states_of(network, prefixes)
-            number = first_failure(lambda k, states=states: number_of_subject(states, tests, [k]))
-            found.append((tokens, number))
-            later.append(number_of_subject(states, tests, (1, 8, 16, 24))["accuracy"].to_numpy())
-        after = ", ".join(f"{value:.2f}".lstrip("0") for value in np.mean(later[:-1], axis=0))
-        columns = [spread(each, 0) for each in zip(*found[:-1])] + [str(each) for each in found[-1]]
-        print(f"| {trained_model.model} | {' | '.join(columns)} | {after} |", flush=True)
+        kinds = {"trained": [network for _, network in trained_model.networks]}
+        kinds["untrained"] = [trained_model.untrained(seed) for seed in trained_model.seeds]
+        for kind, networks in kinds.items():
+            states = [states_of(network, ids)[ids > 0] for network in networks]
+            on_prefixes = [states_of(network, prefixes) for network in networks]
+            title = f"{trained_model.model} | {kind}"
+            asked = [lambda k, s=s: earlier_tokens(s, ids[ids > 0], [k], texts) for s in states]
+            tokens.append(probed(title, asked, TOKENS_AGO))
+            asked = [lambda k, s=s: number_of_subject(s, tests, [k]) for s in on_prefixes]
+            numbers.append(probed(title, asked, WORDS_AFTER))
+    for name, rows, distances in (("token ago", tokens, TOKENS_AGO), ("number after", numbers, WORDS_AFTER)):
+        print(f"\n| model | weights | memory, steps | {' | '.join(f'{name} {k}' for k in distances)} |")
+        print(f"|---|---|---:|{'---:|' * len(distances)}")
+        print("\n".join(rows), flush=True)
+
+
+def probed(title: str, measures: list, distances) -> str:
+    """A row of the table: the memory in steps, and accuracies with the majority class, as means over the seeds.
+
+    Args:
+        measures: of each seed, a function of k that returns a table.
+    """
+    import pandas as pd
+
+    steps = spread([first_failure(measure) for measure in measures], 0)
+    tables = [pd.concat([measure(k) for k in distances]) for measure in measures]
+    accuracies = sum(table["accuracy"].to_numpy() for table in tables) / len(tables)
+    cells = [f"{a:.2f} ({floor:.2f})" for a, floor in zip(accuracies, tables[0]["floor"])]
+    return f"| {title} | {steps} | {' | '.join(cells)} |"
 
 
 def first_failure(measure, longest: int = 24) -> int:

@@ -24,6 +24,11 @@ def last_noun(texts):
     return np.array(scores)
 
 
+def asked(generator) -> dict:
+    """The signatures that are asked: `signatures()` makes all of them, which takes long."""
+    return {name: getattr(generator, name) for name in ("encode", "token_losses", "score")}
+
+
 def test_a_model_that_reads_the_last_noun():
     results = agreement(last_noun, SENTENCES)
     assert results["correct"].tolist() == [True, False, True]
@@ -82,7 +87,7 @@ def test_only_character_models_read_a_space_after_the_word():
 
 @pytest.mark.parametrize("tokenizer", ["character", "word", "subword"])
 def test_scores_of_an_export_are_those_of_its_signature(tokenizer):
-    signatures = models.make(tokenizer=tokenizer)[3].signatures()
+    signatures = asked(models.make(tokenizer=tokenizer)[3])
     texts = ["To be, or not", "", "that is the question"]
     expected = signatures["score"](text=models.tf.constant(texts))["log_probability"].numpy()
     np.testing.assert_allclose(score_function(signatures)(texts), expected, rtol=1e-5)
@@ -91,14 +96,14 @@ def test_scores_of_an_export_are_those_of_its_signature(tokenizer):
 def test_probabilities_of_words_sum_to_one():
     _, tokenizer, _, generator = models.make(tokenizer="word")
     words = tokenizer.vocabulary()[4:]
-    table = word_by_word(score_function(generator.signatures()), "that is", words)
+    table = word_by_word(score_function(asked(generator)), "that is", words)
     sums = table[words].sum(axis=1)
     special = np.exp(-generator.token_losses(models.tf.constant([[4, i] for i in range(4)]))["losses"].numpy()[:, 1])
     assert (sums < 1).all() and (sums > 0.5).all() and special.sum() < 1
 
 
 def test_a_model_of_documents_is_not_asked_for_the_end():
-    signatures = models.make(tokenizer="word", documents="line")[3].signatures()
+    signatures = asked(models.make(tokenizer="word", documents="line")[3])
     score = score_function(signatures)
     text = models.tf.constant(["that is"])
     assert score(["that is"])[0] > signatures["score"](text=text)["log_probability"].numpy()[0]
