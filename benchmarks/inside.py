@@ -148,7 +148,7 @@ def memory(models: list[Trained], arguments) -> None:
     from pipelines.inspect.memory import earlier_tokens, number_of_subject
 
     lines = sentences.training_text(NUM_PROBED, seed=2).splitlines()
-    tests = sentences.test_sentences(40, seed=2, distances=range(8, 25))
+    tests = sentences.test_sentences(200, seed=2, distances=(8, 12, 16, 20, 24))
     tokens, numbers = [], []
     for trained_model in models:
         ids = trained_model.encode(lines)
