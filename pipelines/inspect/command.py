@@ -8,11 +8,28 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import join_help_lines
+from pipelines.inspect.language_views import Agreement, Gradients, Memory
 from pipelines.inspect.model_views import Cost, Embeddings, Neurons, Positions, Size
 from pipelines.inspect.text_views import Attention, Gates, States, Training
 from pipelines.inspect.view import TextView
 
-VIEWS = {view.NAME: view for view in (Gates, States, Attention, Neurons, Embeddings, Size, Positions, Cost, Training)}
+VIEWS = {
+    view.NAME: view
+    for view in (
+        Gates,
+        States,
+        Attention,
+        Agreement,
+        Memory,
+        Gradients,
+        Training,
+        Neurons,
+        Embeddings,
+        Positions,
+        Size,
+        Cost,
+    )
+}
 """WHAT -> class."""
 
 _WITH_TEXT = (TextView, Training)

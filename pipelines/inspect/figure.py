@@ -12,6 +12,7 @@ _CONFIG = {
     "view": {"stroke": None},
     "title": {"anchor": "start", "fontSize": 13},
     "axis": {"labelFontSize": 11, "titleFontSize": 12, "grid": False},
+    "legend": {"labelLimit": 500},
     "header": {"labelFontSize": 12, "titleFontSize": 12},
 }
 

@@ -20,6 +20,7 @@ class Model:
         title: name and version, such as "char-lm/1".
         package: folder of its task in pipelines/.
         card: its model card.
+        loaded: the SavedModel.
         signatures: of the SavedModel.
     """
 
@@ -31,13 +32,18 @@ class Model:
         if task not in TASKS:
             raise UserError(f"{exported.path} has no model card of a task that Unroll knows: train the model again")
         self.package = TASKS[task].package
-        self._loaded = exported.load()  # a signature lives as long as this object
-        self.signatures = self._loaded.signatures
+        self.loaded = exported.load()  # a signature lives as long as this object
+        self.signatures = self.loaded.signatures
 
     @property
     def kind(self) -> str:
         """The network, such as "lstm"."""
         return str(self.card.get("config", {}).get("model", ""))
+
+    @property
+    def tokenizer(self) -> str:
+        """What a token is: character, word or subword."""
+        return str(self.card.get("config", {}).get("tokenizer", ""))
 
     def ask(self, signature: str, **inputs) -> dict:
         """Returns the outputs of a signature as arrays.
@@ -64,7 +70,7 @@ class Model:
 
     def variables(self) -> list:
         """Returns the variables of the SavedModel; their names are those of the layers."""
-        found = getattr(self._loaded, "_variables", None) or getattr(self._loaded, "variables", None) or []
+        found = getattr(self.loaded, "_variables", None) or getattr(self.loaded, "variables", None) or []
         return list(found)
 
     def embeddings(self):

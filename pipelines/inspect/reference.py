@@ -1,8 +1,15 @@
 """Texts of a file, whose states are compared with those of the text that is looked at."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.support.errors import UserError
+
+if TYPE_CHECKING:
+    import keras
+    import numpy as np
+
+    from pipelines.inspect.models import Model
 
 MAX_LINES = 300
 _PIECES, _PIECE = 24, 250  # of a text of characters
@@ -37,3 +44,42 @@ def read_pieces(path: Path | None) -> list[str]:
     if not text.strip():
         raise UserError(f"--data {path}: it has no text")
     return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
+
+
+def read_ids(model: "Model", path: Path | None, count: int) -> "np.ndarray":
+    """Returns the first tokens of a file in UTF-8, or of the embedded sample: int32 [at most count].
+
+    Raises:
+        UserError: the file has no text, or is not UTF-8.
+    """
+    from pipelines.data.encodings import read_text
+    from pipelines.data.sample_text import sample_text
+
+    text = (read_text(path) if path else sample_text())[: 20 * count]
+    encoded = model.ask("encode", text=[text])
+    ids = encoded["ids"][0][: min(count, int(encoded["lengths"][0]))]
+    if not len(ids):
+        raise UserError(f"--data {path}: it has no text")
+    return ids
+
+
+def states_of(network: "keras.Model", ids: "np.ndarray") -> "dict[str, np.ndarray]":
+    """Returns the state of every recurrent layer after each token, with the state carried through the text.
+
+    Args:
+        network: inference model of a language model.
+        ids: int32 [tokens].
+
+    Returns:
+        "layer_1_hidden", of an LSTM "layer_1_cell", and so on: float [tokens, units].
+
+    Raises:
+        UserError: the network has no recurrent layer.
+    """
+    from pipelines.networks.traced import traced
+
+    values = traced(network)(ids[None], training=False)
+    states = {name: value[0].numpy() for name, value in values.items() if name.endswith(("_hidden", "_cell"))}
+    if not states:
+        raise UserError("the model has no recurrent layer, so it has no states: give a recurrent language model")
+    return states

@@ -1,5 +1,6 @@
 """Traces and exports of small models that are not trained, for the tests of this folder."""
 
+import dataclasses
 import functools
 from pathlib import Path
 
@@ -45,6 +46,6 @@ def export_language_model(root: Path, model: str = "lstm", tokenizer: str = "cha
     """Exports a small language model that is not trained to root/name/1, and returns `root`."""
     config, _, _, generator = models.make(model, tokenizer, window=24)
     requests = task.example_requests(generator)
-    card = {"task": "char-lm", "config": {"model": model, "activation": config.activation}}
+    card = {"task": "char-lm", "config": dataclasses.asdict(config)}
     saved_model.export(generator, name, root, card, requests, verify=False)
     return root

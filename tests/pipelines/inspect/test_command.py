@@ -22,6 +22,9 @@ def run(capsys, *arguments):
         ("neurons", "--models", "small"),
         ("embeddings", "--models", "small", "--words", "o", "t"),
         ("size", "--models", "small", "attentive"),
+        ("agreement", "to be or", "--models", "small", "--candidates", "not", "be"),
+        ("memory", "--models", "small", "--tokens", "500", "--back", "1", "2"),
+        ("gradients", "--models", "small", "--window", "8", "--places", "4", "--untrained", "--forget-bias", "0", "3"),
     ],
 )
 def test_each_inspection_writes_a_page(exports, tmp_path, capsys, arguments):
@@ -91,6 +94,14 @@ def test_a_text_that_is_cut_is_named(exports, tmp_path, capsys):
         (("positions", "--length", "1"), "--length 1: it must be from 4"),
         (("cost", "--lengths", "8"), "give two lengths or more"),
         (("training", "x"), "--run is missing"),
+        (("agreement", " ", "--models", "small"), "give a text of at least one word"),
+        (("agreement", "--models", "small", "--treebank", "absent"), "--treebank absent: no such file"),
+        (("memory", "--models", "attentive"), "so it has no states"),
+        (("memory", "--models", "small", "--tokens", "1"), "--tokens 1: it must be from 500"),
+        (("memory", "--models", "small", "--back", "0"), "--back: give steps from 1 to 200"),
+        (("gradients", "--models", "attentive"), "carries no state from token to token"),
+        (("gradients", "--models", "small", "--window", "2"), "--window 2: it must be from 4"),
+        (("gradients", "--models", "small", "--places", "0"), "--places 0: it must be from 1"),
         (("training", "x", "--run", "absent"), "no run 'absent'"),
     ],
 )

@@ -17,7 +17,9 @@ def runs(tmp_path_factory):
     text = folder / "text.txt"
     text.write_text("the cat sat on the mat and the dog lay on the log\n" * 60)
     sizes = {"hidden_size": 8, "embedding_size": 4, "window": 8, "batch_size": 4, "epochs": 2, "preset": "quick"}
-    config = LanguageModelConfig(data=(str(text),), keep_checkpoints=9, default_tokenizer="character", **sizes).resolve()
+    config = LanguageModelConfig(
+        data=(str(text),), keep_checkpoints=9, default_tokenizer="character", **sizes
+    ).resolve()
     train("char-lm", config, Destination(folder / "runs", folder / "saved", run="kept", verify=False))
     return folder / "runs"
 

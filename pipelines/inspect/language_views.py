@@ -1,0 +1,226 @@
+"""The inspections of language models that measure: agreement, memory, gradients. They import nothing heavy."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import tyro
+
+from pipelines.command_line import SAVED_MODELS, SavedModelsFlag
+from pipelines.config import PATH
+from pipelines.inspect.view import View
+from pipelines.support.errors import UserError
+
+_EXAMPLE = "the flights the airline operated"
+_NUM_CLASSES = 25  # of the probes: the most frequent tokens; more take minutes
+_MAX_TOKENS = 20_000  # of a text, for probes and gradients
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LanguageView(View):
+    """An inspection of language models."""
+
+    models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
+    """Exported language models, NAME or NAME/VERSION. By default the only one there is."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+
+    def found(self) -> list:
+        """Returns the exports.
+
+        Raises:
+            UserError: one does not exist, or is no language model.
+        """
+        from pipelines.inspect import models
+
+        found = models.find(self.saved_models, self.models)
+        for model in found:
+            if model.package != "language_model":
+                raise UserError(f"{model.title} is no language model: `inspect {self.NAME}` needs one")
+        return found
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Agreement(LanguageView):
+    """Whether a language model gives the verb the number of its subject: word by word, and by distance."""
+
+    NAME: ClassVar[str] = "agreement"
+
+    text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]] = _EXAMPLE
+    """The beginning of a sentence, up to the word before the verb."""
+    candidates: Annotated[tuple[str, ...], tyro.conf.arg(metavar="WORD ...")] = ("was", "were")
+    """Words whose probabilities are shown."""
+    treebank: Annotated[Path | None, PATH] = None
+    """A treebank of Universal Dependencies (.conllu): measure the accuracy on its pairs of subject and verb."""
+    grammar: bool = False
+    """Measure the accuracy on sentences of the embedded grammar, whose training text `benchmarks/inside.py` writes."""
+
+    def check(self) -> None:
+        """Checks the text and the file."""
+        if not self.text.split() or not self.candidates:
+            raise UserError("give a text of at least one word, and at least one word with --candidates")
+        if self.treebank is not None and not self.treebank.is_file():
+            raise UserError(f"--treebank {self.treebank}: no such file")
+
+    def look(self):
+        """Returns the figures, and lines with the accuracies."""
+        import pandas as pd
+
+        from pipelines.inspect import agreement, curves
+
+        models, words, notes, frames = self.found(), self.text.split(), [], []
+        for model in models:
+            score = agreement.score_function(model.signatures)
+            rows = agreement.word_by_word(score, self.text, self.candidates, model.tokenizer)
+            melted = rows.reset_index(names="position").melt(
+                ["position", "word"], list(self.candidates), "candidate", "probability"
+            )
+            frames.append(melted.assign(model=model.title))
+            last = rows.iloc[-1]
+            best = max(self.candidates, key=lambda word: last[word])
+            values = ", ".join(f"P({word}) = {last[word]:.3g}" for word in self.candidates)
+            notes.append(f"{model.title}: after {words[-1]!r} {values}: {best} is the most likely of these")
+        figures = [curves.word_by_word(pd.concat(frames, ignore_index=True), words, list(self.candidates))]
+        for source, sentences in self._sentences(models[0].tokenizer):
+            drawn, lines = _accuracies(models, sentences, source)
+            figures += drawn
+            notes += lines
+        return figures, notes
+
+    def _sentences(self, tokenizer: str):
+        if self.grammar:
+            from pipelines.inspect.sentences import test_sentences
+
+            yield "sentences of the grammar", test_sentences(100, seed=1)
+        if self.treebank:
+            from pipelines.inspect.treebank import pairs_from_conllu
+
+            pairs = pairs_from_conllu(self.treebank, spaced=tokenizer == "word")
+            yield f"{len(pairs):,} pairs of {self.treebank.name}", pairs
+
+
+def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[str]]:
+    """Returns the figures by distance and by attractors, and a line for each model."""
+    import pandas as pd
+
+    from pipelines.inspect import agreement, curves
+
+    by_distance, by_attractors, notes = [], [], []
+    for model in models:
+        results = agreement.agreement(agreement.score_function(model.signatures), sentences, model.tokenizer)
+        counted = results[~results["tied"]]
+        notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of the {source}")
+        bins = agreement.DISTANCE_BINS
+        by_distance.append(agreement.accuracy(results, "distance", bins).assign(model=model.title))
+        by_attractors.append(agreement.accuracy(results, "attractors").assign(model=model.title))
+    figures = [
+        curves.accuracy(pd.concat(by_distance, ignore_index=True), "distance", source),
+        curves.accuracy(pd.concat(by_attractors, ignore_index=True), "attractors", source),
+    ]
+    name = "grammar" if "grammar" in source else "treebank"
+    return [dataclasses.replace(each, name=f"{each.name}-{name}") for each in figures], notes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Memory(LanguageView):
+    """What the states still know: linear probes for the token that stood k steps ago.
+
+    The probes tell the 25 most frequent tokens apart, so their numbers are comparable between models with the same
+    tokens alone.
+    """
+
+    NAME: ClassVar[str] = "memory"
+
+    data: Annotated[Path | None, PATH] = None
+    """Text file to read. By default the embedded sample."""
+    back: Annotated[tuple[int, ...], tyro.conf.arg(metavar="K ...")] = (1, 2, 4, 8, 16)
+    """How many steps back."""
+    tokens: int = 3000
+    """Number of tokens to read."""
+
+    def check(self) -> None:
+        """Checks the file and the numbers."""
+        if self.data is not None and not self.data.is_file():
+            raise UserError(f"--data {self.data}: no such file")
+        if not self.back or not all(1 <= k <= 200 for k in self.back):
+            raise UserError("--back: give steps from 1 to 200")
+        if not 500 <= self.tokens <= _MAX_TOKENS:
+            raise UserError(f"--tokens {self.tokens}: it must be from 500 to {_MAX_TOKENS}")
+
+    def look(self):
+        """Returns the figure, and the memory of each state in steps."""
+        import pandas as pd
+
+        from pipelines.inspect import curves, memory, weights
+        from pipelines.inspect.reference import read_ids, states_of
+
+        frames, notes = [], []
+        for model in self.found():
+            config, network = weights.load_network(model.exported, model.loaded)
+            ids = read_ids(model, self.data, self.tokens)
+            random = weights.untrained_network(config, network.output_shape[-1])
+            for kind, each in (("trained", network), ("random", random)):
+                for state, values in states_of(each, ids).items():
+                    table = memory.earlier_tokens(values, ids, sorted(self.back), num_tokens=_NUM_CLASSES)
+                    frames.append(table.assign(model=model.title, state=state, weights=kind))
+                    notes.append(
+                        f"{model.title}, {state.replace('_', ' ')}, {kind} weights: "
+                        f"memory of {memory.memory_steps(table)} steps"
+                    )
+        return [curves.memory(pd.concat(frames, ignore_index=True))], notes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Gradients(LanguageView):
+    """How much of the gradient of a loss reaches the states of earlier tokens."""
+
+    NAME: ClassVar[str] = "gradients"
+
+    data: Annotated[Path | None, PATH] = None
+    """Text file to read. By default the embedded sample."""
+    window: int = 64
+    """Number of tokens between the first state and the loss."""
+    places: int = 200
+    """Number of places of the text."""
+    untrained: bool = False
+    """Show each network with random weights, too."""
+    forget_bias: Annotated[tuple[float, ...], tyro.conf.arg(metavar="X ...")] = ()
+    """LSTMs: show them with random weights and these biases of the forget gate, too, such as 0 1 3 5."""
+
+    def check(self) -> None:
+        """Checks the file and the numbers."""
+        if self.data is not None and not self.data.is_file():
+            raise UserError(f"--data {self.data}: no such file")
+        if not 4 <= self.window <= 1000:
+            raise UserError(f"--window {self.window}: it must be from 4 to 1000")
+        if not 1 <= self.places <= 2000:
+            raise UserError(f"--places {self.places}: it must be from 1 to 2000")
+
+    def look(self):
+        """Returns the figure, and a line for each state."""
+        import pandas as pd
+
+        from pipelines.inspect import curves, gradients, weights
+        from pipelines.inspect.reference import read_ids
+
+        frames, steps = [], []
+        for model in self.found():
+            config, network = weights.load_network(model.exported, model.loaded)
+            windows = gradients.places(read_ids(model, self.data, _MAX_TOKENS), self.window, self.places)
+            vocabulary_size = network.output_shape[-1]
+            networks = {model.title: network}
+            if self.untrained:
+                networks[f"{model.title}, untrained"] = weights.untrained_network(config, vocabulary_size)
+            for bias in self.forget_bias:
+                name = f"{model.title}, untrained, forget bias {bias:g}"
+                networks[name] = weights.untrained_network(config, vocabulary_size, forget_bias=bias)
+            for name, each in networks.items():
+                table = gradients.by_distance(gradients.gradient_norms(config, each, windows)).assign(model=name)
+                frames.append(table)
+                for state, group in table.groupby("state", sort=False):
+                    lost = gradients.steps_per_loss(group["median"].to_numpy())
+                    steps.append({"model": name, "state": state, "steps": lost})
+        notes = [
+            f"{row['model']}, {row['state'].replace('_', ' ')}: {curves.steps_text(row['steps'])}" for row in steps
+        ]
+        return [curves.gradients(pd.concat(frames, ignore_index=True), pd.DataFrame(steps))], notes
