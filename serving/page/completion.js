@@ -1,0 +1,106 @@
+/* Language models: the page asks `start` and then `step` for the logits of each next token, and draws it itself. */
+"use strict";
+
+window.livePage = window.livePage || {};
+
+(function (page) {
+  const NUM_ALTERNATIVES = 8;
+  const NEVER_DRAWN = [0, 1, 2]; // padding, unknown and start, in the exports of this project
+  const END = 3;
+  const NUM_CONTEXT_IDS = 8; // enough for the spaces around a token, and for a character of several tokens
+  const { element, percent, requestBlock } = page.elements;
+
+  function settings() {
+    const read = (id, fallback) => {
+      const field = document.getElementById(id);
+      return field.value !== "" && field.checkValidity() ? Number(field.value) : fallback;
+    };
+    return { temperature: read("temperature", 0.8), numTokens: read("num-tokens", 40) };
+  }
+
+  async function show(model, text, signal, body) {
+    const { temperature, numTokens } = settings();
+    const output = element("p", { class: "completion", dir: "auto" }, element("span", { class: "prompt" }, text));
+    const tokens = element("span", { class: "tokens-inline", role: "list", "aria-label": "New tokens; the arrow keys move" });
+    output.append(tokens);
+    const detail = element("p", { class: "detail" }, "\u00a0");
+    const hint = element("p", { class: "hint" }, "Hover a new token, or move with the arrow keys, to see its probability and its alternatives.");
+    body.append(output, detail, hint);
+    watch(tokens, detail);
+    const inputs = { text: [text] };
+    const request = requestBlock(page.rest.curl(model.name, "start", inputs));
+    request.append(element("p", { class: "hint" }, "Then `step` takes the drawn token as `ids` with the state of the answer before it."));
+    body.append(request);
+    const start = performance.now();
+    let count = 0;
+    for await (const token of complete(model, text, temperature, numTokens, signal)) {
+      tokens.append(tokenNode(token, tokens.childElementCount));
+      count += 1;
+    }
+    const seconds = (performance.now() - start) / 1000;
+    hint.append(` ${count} tokens, ${(count / seconds).toFixed(0)} per second.`);
+  }
+
+  /** The tokens of a completion, one after the other: {text, probability, alternatives: [{text, probability}]}. */
+  async function* complete(model, text, temperature, numTokens, signal) {
+    let outputs = await page.rest.predict(model, "start", { text: [text] }, signal);
+    let context = await promptIds(model, text, signal);
+    for (let i = 0; i < numTokens; i += 1) {
+      const { logits, ...state } = outputs;
+      const drawn = drawToken(logits[0], temperature);
+      if (drawn.id === END) return;
+      const isLast = i + 1 === numTokens;
+      const following = isLast ? null : page.rest.predict(model, "step", { ids: [drawn.id], ...state }, signal);
+      if (following) following.catch(() => {}); // if the request below fails first, this one has nobody who waits
+      const texts = await readable(model, context, [drawn.id, ...drawn.alternatives.map((each) => each.id)], signal);
+      const alternatives = drawn.alternatives.map((each, j) => ({ ...each, text: texts[j + 1] }));
+      yield { text: texts[0], probability: drawn.probability, alternatives };
+      context = [...context, drawn.id].slice(-NUM_CONTEXT_IDS);
+      if (following) outputs = await following;
+    }
+  }
+
+  /** Draws with the temperature; the probabilities that are shown are those of the model. */
+  function drawToken(logits, temperature) {
+    const allowed = logits.map((logit, id) => (NEVER_DRAWN.includes(id) ? -Infinity : logit));
+    const probabilities = page.trace.softmax(allowed);
+    const id = page.trace.draw(page.trace.softmax(allowed, temperature), Math.random());
+    const best = page.trace.largest(probabilities, NUM_ALTERNATIVES);
+    return { id, probability: probabilities[id], alternatives: best.map((each) => ({ id: each, probability: probabilities[each] })) };
+  }
+
+  async function promptIds(model, text, signal) {
+    if (!("encode" in model.signatures)) return [];
+    const { ids } = await page.rest.predict(model, "encode", { text: [page.trace.cut(text, 2000)] }, signal);
+    return ids[0].slice(-NUM_CONTEXT_IDS);
+  }
+
+  /** The text that each id adds after the context: a token alone would lose the space before it. */
+  async function readable(model, context, ids, signal) {
+    // Rows have one length; padding in front writes nothing.
+    const rows = [[0, ...context], ...ids.map((id) => [...context, id])];
+    const { text } = await page.rest.predict(model, "decode", { ids: rows }, signal);
+    const [before, ...after] = text;
+    return after.map((each) => (each.startsWith(before) ? each.slice(before.length) : each));
+  }
+
+  function tokenNode(token, position) {
+    const others = token.alternatives.map((each) => `${page.trace.tokenText(each.text)} ${percent(each.probability)}`);
+    const detail = `${page.trace.tokenText(token.text)}: ${percent(token.probability)}. Most probable: ${others.join(", ")}`;
+    const node = element("span", { class: "new-token for", role: "listitem", tabindex: position ? "-1" : "0", "aria-label": detail }, token.text);
+    node.style.setProperty("--strength", token.probability.toFixed(3));
+    return node;
+  }
+
+  function watch(tokens, detail) {
+    const show = (event) => {
+      const node = event.target.closest(".new-token");
+      if (node) detail.textContent = node.getAttribute("aria-label");
+    };
+    tokens.addEventListener("mouseover", show);
+    tokens.addEventListener("focusin", show);
+    tokens.addEventListener("keydown", (event) => page.elements.moveFocus(event, [...tokens.children]));
+  }
+
+  page.completion = { show };
+})(window.livePage);
