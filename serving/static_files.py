@@ -46,7 +46,7 @@ class StaticFile(NamedTuple):
     etag: str
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def read(name: str) -> StaticFile:
     """Returns a file; it is read once.
 

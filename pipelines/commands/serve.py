@@ -213,7 +213,7 @@ def _reachable(host: str) -> str:
 
 
 def _open_page(address: str) -> None:
-    """Opens the page, or prints where it is. In a thread: some browsers run in the terminal until the user ends them."""
+    """Opens the page, or prints where it is. In a thread: a browser in the terminal runs until the user ends it."""
 
     def open_page() -> None:
         try:

@@ -127,7 +127,7 @@ window.livePage = window.livePage || {};
       fits: (all) => takesText(all, "serving_default") && "probabilities" in outputsOf(all) && ("label" in outputsOf(all) || "labels" in outputsOf(all)),
       answer: classification,
     },
-    { name: "other", fits: () => true, answer: (...all) => page.form.show(...all) },
+    { name: "JSON", fits: () => true, answer: (...all) => page.form.show(...all) },
   ];
 
   function kindOf(signatures) {

@@ -38,10 +38,16 @@ window.livePage = window.livePage || {};
     return values.reduce((sum, value) => sum + value, 0) / Math.max(values.length, 1);
   }
 
+  /** Layer 2 comes before layer 10, and forward before backward. */
+  function namesInOrder(trace) {
+    const key = (name) => name.replace("_forward", "_1").replace("_backward", "_2");
+    return Object.keys(trace).sort((a, b) => key(a).localeCompare(key(b), "en", { numeric: true }));
+  }
+
   /** Layers with gates or states: [{name, label, side, gates: {forget: [time][units]}, states: {...}}]. */
   function recurrentLayers(trace) {
     const layers = new Map();
-    for (const name of Object.keys(trace).sort()) {
+    for (const name of namesInOrder(trace)) {
       const match = QUANTITY.exec(name);
       if (!match) continue;
       const [, layer, gate, state] = match;
@@ -65,18 +71,25 @@ window.livePage = window.livePage || {};
     );
   }
 
+  /** Adds the share of each row's largest value: the cell state is often far larger than what a layer returns. */
+  function withShares(cells) {
+    const largestOf = {};
+    for (const { row, value } of cells) largestOf[row] = Math.max(largestOf[row] || 0, value);
+    return cells.map((cell) => ({ ...cell, share: cell.value / (largestOf[cell.row] || 1) }));
+  }
+
   function gateCells(layer, tokens) {
     return quantityCells(layer.gates, GATES, tokens, false);
   }
 
   function stateCells(layer, tokens) {
-    return quantityCells(layer.states, STATES, tokens, true);
+    return withShares(quantityCells(layer.states, STATES, tokens, true));
   }
 
   /** Attention of each layer: [{name, label, query, key, heads: [heads][queries][keys]}]. */
   function attentionLayers(trace) {
     const found = [];
-    for (const name of Object.keys(trace).sort()) {
+    for (const name of namesInOrder(trace)) {
       const match = ATTENTION.exec(name);
       if (!match) continue;
       const isDecoder = name.startsWith("decoder");
