@@ -67,4 +67,5 @@ def read(name: str) -> StaticFile:
 def _vega() -> bytes:
     import vl_convert  # here, because it takes memory that a server without visitors does not need
 
-    return vl_convert.javascript_bundle(_VEGA_SNIPPET).encode()
+    # In a function, because the names at the top of the bundle would be global ones.
+    return f"(() => {{{vl_convert.javascript_bundle(_VEGA_SNIPPET)}\n}})();\n".encode()

@@ -62,12 +62,22 @@ window.livePage = window.livePage || {};
       container,
       // A copy: Vega-Lite writes into what it gets.
       { ...structuredClone(spec), description, datasets, config: { ...config(), ...spec.config } },
-      { mode: "vega-lite", actions: false, ast: true, renderer: "canvas", defaultStyle: false, tooltip: showTooltip },
+      {
+        mode: "vega-lite", renderer: "canvas", actions: false, defaultStyle: false, tooltip: showTooltip,
+        ast: true, // expressions are interpreted: the page's policy forbids `eval`
+        patch: letPointerThrough,
+      },
     );
     drawn.add(figure);
     connect(figure, columnAxis, "hovered", "position");
     connect(figure, rowAxis, "hovered_rows", "row_position");
     return figure.result;
+  }
+
+  /** Only the cells, in layer 0, answer the pointer: texts and highlights lie over them. Vega-Lite has no option for it. */
+  function letPointerThrough(spec) {
+    spec.marks.filter((mark) => /^layer_[1-9]_/.test(mark.name)).forEach((mark) => (mark.interactive = false));
+    return spec;
   }
 
   function connect(figure, axis, signal, field) {
