@@ -10,6 +10,7 @@ window.livePage = window.livePage || {};
   const get = (id) => document.getElementById(id);
   const names = JSON.parse(get("model-names").textContent);
   const models = new Map(); // name -> promise of {name, signatures, kind}
+  const kinds = new Map(); // name -> where the form shows the model's kind
   let running = null;
 
   /** The model with its signatures. After an error, the next call asks again. */
@@ -17,7 +18,14 @@ window.livePage = window.livePage || {};
     if (!models.has(name)) {
       const loading = page.rest.signatures(name).then((signatures) => ({ name, signatures, kind: page.answers.kindOf(signatures) }));
       models.set(name, loading);
-      loading.catch(() => models.delete(name));
+      const show = (text) => (kinds.get(name).textContent = text);
+      loading.then(
+        (model) => show(model.kind.name),
+        () => {
+          models.delete(name);
+          show("not ready");
+        },
+      );
     }
     return models.get(name);
   }
@@ -34,13 +42,8 @@ window.livePage = window.livePage || {};
     const box = element("input", { type: "checkbox", value: index, change: showSettings });
     const kind = element("span", { class: "kind" });
     get("models").append(element("label", { class: "model" }, box, element("span", { dir: "auto" }, name), kind));
-    load(name).then(
-      (model) => {
-        kind.textContent = model.kind.name;
-        showSettings();
-      },
-      () => (kind.textContent = "not ready"),
-    );
+    kinds.set(name, kind);
+    load(name).then(showSettings, () => {});
   }
 
   async function showSettings() {
