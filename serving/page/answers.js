@@ -8,10 +8,6 @@ window.livePage = window.livePage || {};
   const { element, note, percent, requestBlock, tokenRow } = page.elements;
   const classNames = new Map(); // model -> index of the class -> name, as far as answers have named them
 
-  function outputsOf(signatures, name = "serving_default") {
-    return signatures[name] ? signatures[name].outputs : {};
-  }
-
   function takesText(signatures, name) {
     return Boolean(signatures[name]) && Object.keys(signatures[name].inputs).join() === "text";
   }
@@ -19,7 +15,8 @@ window.livePage = window.livePage || {};
   async function call(model, signature, text, signal) {
     const inputs = { text: [text] };
     const outputs = await page.rest.predict(model, signature, inputs, signal);
-    return { answer: page.trace.firstRow(outputs), request: requestBlock(page.rest.curl(model.name, signature, inputs)) };
+    const request = requestBlock(page.rest.curl(model.name, signature, inputs));
+    return { answer: page.trace.firstRow(outputs), request };
   }
 
   async function classification(model, text, signal, body) {
@@ -52,7 +49,8 @@ window.livePage = window.livePage || {};
     // Pieces of several labels have one weight for each class: that of the most probable one is shown.
     const best = page.trace.largest(answer.probabilities, 1)[0];
     const pieces = answer.pieces.filter((piece) => piece);
-    const weights = pieces.map((_, i) => (Array.isArray(answer.weights[i]) ? answer.weights[i][best] : answer.weights[i]));
+    const weightOf = (weight) => (Array.isArray(weight) ? weight[best] : weight);
+    const weights = pieces.map((_, i) => weightOf(answer.weights[i]));
     const largest = Math.max(...weights.map(Math.abs), 1e-9);
     const axis = page.figures.makeAxis("text", page.trace.spans(pieces, text));
     const tokens = pieces.map((piece, i) => ({
@@ -60,8 +58,8 @@ window.livePage = window.livePage || {};
       strength: weights[i] / largest,
       detail: `${piece}: weight ${weights[i].toFixed(3)}, counts ${weights[i] < 0 ? "against" : "for"} the label`,
     }));
-    body.append(element("h3", {}, "Weights of the text\u2019s pieces"));
-    body.append(element("p", { class: "hint" }, `Blue counts for ${labels[0] || "the most probable class"}, orange against it.`));
+    const hint = `Blue counts for ${labels[0] || "the most probable class"}, orange against it.`;
+    body.append(element("h3", {}, "Weights of the text\u2019s pieces"), element("p", { class: "hint" }, hint));
     body.append(tokenRow(tokens, axis, "Pieces of the text with their weights; the arrow keys move"));
   }
 
@@ -101,34 +99,44 @@ window.livePage = window.livePage || {};
     const source = answer.source_tokens.filter((token) => token);
     const target = answer.target_tokens.filter((token) => token);
     const heading = element("h3", {}, "Alignment");
-    const hint = element("p", { class: "hint" }, "Each row is a token of the translation, and shows which tokens of the text it attends to.");
+    const explanation = "Each row is a token of the translation, and shows which tokens of the text it attends to.";
+    const hint = element("p", { class: "hint" }, explanation);
     const controls = element("p", { class: "row controls" });
     const figures = element("div", { class: "figures" });
     request.before(heading, hint, controls, figures);
+    const { makeAxis } = page.figures;
+    const steps = target.map((_, i) => [i + 1, i + 2]); // as in the panels of `trace`
     const sides = {
-      source: { tokens: source, axis: page.figures.makeAxis("text", page.trace.spans(source, text)) },
-      target: { tokens: target, axis: page.figures.makeAxis(`written by ${model.name}`, target.map((_, i) => [i + 1, i + 2])) },
+      source: { tokens: source, axis: makeAxis("text", page.trace.spans(source, text)) },
+      target: { tokens: target, axis: makeAxis(`written by ${model.name}`, steps) },
     };
     const heads = typeof answer.weights[0][0] === "number" ? [answer.weights] : answer.weights;
     const layers = [{ label: "the alignment", query: "target", key: "source", heads }];
     await page.panels.attention(controls, figures, layers, sides);
   }
 
-  function isLanguageModel(signatures) {
-    return ["start", "step", "decode"].every((name) => name in signatures);
-  }
-
+  /** The first kind that fits answers. Each `fits` gets the signatures of a model. */
   const KINDS = [
-    { name: "language model", fits: isLanguageModel, answer: (...all) => page.completion.show(...all) },
-    { name: "translation", fits: (all) => "translation" in outputsOf(all) && takesText(all, "serving_default"), answer: translation },
-    { name: "tagging", fits: (all) => "tags" in outputsOf(all) && "tokens" in outputsOf(all) && takesText(all, "serving_default"), answer: tagging },
+    {
+      name: "language model",
+      fits: (all) => ["start", "step", "decode"].every((name) => name in all),
+      answer: (...all) => page.completion.show(...all),
+    },
+    { name: "translation", fits: (all) => answersText(all, "translation"), answer: translation },
+    { name: "tagging", fits: (all) => answersText(all, "tags", "tokens"), answer: tagging },
     {
       name: "classification",
-      fits: (all) => takesText(all, "serving_default") && "probabilities" in outputsOf(all) && ("label" in outputsOf(all) || "labels" in outputsOf(all)),
+      fits: (all) => answersText(all, "probabilities", "label") || answersText(all, "probabilities", "labels"),
       answer: classification,
     },
     { name: "JSON", fits: () => true, answer: (...all) => page.form.show(...all) },
   ];
+
+  /** Whether the default signature takes a text alone, and has these outputs. */
+  function answersText(signatures, ...outputs) {
+    if (!takesText(signatures, "serving_default")) return false;
+    return outputs.every((name) => name in signatures.serving_default.outputs);
+  }
 
   function kindOf(signatures) {
     return KINDS.find((kind) => kind.fits(signatures));

@@ -21,15 +21,17 @@ window.livePage = window.livePage || {};
   async function show(model, text, signal, body) {
     const { temperature, numTokens } = settings();
     const output = element("p", { class: "completion", dir: "auto" }, element("span", { class: "prompt" }, text));
-    const tokens = element("span", { class: "tokens-inline", role: "list", "aria-label": "New tokens; the arrow keys move" });
+    const tokens = element("span", { role: "list", "aria-label": "New tokens; the arrow keys move" });
     output.append(tokens);
     const detail = element("p", { class: "detail" }, "\u00a0");
-    const hint = element("p", { class: "hint" }, "Hover a new token, or move with the arrow keys, to see its probability and its alternatives.");
+    const explanation = "Hover a new token, or move with the arrow keys, to see its probability and its alternatives.";
+    const hint = element("p", { class: "hint" }, explanation);
     body.append(output, detail, hint);
     watch(tokens, detail);
     const inputs = { text: [text] };
     const request = requestBlock(page.rest.curl(model.name, "start", inputs));
-    request.append(element("p", { class: "hint" }, "Then `step` takes the drawn token as `ids` with the state of the answer before it."));
+    const next = "Then the signature step takes the drawn token as ids, with the state of the answer before it.";
+    request.append(element("p", { class: "hint" }, next));
     body.append(request);
     const start = performance.now();
     let count = 0;
@@ -66,7 +68,8 @@ window.livePage = window.livePage || {};
     const probabilities = page.trace.softmax(allowed);
     const id = page.trace.draw(page.trace.softmax(allowed, temperature), Math.random());
     const best = page.trace.largest(probabilities, NUM_ALTERNATIVES);
-    return { id, probability: probabilities[id], alternatives: best.map((each) => ({ id: each, probability: probabilities[each] })) };
+    const alternatives = best.map((each) => ({ id: each, probability: probabilities[each] }));
+    return { id, probability: probabilities[id], alternatives };
   }
 
   async function promptIds(model, text, signal) {
@@ -87,7 +90,9 @@ window.livePage = window.livePage || {};
   function tokenNode(token, position) {
     const others = token.alternatives.map((each) => `${page.trace.tokenText(each.text)} ${percent(each.probability)}`);
     const detail = `${page.trace.tokenText(token.text)}: ${percent(token.probability)}. Most probable: ${others.join(", ")}`;
-    const node = element("span", { class: "new-token for", role: "listitem", tabindex: position ? "-1" : "0", "aria-label": detail }, token.text);
+    const tabindex = position ? "-1" : "0"; // the arrow keys move to the others
+    const attributes = { class: "new-token for", role: "listitem", tabindex, "aria-label": detail };
+    const node = element("span", attributes, token.text);
     node.style.setProperty("--strength", token.probability.toFixed(3));
     return node;
   }

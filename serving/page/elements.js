@@ -9,7 +9,9 @@ window.livePage = window.livePage || {};
     const node = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (typeof value === "function") node.addEventListener(name, value);
-      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value === true ? "" : value);
+      else if (value !== false && value !== null && value !== undefined) {
+        node.setAttribute(name, value === true ? "" : value);
+      }
     }
     node.append(...children.filter((child) => child !== null && child !== undefined));
     return node;
@@ -17,7 +19,9 @@ window.livePage = window.livePage || {};
 
   function percent(probability) {
     const value = 100 * probability;
-    return `${value >= 99.95 || value === 0 ? value.toFixed(0) : value.toPrecision(value < 1 ? 1 : 3).replace(/\.0+$/, "")}\u00a0%`;
+    const isWhole = value >= 99.95 || value === 0;
+    const digits = isWhole ? value.toFixed(0) : value < 0.01 ? "below 0.01" : value.toPrecision(value < 1 ? 1 : 3);
+    return `${digits.replace(/\.0+$/, "")}\u00a0%`;
   }
 
   let numFields = 0;
@@ -43,7 +47,8 @@ window.livePage = window.livePage || {};
 
   /** A request as a command, with a button that copies it. */
   function requestBlock(command) {
-    const code = element("pre", { tabindex: "0", "aria-label": "Request as a curl command" }, element("code", {}, command));
+    const label = "Request as a curl command";
+    const code = element("pre", { tabindex: "0", "aria-label": label }, element("code", {}, command));
     const button = element("button", { type: "button", class: "small" }, "Copy");
     button.addEventListener("click", async () => {
       const isCopied = await copied(command, code);
@@ -85,7 +90,8 @@ window.livePage = window.livePage || {};
     row.addEventListener("focusin", (event) => show(positionOf(event.target)));
     row.addEventListener("focusout", () => show(null));
     row.addEventListener("keydown", (event) => moveFocus(event, nodes));
-    if (axis) axis.onHighlight((positions) => nodes.forEach((node, i) => node.classList.toggle("hovered", positions.has(i))));
+    const mark = (positions) => nodes.forEach((node, i) => node.classList.toggle("hovered", positions.has(i)));
+    if (axis) axis.onHighlight(mark);
     return element("div", { class: "token-row" }, row, detail);
   }
 

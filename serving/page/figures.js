@@ -74,7 +74,7 @@ window.livePage = window.livePage || {};
     return figure.result;
   }
 
-  /** Only the cells, in layer 0, answer the pointer: texts and highlights lie over them. Vega-Lite has no option for it. */
+  /** Only the cells, in layer 0, answer the pointer: texts and highlights lie over them. Vega-Lite cannot say so. */
   function letPointerThrough(spec) {
     spec.marks.filter((mark) => /^layer_[1-9]_/.test(mark.name)).forEach((mark) => (mark.interactive = false));
     return spec;
@@ -108,8 +108,8 @@ window.livePage = window.livePage || {};
     );
     box.hidden = value === null || value === undefined || value === "";
     if (box.hidden) return;
-    const lines = typeof value === "object" ? Object.entries(value).map(([key, each]) => `${key}: ${each}`) : [String(value)];
-    box.textContent = lines.join("\n");
+    const lines = Object.entries(value).map(([key, each]) => `${key}: ${String(each).replace(/^\d+ (?=\S)/, "")}`);
+    box.textContent = lines.join("\n"); // without the numbers that keep equal tokens apart
     const left = Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 4);
     box.style.left = `${Math.max(left, 4)}px`;
     box.style.top = `${Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 4)}px`;

@@ -41,7 +41,8 @@ window.livePage = window.livePage || {};
       numFields += 1;
       const id = `input-${numFields}`;
       const sizes = shape.map((size) => (size < 0 ? "?" : size)).join(", ");
-      const field = element("textarea", { id, rows: 1, dir: "auto", spellcheck: "false", "data-name": name, "data-dtype": dtype, "data-rank": shape.length });
+      const field = element("textarea", { id, rows: 1, dir: "auto", spellcheck: "false" });
+      Object.assign(field.dataset, { name, dtype, rank: shape.length });
       field.value = example(dtype, shape, text);
       return element("p", { class: "field" }, element("label", { for: id }, `${name}: ${dtype} [${sizes}]`), field);
     });
@@ -79,9 +80,11 @@ window.livePage = window.livePage || {};
 
   function shown(outputs) {
     const json = JSON.stringify(outputs, null, 1).replace(/\n\s+(?=[-\d\]])/g, " ");
-    const pre = element("pre", { class: "json", tabindex: "0", "aria-label": "Answer as JSON" }, json.slice(0, MAX_SHOWN_CHARACTERS));
-    const isCut = json.length > MAX_SHOWN_CHARACTERS;
-    return isCut ? [pre, note(`The first ${MAX_SHOWN_CHARACTERS.toLocaleString("en")} of ${json.length.toLocaleString("en")} characters are shown.`)] : [pre];
+    const attributes = { class: "json", tabindex: "0", "aria-label": "Answer as JSON" };
+    const pre = element("pre", attributes, json.slice(0, MAX_SHOWN_CHARACTERS));
+    if (json.length <= MAX_SHOWN_CHARACTERS) return [pre];
+    const [shownCount, all] = [MAX_SHOWN_CHARACTERS, json.length].map((number) => number.toLocaleString("en"));
+    return [pre, note(`The first ${shownCount} of ${all} characters are shown.`)];
   }
 
   page.form = { show };

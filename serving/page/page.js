@@ -16,7 +16,8 @@ window.livePage = window.livePage || {};
   /** The model with its signatures. After an error, the next call asks again. */
   function load(name) {
     if (!models.has(name)) {
-      const loading = page.rest.signatures(name).then((signatures) => ({ name, signatures, kind: page.answers.kindOf(signatures) }));
+      const describe = (signatures) => ({ name, signatures, kind: page.answers.kindOf(signatures) });
+      const loading = page.rest.signatures(name).then(describe);
       models.set(name, loading);
       const show = (text) => (kinds.get(name).textContent = text);
       loading.then(
@@ -94,6 +95,16 @@ window.livePage = window.livePage || {};
     const isStopped = results.includes("stopped");
     const state = isStopped ? "Stopped." : failed ? `Done, with ${failed} error${failed > 1 ? "s" : ""}.` : "Done.";
     get("status").textContent = fits ? state : `${state} The text is too long for the address of this page.`;
+    get("announcement").textContent = cards.map(summary).join("\n");
+  }
+
+  /** The answer in short, for screen readers: the cards themselves would be read to their end. */
+  function summary({ name, node }) {
+    const answer = node.querySelector(".error, .result, .completion, .tokens, .json");
+    if (!answer) return `${name}: no answer`;
+    const isTokens = answer.classList.contains("tokens");
+    const text = isTokens ? [...answer.children].map((token) => token.ariaLabel).join("; ") : answer.textContent;
+    return `${name}: ${page.trace.cut(text, 200)}`;
   }
 
   function stop() {

@@ -16,7 +16,7 @@ window.livePage = window.livePage || {};
     section.append(element("h3", {}, "Inside the model"));
     body.append(section);
     const trace = page.trace.firstRow(await page.rest.predict(model, "trace", inputs, signal));
-    if (sent !== text) section.append(note(`The panels show the first ${sent.length.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters.`));
+    if (sent !== text) section.append(note(`The panels show the first ${count(sent)} of ${count(text)} characters.`));
     if (trace.cut) section.append(note("The text has more tokens than the model reads here: the rest is left out."));
     const sides = sidesOf(model, trace, sent);
     addRows(section, trace, sides);
@@ -26,11 +26,17 @@ window.livePage = window.livePage || {};
     section.append(requestBlock(page.rest.curl(model.name, "trace", inputs)));
   }
 
+  function count(text) {
+    return Array.from(text).length.toLocaleString("en");
+  }
+
   /** Tokens and axis of each side: the source; of translators also what each step writes (target) and reads. */
   function sidesOf(model, trace, text) {
     const { makeAxis } = page.figures;
     const isTranslation = "source_tokens" in trace;
-    const source = isTranslation ? trace.source_tokens.slice(0, trace.source_lengths) : trace.tokens.slice(0, trace.lengths);
+    const source = isTranslation
+      ? trace.source_tokens.slice(0, trace.source_lengths)
+      : trace.tokens.slice(0, trace.lengths);
     const sides = { source: { tokens: source, axis: makeAxis("text", page.trace.spans(source, text)) } };
     if (!isTranslation) return sides;
     const target = trace.target_tokens.slice(0, trace.target_lengths);
@@ -59,7 +65,8 @@ window.livePage = window.livePage || {};
       const parts = [`${i + 1}: ${page.trace.tokenText(token)}`];
       if (tags) parts.push(tags[i]);
       if (hasProbability) parts.push(`probability ${percent(probability)} after the tokens before it`);
-      return { text: page.trace.tokenText(token), below: tags ? tags[i] : null, strength: probability, detail: parts.join(", ") };
+      const below = tags ? tags[i] : null;
+      return { text: page.trace.tokenText(token), below, strength: probability, detail: parts.join(", ") };
     });
     return tokenRow(tokens, side.axis, "Tokens; the arrow keys move");
   }
@@ -68,13 +75,14 @@ window.livePage = window.livePage || {};
   function panel(section, title, explanation) {
     const controls = element("p", { class: "row controls" });
     const figures = element("div", { class: "figures" });
-    section.append(element("details", { class: "panel", open: true }, element("summary", {}, element("h4", {}, title)),
-      element("p", { class: "hint" }, explanation), controls, figures));
+    const heading = element("summary", {}, element("h4", {}, title));
+    const hint = element("p", { class: "hint" }, explanation);
+    section.append(element("details", { class: "panel", open: true }, heading, hint, controls, figures));
     return { controls, figures };
   }
 
   function figureBox(figures, label) {
-    const box = element("div", { class: "figure", tabindex: "0", role: "region", "aria-label": label });
+    const box = element("div", { class: "figure", tabindex: "0", role: "group", "aria-label": label });
     const canvas = element("div");
     box.append(canvas);
     figures.append(box);
@@ -90,8 +98,10 @@ window.livePage = window.livePage || {};
       const layer = layers[index];
       const side = layer.side === "target" ? sides.read || sides.source : sides.source;
       const columns = page.trace.columns(side.tokens);
+      const { gateCells, stateCells } = page.trace;
+      const cellsOf = { gates: gateCells(layer, side.tokens), states: stateCells(layer, side.tokens) };
       figures.replaceChildren();
-      for (const [name, cells] of [["gates", page.trace.gateCells(layer, side.tokens)], ["states", page.trace.stateCells(layer, side.tokens)]]) {
+      for (const [name, cells] of Object.entries(cellsOf)) {
         if (!cells.length) continue;
         const label = `${name} of ${layer.label}, for each token`;
         await page.figures.draw(figureBox(figures, label), name, label, { cells, columns }, side.axis);
@@ -104,7 +114,8 @@ window.livePage = window.livePage || {};
   async function addAttention(section, trace, sides) {
     const layers = page.trace.attentionLayers(trace);
     if (!layers.length) return;
-    const explanation = "Each row is a token, and shows how much it takes from the tokens of the columns. A row adds up to 1.";
+    const explanation =
+      "Each row is a token, and shows how much it takes from the tokens of the columns. A row adds up to 1.";
     const { controls, figures } = panel(section, "Attention", explanation);
     await attention(controls, figures, layers, sides);
   }
@@ -116,7 +127,9 @@ window.livePage = window.livePage || {};
       const layer = layers[chosen.layer];
       const [queries, keys] = [sides[layer.query], sides[layer.key]];
       const cells = page.trace.attentionCells(layer.heads, chosen.head, queries.tokens, keys.tokens);
-      const rows = page.trace.columns(queries.tokens).map(({ position, column }) => ({ row_position: position, row: column }));
+      const rows = page.trace
+        .columns(queries.tokens)
+        .map(({ position, column }) => ({ row_position: position, row: column }));
       const label = `attention weights of ${layer.label}`;
       figures.replaceChildren();
       const datasets = { cells, columns: page.trace.columns(keys.tokens), rows };
@@ -126,11 +139,12 @@ window.livePage = window.livePage || {};
       chosen.head = Number(value);
       return redraw();
     });
-    controls.append(choice("Layer", layers.map((layer, i) => [i, layer.label]), (value) => {
+    const layerChoice = choice("Layer", layers.map((layer, i) => [i, layer.label]), (value) => {
       chosen.layer = Number(value);
       chosen.head = Math.min(chosen.head, layers[chosen.layer].heads.length - 1);
       return redraw();
-    }), heads);
+    });
+    controls.append(layerChoice, heads);
     await redraw();
   }
 
@@ -143,7 +157,7 @@ window.livePage = window.livePage || {};
     if (!("next_tokens" in trace)) return;
     const side = sides.target || sides.source;
     const [title, explanation] = sides.target
-      ? ["What each step could write", "Each column is a token of the translation; below it are the most probable tokens of this step."]
+      ? ["What each step could write", "Each column is a step; in it are the most probable tokens of this step."]
       : ["What may come next", "Each column is a token; in it are the most probable tokens after it."];
     const { figures } = panel(section, title, explanation);
     const cells = page.trace.nextCells(side.tokens, trace.next_tokens, trace.next_probabilities, NUM_RANKS);

@@ -68,7 +68,8 @@ window.livePage = window.livePage || {};
   function tensors(infos) {
     const entries = Object.entries(infos || {}).map(([name, info]) => {
       const sizes = (info.tensor_shape && info.tensor_shape.dim) || [];
-      return [name, { dtype: info.dtype.replace("DT_", "").toLowerCase(), shape: sizes.map((size) => Number(size.size)) }];
+      const shape = sizes.map((size) => Number(size.size));
+      return [name, { dtype: info.dtype.replace("DT_", "").toLowerCase(), shape }];
     });
     return Object.fromEntries(entries.sort());
   }

@@ -44,7 +44,7 @@ window.livePage = window.livePage || {};
     return Object.keys(trace).sort((a, b) => key(a).localeCompare(key(b), "en", { numeric: true }));
   }
 
-  /** Layers with gates or states: [{name, label, side, gates: {forget: [time][units]}, states: {...}}]. */
+  /** Layers with gates or states: [{label, side, gates: {forget: [time][units]}, states: {...}}]. */
   function recurrentLayers(trace) {
     const layers = new Map();
     for (const name of namesInOrder(trace)) {
@@ -52,7 +52,7 @@ window.livePage = window.livePage || {};
       if (!match) continue;
       const [, layer, gate, state] = match;
       const side = layer.startsWith("decoder") ? "target" : "source";
-      if (!layers.has(layer)) layers.set(layer, { name: layer, label: readable(layer), side, gates: {}, states: {} });
+      if (!layers.has(layer)) layers.set(layer, { label: readable(layer), side, gates: {}, states: {} });
       const group = gate ? layers.get(layer).gates : layers.get(layer).states;
       group[gate || state] = trace[name];
     }
@@ -95,7 +95,8 @@ window.livePage = window.livePage || {};
       const isDecoder = name.startsWith("decoder");
       const sides = !isDecoder ? ["source", "source"] : match[2] ? ["target", "read"] : ["target", "source"];
       const what = isDecoder ? (match[2] ? ", to the translation" : ", to the text") : "";
-      found.push({ name, label: readable(match[1]) + what, query: sides[0], key: sides[1], heads: trace[name] });
+      const label = readable(match[1]) + what;
+      found.push({ name, label, query: sides[0], key: sides[1], heads: trace[name] });
     }
     return found;
   }
@@ -159,11 +160,14 @@ window.livePage = window.livePage || {};
 
   function find(characters, wanted, first, last) {
     for (let start = first; start <= Math.min(last, characters.length - wanted.length); start += 1) {
-      if (wanted.every((unit, i) => unit === characters[start + i] || (unit === " " && SPACE.test(characters[start + i])))) {
-        return start;
-      }
+      if (wanted.every((unit, i) => isSame(unit, characters[start + i]))) return start;
     }
     return -1;
+  }
+
+  /** A space in a token stands for any space of the text. */
+  function isSame(unit, character) {
+    return unit === character || (unit === " " && SPACE.test(character));
   }
 
   /** Positions whose places in the text overlap a place. */

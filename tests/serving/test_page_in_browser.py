@@ -230,6 +230,59 @@ def test_a_long_text_is_cut_for_the_panels_and_the_page_says_so(open_page):
     assert "too long for the address" in page.locator("#status").text_content()
 
 
+def test_the_places_of_tokens_in_a_text(open_page):
+    page = open_page()
+
+    def spans(tokens, text):
+        return page.evaluate("([tokens, text]) => livePage.trace.spans(tokens, text)", [tokens, text])
+
+    assert spans(["<start>", "the", "film", "<end>"], "The \u00a0film") == [None, [0, 3], [5, 9], None]
+    assert spans(["\u2581the", "\u2581fi", "lm"], "the \ufb01lm") == [[0, 3], [4, 5], [5, 7]]  # a ligature
+    assert spans(list("a b"), "a b") == [[0, 1], [1, 2], [2, 3]]
+    assert spans(["\U0001f600", "x"], "\U0001f600x") == [[0, 2], [2, 3]]
+    assert spans(["", "a"], "b a") == [None, [2, 3]]
+
+
+def test_tokens_are_drawn_with_their_probabilities(open_page):
+    page = open_page()
+
+    def call(name, *arguments):
+        return page.evaluate("([name, all]) => livePage.trace[name](...all)", [name, list(arguments)])
+
+    assert call("softmax", [0, 0]) == [0.5, 0.5] and call("softmax", [1, 3, 2], 0) == [0, 1, 0]
+    assert call("softmax", [1000, 0]) == [1, 0]
+    assert [call("draw", [0.25, 0.75], random) for random in (0, 0.2, 0.3, 1)] == [0, 0, 1, 1]
+    assert call("largest", [1, 5, 3, 5], 3) == [1, 3, 2]
+    assert call("cut", "a\U0001f600b", 2) == "a\U0001f600"
+
+
+def test_layers_are_in_their_order(open_page):
+    page = open_page()
+    names = ["layer_10_hidden", "layer_2_backward_cell", "layer_2_forward_forget_gate", "encoder_1_attention"]
+    layers = page.evaluate("(trace) => livePage.trace.recurrentLayers(trace)", dict.fromkeys(names, [[0]]))
+    assert [layer["label"] for layer in layers] == ["layer 2 forward", "layer 2 backward", "layer 10"]
+
+
+def test_figures_follow_a_change_of_the_color_scheme(open_page):
+    page = open_page(["classifier"], "a wonderful film")
+    page.emulate_media(color_scheme="dark")
+    page.locator("canvas").nth(2).wait_for()
+    assert page.locator("canvas").count() == 3 and page.locator(".error").count() == 0
+
+
+def test_without_the_library_of_the_figures_the_answer_stays(open_page, problems):
+    page = open_page()
+    page.route("**/page/vega.js", lambda route: route.fulfill(status=501, json={"error": "why"}))
+    page.goto(page.url.split("#")[0] + "#model=classifier&text=a+wonderful+film")
+    page.reload()
+    page.locator("#status", has_text="Done, with 1 error.").wait_for()
+    scope = card(page, "classifier")
+    assert scope.locator(".result").text_content() == "negative" and scope.locator(".token").count() == 6
+    lines = scope.locator(".error").all_text_contents()
+    assert lines == ["The figures cannot be drawn: the server does not have /page/vega.js"] * 2
+    problems.clear()  # Chromium's own lines about the file
+
+
 def test_the_keyboard_is_enough(open_page):
     page = open_page()
     page.get_by_role("checkbox", name="classifier").focus()
@@ -247,6 +300,7 @@ def test_the_keyboard_is_enough(open_page):
     assert focused.startswith("wonderful: weight 5.000")
     assert page.locator(".token.hovered").count() == 2
     assert page.locator("#status").get_attribute("aria-live") == "polite"
+    assert page.locator("#announcement").text_content() == "classifier: negative"
 
 
 def test_the_address_keeps_models_and_text(open_page):
