@@ -89,7 +89,8 @@ window.livePage = window.livePage || {};
 
   function tokenNode(token, position) {
     const others = token.alternatives.map((each) => `${page.trace.tokenText(each.text)} ${percent(each.probability)}`);
-    const detail = `${page.trace.tokenText(token.text)}: ${percent(token.probability)}. Most probable: ${others.join(", ")}`;
+    const own = `${page.trace.tokenText(token.text)}: ${percent(token.probability)}`;
+    const detail = `${own}. Most probable: ${others.join(", ")}`;
     const tabindex = position ? "-1" : "0"; // the arrow keys move to the others
     const attributes = { class: "new-token for", role: "listitem", tabindex, "aria-label": detail };
     const node = element("span", attributes, token.text);

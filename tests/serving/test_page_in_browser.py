@@ -1,5 +1,6 @@
 """The live page in a real browser, with a real server. UNROLL_REQUIRE_BROWSER=1 makes a missing browser a failure."""
 
+import importlib.util
 import os
 import shutil
 import urllib.parse
@@ -20,16 +21,10 @@ WAIT_MS = 60_000  # no test measures time; this only ends a test that would wait
 def chromium():
     """The path of the browser."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
-        path, reason = None, "the package playwright is not installed"
-    else:
-        reason = "there is no chromium on the PATH"
-    if path is None:
-        if os.environ.get("UNROLL_REQUIRE_BROWSER") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+    missing = [name for name in ("playwright", "vl_convert") if importlib.util.find_spec(name) is None]
+    if missing or path is None:
+        reason = f"not installed: {', '.join(missing + ([] if path else ['chromium']))}"
+        (pytest.fail if os.environ.get("UNROLL_REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
     return path
 
 
