@@ -5,8 +5,8 @@ window.livePage = window.livePage || {};
 
 (function (page) {
   const NUM_ALTERNATIVES = 8;
-  const NEVER_DRAWN = [0, 1, 2]; // padding, unknown and start, in the exports of this project
-  const END = 3;
+  const SPECIAL = [0, 1, 2]; // ids of padding, unknown and start, in the exports of this project: never drawn
+  const END = 3; // drawn only of a model that has seen where texts end
   const NUM_CONTEXT_IDS = 8; // enough for the spaces around a token, and for a character of several tokens
   const { element, percent, requestBlock } = page.elements;
 
@@ -47,9 +47,10 @@ window.livePage = window.livePage || {};
   async function* complete(model, text, temperature, numTokens, signal) {
     let outputs = await page.rest.predict(model, "start", { text: [text] }, signal);
     let context = await promptIds(model, text, signal);
+    const never = (await knowsEnds(model, signal)) ? SPECIAL : [...SPECIAL, END];
     for (let i = 0; i < numTokens; i += 1) {
       const { logits, ...state } = outputs;
-      const drawn = drawToken(logits[0], temperature);
+      const drawn = drawToken(logits[0], temperature, never);
       if (drawn.id === END) return;
       const isLast = i + 1 === numTokens;
       const following = isLast ? null : page.rest.predict(model, "step", { ids: [drawn.id], ...state }, signal);
@@ -63,13 +64,20 @@ window.livePage = window.livePage || {};
   }
 
   /** Draws with the temperature; the probabilities that are shown are those of the model. */
-  function drawToken(logits, temperature) {
-    const allowed = logits.map((logit, id) => (NEVER_DRAWN.includes(id) ? -Infinity : logit));
+  function drawToken(logits, temperature, never) {
+    const allowed = logits.map((logit, id) => (never.includes(id) ? -Infinity : logit));
     const probabilities = page.trace.softmax(allowed);
     const id = page.trace.draw(page.trace.softmax(allowed, temperature), Math.random());
     const best = page.trace.largest(probabilities, NUM_ALTERNATIVES);
     const alternatives = best.map((each) => ({ id: each, probability: probabilities[each] }));
     return { id, probability: probabilities[id], alternatives };
+  }
+
+  /** Whether the model knows the ends of texts: an empty text then has one token. */
+  async function knowsEnds(model, signal) {
+    if (!("score" in model.signatures)) return true;
+    const { tokens } = await page.rest.predict(model, "score", { text: [""] }, signal);
+    return tokens[0] === 1;
   }
 
   async function promptIds(model, text, signal) {

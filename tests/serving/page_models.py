@@ -124,7 +124,14 @@ def _decode(ids):
 def _logits(state):
     """The next letter of the alphabet, in its order."""
     ids = tf.cast(state[:, 0], tf.int32)
-    return 20 * tf.one_hot(_NUM_SPECIAL + ids % len(_LETTERS), VOCABULARY_SIZE)
+    special = 40 * tf.one_hot(tf.range(_NUM_SPECIAL), VOCABULARY_SIZE)  # probable, but never to be drawn
+    return 20 * tf.one_hot(_NUM_SPECIAL + ids % len(_LETTERS), VOCABULARY_SIZE) + tf.reduce_sum(special, axis=0)
+
+
+def _score(text):
+    """As of a model that has not seen where texts end: an empty text has no token."""
+    zeros = tf.zeros([tf.shape(text)[0]])
+    return {"log_probability": zeros, "perplexity": zeros + 1, "tokens": tf.strings.length(text)}
 
 
 def _start(text):
@@ -177,6 +184,7 @@ def signatures() -> dict[str, dict]:
             "step": _function(_step, [_ids(None), state]),
             "decode": _function(_decode, [_ids(None, None)]),
             "encode": _function(_encode_one),
+            "score": _function(_score),
             "trace": _function(_trace_language_model),
         },
     }
