@@ -1,24 +1,31 @@
-"""The page at `/`: the models, the states of their versions, and an example request for each. Without JavaScript."""
+"""The page at `/`: the live page, and for each model the states of its versions and an example request.
+
+The second part needs no JavaScript. The live part (page/) asks the REST API for everything else.
+"""
 
 import html
 import json
+import re
 import shlex
 import urllib.parse
 
 import tensorflow as tf
 
+from serving import static_files
 from serving.core import Core
 from serving.errors import ServingError
 from serving.manager import State, Version
 
 CONTENT_TYPE = "text/html; charset=utf-8"
-HEADERS = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'", "cache-control": "no-store"}
-_EXAMPLES = {"O": "An example text.", "b": True, "i": 1, "u": 1}  # by NumPy's kind of a dtype; else 1.0
-_STYLE = (
-    "body{font:16px/1.5 sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "pre{background:#f3f3f3;padding:.7rem;overflow-x:auto}"
-    "td,th{padding:.1rem 1.5rem .1rem 0;text-align:left;vertical-align:top}"
+# Vega's interpreter of expressions replaces `eval`, so that no script but the server's own files can run.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+HEADERS = {"content-security-policy": _POLICY, "cache-control": "no-store", "x-content-type-options": "nosniff"}
+_TEMPLATE = static_files.FOLDER / "index.html"
+_PLACE = re.compile(r"<!--(names|scripts|models)-->")  # replaced once, so that no name can contain a place
+_EXAMPLES = {"O": "An example text.", "b": True, "i": 1, "u": 1}  # by NumPy's kind of a dtype; else 1.0
 
 
 def render(core: Core, base: str) -> bytes:
@@ -29,17 +36,20 @@ def render(core: Core, base: str) -> bytes:
         base: address of the server as the client sees it, such as http://localhost:8501.
     """
     names = sorted(core.manager.readiness())
-    parts = [
-        "<!doctype html>",
-        f"<html lang=en><meta charset=utf-8><title>Models</title><style>{_STYLE}</style>",
-        "<h1>Models</h1>",
-        f"<p>{len(names)} model{'' if len(names) == 1 else 's'}. This server has the "
-        '<a href="https://www.tensorflow.org/tfx/serving/api_rest">REST API of TF Serving</a>. '
-        "Its state: <a href=/readyz>/readyz</a>, <a href=/monitoring/prometheus/metrics>metrics</a>.</p>",
-    ]
-    for name in names:
-        parts += _model(core, name, base)
-    return "\n".join([*parts, ""]).encode("utf-8", "replace")
+    summary = f"<p>{len(names)} model{'' if len(names) == 1 else 's'}.</p>"
+    parts = {
+        "names": _json_in_html(names),  # TF Serving's API has no list of the models
+        "scripts": "\n".join(f'<script src="/page/{name}" defer></script>' for name in static_files.SCRIPTS),
+        "models": "\n".join([summary, *(line for name in names for line in _model(core, name, base))]),
+    }
+    page = _PLACE.sub(lambda match: parts[match[1]], _TEMPLATE.read_text(encoding="utf-8"))
+    return page.encode("utf-8", "replace")
+
+
+def _json_in_html(value) -> str:
+    """JSON that cannot end the element in which it stands."""
+    text = json.dumps(value)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def example_inputs(dtypes: dict, shapes: dict) -> dict:
@@ -59,7 +69,7 @@ def _model(core: Core, name: str, base: str) -> list[str]:
         versions = []
     rows = "".join(f"<tr><td>{each.number}<td>{each.state.name}<td>{html.escape(each.error)}" for each in versions)
     path = f"/v1/models/{urllib.parse.quote(name, safe='')}"
-    parts = [f"<h2>{html.escape(name)}</h2>"]
+    parts = [f"<h3>{html.escape(name)}</h3>"]
     parts.append(f"<table><tr><th>version<th>state<th>{rows}</table>" if rows else "<p>No version is loaded.</p>")
     request = _request(versions)
     if request:

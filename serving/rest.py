@@ -14,11 +14,12 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from serving import front_page, hosts, statuses, tensors
+from serving import front_page, hosts, static_files, statuses, tensors
 from serving.admission import Admission, Reservation
 from serving.core import Core, ModelSpec, Request
 from serving.errors import HTTP_STATUS, Code, ServingError, invalid
 
+_STATIC = "/page/"
 METRICS = "/monitoring/prometheus/metrics"
 _MIN_COMPRESSED_BYTES = 1024
 _MAX_VERSION_DIGITS = 19  # of an int64; Python refuses to convert thousands of digits
@@ -79,6 +80,9 @@ async def _answer(core: Core, admission: Admission, request: HttpRequest, record
         base = f"{request.url.scheme}://{request.headers.get('host') or 'localhost'}"
         page = await admission.query(front_page.render, core, base)
         return Response(page, headers=front_page.HEADERS, media_type=front_page.CONTENT_TYPE)
+    if path.startswith(_STATIC):
+        record.api = "StaticFile"
+        return await _static_file(admission, request, path.removeprefix(_STATIC))
     match = _GET.fullmatch(path) if request.method == "GET" else None
     if not match:
         raise invalid(f"Malformed request: {request.method} {path}")
@@ -114,6 +118,29 @@ async def _answer_post(core: Core, admission: Admission, request: HttpRequest, p
         else:
             content = await admission.predict(reservation, _predict, core, record, method, body)
     return Response(content, media_type="application/json", headers=headers)
+
+
+async def _static_file(admission: Admission, request: HttpRequest, name: str) -> Response:
+    try:
+        file = await admission.query(static_files.read, name)
+    except KeyError:
+        raise ServingError(Code.NOT_FOUND, "the live page has no such file") from None
+    except ImportError:
+        message = "figures need the package vl-convert-python: pip install vl-convert-python"
+        raise _HttpError(501, Code.UNIMPLEMENTED, message) from None
+    headers = {
+        "cache-control": "no-cache",  # browsers keep it, and ask with its etag whether it has changed
+        "etag": file.etag,
+        "vary": "accept-encoding",
+        "x-content-type-options": "nosniff",
+    }
+    if request.headers.get("if-none-match") == file.etag:
+        return Response(status_code=304, headers=headers)
+    content = file.content
+    if _accepts_gzip(request.headers.get("accept-encoding", "")):
+        content = file.compressed
+        headers["content-encoding"] = "gzip"
+    return Response(content, headers=headers, media_type=file.content_type)
 
 
 def _readiness(core: Core, record: Request) -> Response:

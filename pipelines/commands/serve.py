@@ -3,6 +3,8 @@
 import dataclasses
 import subprocess
 import tempfile
+import threading
+import webbrowser
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -33,6 +35,8 @@ class Serve:
     """Write models.config, batching.config and monitoring.config for TF Serving into --saved-models, and exit."""
     served_from: Annotated[str, PATH] = "/models"
     """With --write-config: path of the folder of the models as TF Serving sees it."""
+    open: bool = False
+    """Open the live page in the browser when the server is ready: it shows what the models answer."""
     host: str = "127.0.0.1"
     """Address to listen at; 0.0.0.0 for all addresses of this machine."""
     rest_port: int = 8501
@@ -108,6 +112,9 @@ class Serve:
                 raise UserError(f"no such file: {path}")
         if not self.config and not self.saved_models.is_dir():
             raise UserError(f"there is no folder {self.saved_models}: train a model first")
+        if self.open and (self.write_config or self.engine == "tf-serving"):
+            reason = "--write-config" if self.write_config else "--engine tf-serving"
+            raise UserError(f"--open has no effect with {reason}: only the embedded server has a page")
         if self.engine == "tf-serving" and not self.write_config:
             self._check_tf_serving()
 
@@ -189,6 +196,8 @@ class Serve:
         addresses = f"{scheme}://{host}:{server.rest_port}, gRPC {host}:{server.grpc_port}"
         print_error(f"serving {names or 'no model yet'}: {addresses}")
         self._warn_if_public(self.host)
+        if self.open:
+            _open_page(f"{scheme}://{_reachable(host)}:{server.rest_port}/")
 
     def _warn_if_public(self, host: str) -> None:
         if host not in _LOCAL_HOSTS:
@@ -196,3 +205,22 @@ class Serve:
                 f"note: there is no authentication, and the ports are open at {host}: put a proxy with authentication "
                 "in front of them"
             )
+
+
+def _reachable(host: str) -> str:
+    """The host as a browser on this machine reaches it: 0.0.0.0 and [::] mean all addresses."""
+    return {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+
+
+def _open_page(address: str) -> None:
+    """Opens the page, or prints where it is. In a thread: a browser in the terminal runs until the user ends it."""
+
+    def open_page() -> None:
+        try:
+            is_open = webbrowser.open(address)
+        except (webbrowser.Error, OSError):
+            is_open = False
+        if not is_open:
+            print_error(f"no browser was found: open {address} yourself")
+
+    threading.Thread(target=open_page, name="browser", daemon=True).start()

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import queue
 import re
 import signal
 import socket
@@ -30,11 +31,11 @@ def models(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def serve(root, *flags):
+def serve(root, *flags, **variables):
     """Starts the command in a process. Gives the process and both addresses. At the end, SIGTERM must stop it."""
     flags = ["--saved-models", str(root), "--rest-port", "0", "--grpc-port", "0", *flags]
     command = [sys.executable, str(ROOT / "main.py"), "serve", *flags]
-    environment = {**os.environ, "HOME": str(root)}
+    environment = {**os.environ, "HOME": str(root), **variables}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     line = ""
     while not line.startswith("serving "):
@@ -69,6 +70,39 @@ def test_it_answers_and_logs_json_until_sigterm(models):
     with serve(models) as (process, rest, _):
         assert predict(rest, "a") == "A"
         assert json.loads(process.stderr.readline())["status"] == "OK"
+
+
+class ReadyServer:
+    """A server of no models that is ready."""
+
+    rest_port, grpc_port = 8501, 8500
+
+    class manager:
+        readiness = dict
+
+
+@pytest.mark.parametrize(
+    "host, address",
+    [
+        ("127.0.0.1", "http://127.0.0.1:8501/"),
+        ("0.0.0.0", "http://127.0.0.1:8501/"),
+        ("::", "http://[::1]:8501/"),
+        ("example.org", "http://example.org:8501/"),
+    ],
+)
+def test_open_opens_the_page_when_the_server_is_ready(monkeypatch, host, address):
+    opened = queue.SimpleQueue()
+    monkeypatch.setattr("webbrowser.open", lambda each: opened.put(each) or True)
+    Serve(host=host, open=True)._report_ready(ReadyServer)
+    assert opened.get(timeout=HANG_SECONDS) == address
+    Serve(host=host)._report_ready(ReadyServer)
+    assert opened.empty()
+
+
+def test_open_without_a_browser_is_one_line(models):
+    # No program is on the PATH, so no browser is, either.
+    with serve(models, "--open", PATH="", DISPLAY="", BROWSER="") as (process, rest, _):
+        assert process.stderr.readline() == f"no browser was found: open {rest}/ yourself\n"
 
 
 @pytest.mark.long
@@ -133,6 +167,8 @@ def test_a_second_signal_ends_the_process_while_requests_are_in_progress(tmp_pat
         ("serve --saved-models . --write-config", "there is no model in"),
         ("serve --engine tf-serving --config main.py", "does not use --config"),
         ("serve --engine tf-serving --tls-key main.py --tls-certificate main.py", "does not use --tls-certificate"),
+        ("serve --engine tf-serving --open", "--open has no effect with --engine tf-serving"),
+        ("serve --write-config --open", "--open has no effect with --write-config"),
         ("serve --engine tf-serving --rest-port 0", "--rest-port a number above 0"),
         ("predict sentiment x --server localhost:1", "no answer from localhost:1"),
         ("predict sentiment x --server http://localhost:1", "no answer from http://localhost:1"),

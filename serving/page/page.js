@@ -1,0 +1,176 @@
+/* The page: its form, its address, and one card for each chosen model. */
+"use strict";
+
+window.livePage = window.livePage || {};
+
+(function (page) {
+  const MAX_CHARACTERS_IN_ADDRESS = 8000;
+  const EXAMPLE = "The old house by the sea is a wonderful place, and nobody wants to leave it.";
+  const { element, errorLine } = page.elements;
+  const get = (id) => document.getElementById(id);
+  const names = JSON.parse(get("model-names").textContent);
+  const models = new Map(); // name -> promise of {name, signatures, kind}
+  const kinds = new Map(); // name -> where the form shows the model's kind
+  let running = null;
+
+  /** The model with its signatures. After an error, the next call asks again. */
+  function load(name) {
+    if (!models.has(name)) {
+      const describe = (signatures) => ({ name, signatures, kind: page.answers.kindOf(signatures) });
+      const loading = page.rest.signatures(name).then(describe);
+      models.set(name, loading);
+      const show = (text) => (kinds.get(name).textContent = text);
+      loading.then(
+        (model) => show(model.kind.name),
+        () => {
+          models.delete(name);
+          show("not ready");
+        },
+      );
+    }
+    return models.get(name);
+  }
+
+  function boxes() {
+    return [...get("models").querySelectorAll("input")];
+  }
+
+  function chosenNames() {
+    return boxes().filter((box) => box.checked).map((box) => names[box.value]);
+  }
+
+  function addModel(name, index) {
+    const box = element("input", { type: "checkbox", value: index, change: showSettings });
+    const kind = element("span", { class: "kind" });
+    get("models").append(element("label", { class: "model" }, box, element("span", { dir: "auto" }, name), kind));
+    kinds.set(name, kind);
+    load(name).then(showSettings, () => {});
+  }
+
+  async function showSettings() {
+    const all = await Promise.all(chosenNames().map((name) => load(name).catch(() => null)));
+    get("completion-settings").hidden = !all.some((model) => model && model.kind.name === "language model");
+  }
+
+  function writeAddress(chosen, text) {
+    const values = new URLSearchParams(chosen.map((name) => ["model", page.rest.wellFormed(name)]));
+    const fits = text.length <= MAX_CHARACTERS_IN_ADDRESS;
+    if (fits) values.append("text", page.rest.wellFormed(text));
+    history.replaceState(null, "", `#${values}`);
+    return fits;
+  }
+
+  /** Takes models and text from the address. Returns whether it has both. */
+  function readAddress() {
+    const values = new URLSearchParams(location.hash.slice(1));
+    const chosen = new Set(values.getAll("model"));
+    if (!chosen.size) return false;
+    boxes().forEach((box) => (box.checked = chosen.has(page.rest.wellFormed(names[box.value]))));
+    if (values.has("text")) get("text").value = values.get("text");
+    showSettings();
+    return values.has("text") && chosenNames().length > 0;
+  }
+
+  async function run() {
+    stop();
+    const [chosen, text] = [chosenNames(), page.rest.wellFormed(get("text").value)];
+    if (!chosen.length) {
+      get("status").textContent = "Choose a model.";
+      return;
+    }
+    const controller = new AbortController();
+    running = controller;
+    const fits = writeAddress(chosen, text);
+    page.figures.clear();
+    get("stop").disabled = false;
+    get("status").textContent = "Running\u2026";
+    get("overview").open = false;
+    const cards = chosen.map(addCard);
+    get("answers").replaceChildren(...cards.map((card) => card.node));
+    const results = await Promise.all(cards.map((card) => answer(card, text, controller.signal)));
+    if (running !== controller) return; // a later run has replaced this one
+    running = null;
+    get("stop").disabled = true;
+    const failed = results.filter((result) => result === "failed").length;
+    const isStopped = results.includes("stopped");
+    const state = isStopped ? "Stopped." : failed ? `Done, with ${failed} error${failed > 1 ? "s" : ""}.` : "Done.";
+    get("status").textContent = fits ? state : `${state} The text is too long for the address of this page.`;
+    get("announcement").textContent = cards.map(summary).join("\n");
+  }
+
+  /** The answer in short, for screen readers: the cards themselves would be read to their end. */
+  function summary({ name, node }) {
+    const answer = node.querySelector(".error, .result, .completion, .tokens, .json");
+    if (!answer) return `${name}: no answer`;
+    const isTokens = answer.classList.contains("tokens");
+    const text = isTokens ? [...answer.children].map((token) => token.ariaLabel).join("; ") : answer.textContent;
+    return `${name}: ${page.trace.cut(text, 200)}`;
+  }
+
+  function stop() {
+    if (running) running.abort();
+  }
+
+  function addCard(name) {
+    const kind = element("span", { class: "kind" });
+    const body = element("div", { class: "card-body" });
+    const head = element("h2", {}, element("span", { dir: "auto" }, name), " ", kind);
+    const node = element("article", { class: "card", "aria-busy": "true", "aria-label": name }, head, body);
+    return { name, node, body, kind };
+  }
+
+  /** Fills a card. Returns "done", "failed" or "stopped". */
+  async function answer({ name, node, body, kind }, text, signal) {
+    let result = "done";
+    try {
+      const model = await load(name);
+      kind.textContent = model.kind.name;
+      const parts = [(container) => model.kind.answer(model, text, signal, container)];
+      if (model.signatures.trace) parts.push((container) => page.panels.show(model, text, signal, container));
+      const results = await Promise.all(parts.map((part) => filled(part, body, signal)));
+      result = results.find((each) => each !== "done") || "done";
+    } catch (error) {
+      result = "failed";
+      body.append(errorLine(error));
+    }
+    node.setAttribute("aria-busy", "false");
+    return result;
+  }
+
+  /** One part of a card. Its error leaves the other parts as they are. */
+  async function filled(part, body, signal) {
+    const container = body.appendChild(element("div"));
+    try {
+      await part(container);
+      return "done";
+    } catch (error) {
+      if (signal.aborted) return "stopped";
+      container.append(errorLine(error));
+      if (!(error instanceof page.rest.RestError)) console.error(error); // a mistake of this page
+      return "failed";
+    }
+  }
+
+  function start() {
+    get("needs-javascript").remove();
+    get("form").hidden = false;
+    get("overview").open = false;
+    names.forEach(addModel);
+    if (!names.length) get("models").append(element("p", { class: "note" }, "This server has no models."));
+    get("text").value = EXAMPLE;
+    if (names.length) boxes()[0].checked = true;
+    get("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      run();
+    });
+    get("stop").addEventListener("click", stop);
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.target.closest(".model-form")) run();
+    });
+    addEventListener("hashchange", () => readAddress() && run());
+    page.figures.loadVega().catch(() => {}); // now, so that the first figure need not wait; an error is shown there
+    if (readAddress()) run();
+  }
+
+  start();
+})(window.livePage);
