@@ -22,6 +22,7 @@ import pandas as pd
 from pipelines.inspect.sentences import VERBS, AgreementSentence
 from pipelines.labelled.metrics import wilson_interval
 from pipelines.support.errors import UserError
+from pipelines.text.special_tokens import UNKNOWN
 
 Score = Callable[[Sequence[str]], np.ndarray]
 TokenizerKind = Literal["character", "word", "subword"]
@@ -59,6 +60,25 @@ def score_function(signatures) -> Score:
         return totals
 
     return score
+
+
+def with_known_verbs(signatures, sentences: Sequence[AgreementSentence]) -> list[AgreementSentence]:
+    """Returns the sentences of whose verbs a word model knows both forms.
+
+    It reads each word that it does not know as the same unknown token, whose probability says nothing of this verb. For
+    sentences of a treebank; models of characters know all words.
+
+    Args:
+        signatures: see `score_function`.
+    """
+    import tensorflow as tf
+
+    verbs = sorted({verb for sentence in sentences for verb in (sentence.right, sentence.wrong)})
+    if not verbs:
+        return []
+    ids = signatures["encode"](text=tf.constant(verbs))["ids"].numpy()
+    known = {verb for verb, row in zip(verbs, ids) if not (row == UNKNOWN).any()}
+    return [sentence for sentence in sentences if {sentence.right, sentence.wrong} <= known]
 
 
 def agreement(score: Score, sentences: Sequence[AgreementSentence], tokenizer: TokenizerKind = "word") -> pd.DataFrame:

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.inspect.agreement import accuracy, agreement, score_function, word_by_word
+from pipelines.inspect.agreement import accuracy, agreement, score_function, with_known_verbs, word_by_word
 from pipelines.inspect.sentences import AgreementSentence
 from pipelines.support.errors import UserError
 from tests.pipelines.language_model import models
@@ -100,6 +100,13 @@ def test_probabilities_of_words_sum_to_one():
     sums = table[words].sum(axis=1)
     special = np.exp(-generator.token_losses(models.tf.constant([[4, i] for i in range(4)]))["losses"].numpy()[:, 1])
     assert (sums < 1).all() and (sums > 0.5).all() and special.sum() < 1
+
+
+def test_verbs_that_a_model_does_not_know_are_left_out():
+    generator = models.make(tokenizer="word")[3]
+    sentences = [AgreementSentence("To", "be,", "is", 0, 0), AgreementSentence("To", "is", "wasp", 0, 0)]
+    assert with_known_verbs(asked(generator), sentences) == sentences[:1]
+    assert with_known_verbs(asked(generator), []) == []
 
 
 def test_a_model_of_documents_is_not_asked_for_the_end():
