@@ -33,22 +33,12 @@ from training import ROOT, kept, trained
 sys.path.insert(0, str(ROOT))
 
 RECURRENT = ["--hidden-size", 96, "--embedding-size", 32, "--batch-size", 64, "--epochs", 4]
+BLOCKS = ["--hidden-size", 96, "--num-layers", 2, "--batch-size", 32, "--epochs", 3]
 FLAGS = {
     "simple": [*RECURRENT, "--learning-rate", 0.002],
     "gru": [*RECURRENT, "--learning-rate", 0.005],
     "lstm": [*RECURRENT, "--learning-rate", 0.005],
-    "transformer": [
-        "--hidden-size",
-        96,
-        "--num-layers",
-        2,
-        "--batch-size",
-        32,
-        "--epochs",
-        3,
-        "--learning-rate",
-        0.002,
-    ],
+    "transformer": [*BLOCKS, "--learning-rate", 0.002],
 }
 BINS = (0, 1, 2, 3, 5, 8, 12, 16, 20, 24)
 MAX_ATTRACTORS = 4  # more are counted with these
