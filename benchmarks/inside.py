@@ -9,7 +9,9 @@ Then it prints tables in Markdown. A number is the mean over the seeds, and in p
 
 agreement: the share of test sentences for which the right one of was and were is the likelier one, by the tokens
     between subject and verb, and by the attractors among them. None of the sentences begins a training sentence. Chance
-    is .5, and so is "the number of the last noun" where there is a noun between them.
+    is .5, and so is "the number of the last noun" where there is a noun between them. A recurrent network reads
+    three other sentences before each one, as in training; "zero state": none. The transformer reads none; its window
+    has 40 tokens.
 memory: in steps, from linear probes on the state after each token (of an LSTM h and c; of a transformer, which carries
     no state, the features from which the next token is predicted). A probe tells which token stood k steps ago, or
     whether the subject is plural k words after it. With a_k the accuracy and f_k that of the most frequent answer, the
@@ -33,29 +35,21 @@ from training import ROOT, kept, trained
 sys.path.insert(0, str(ROOT))
 
 RECURRENT = ["--hidden-size", 96, "--embedding-size", 32, "--batch-size", 64, "--epochs", 4]
+BLOCKS = ["--hidden-size", 96, "--num-layers", 2, "--batch-size", 32, "--epochs", 3]
 FLAGS = {
     "simple": [*RECURRENT, "--learning-rate", 0.002],
     "gru": [*RECURRENT, "--learning-rate", 0.005],
     "lstm": [*RECURRENT, "--learning-rate", 0.005],
-    "transformer": [
-        "--hidden-size",
-        96,
-        "--num-layers",
-        2,
-        "--batch-size",
-        32,
-        "--epochs",
-        3,
-        "--learning-rate",
-        0.002,
-    ],
+    "transformer": [*BLOCKS, "--learning-rate", 0.002],
 }
-BINS = (0, 1, 2, 3, 5, 8, 12, 16, 20, 24)
+DISTANCES = (*range(25), 32, 40, 48)
+BINS = (0, 1, 2, 3, 5, 8, 12, 16, 20, 25, 33, 41)
 MAX_ATTRACTORS = 4  # more are counted with these
 NUM_PROBED = 400  # sentences
 TOKENS_AGO = (1, 2, 4, 8, 16)
 WORDS_AFTER = (1, 4, 8, 16, 24)
 WINDOW, PLACES = 64, 200
+SUBJECT = 24  # largest distance of the training text
 FORGET_BIASES = (0, 1, 3, 5)
 
 
@@ -80,6 +74,20 @@ class Trained:
 
         vocabulary_size = self.networks[0][1].get_layer("tokens").input_dim
         return untrained_network(self.config, vocabulary_size, seed, forget_bias)
+
+    def before(self):
+        """Three sentences with <end> and <start>, int32 [tokens]: training reads no sentence from the zero state.
+
+        Of a transformer none: it has no state, and its window would have no room for a long sentence after them.
+        """
+        import numpy as np
+
+        if self.model == "transformer":
+            return np.zeros(0, np.int32)
+        from pipelines.inspect import sentences
+        from pipelines.inspect.agreement import documents_before
+
+        return documents_before(self.exports[0].signatures, sentences.training_text(3, seed=4).splitlines())
 
     def encode(self, texts: list[str]):
         """The ids without <start> and <end>, int32 [texts, time]; 0 in the padding."""
@@ -117,10 +125,15 @@ def agreement(models: list[Trained], arguments) -> None:
     from pipelines.inspect.agreement import accuracy, score_function
     from pipelines.inspect.agreement import agreement as test
 
-    tests = sentences.test_sentences(arguments.tests, seed=1)
+    tests = sentences.test_sentences(arguments.tests, seed=1, distances=DISTANCES)
     measured, rows = {}, {}
     for trained_model in models:
-        measured[trained_model.model] = [test(score_function(e.signatures), tests) for e in trained_model.exports]
+        starts = {"": trained_model.before(), ", zero state": None}
+        for title, before in starts.items():
+            if title and trained_model.model == "transformer":
+                continue
+            scores = [score_function(export.signatures, before) for export in trained_model.exports]
+            measured[trained_model.model + title] = [test(score, tests) for score in scores]
     plurals = set(sentences.NOUNS.values())
     nouns = plurals | set(sentences.NOUNS)
     last = [next(word for word in reversed(s.prefix.split()) if word in nouns) for s in tests]
@@ -129,6 +142,8 @@ def agreement(models: list[Trained], arguments) -> None:
     for by, bins in (("distance", BINS), ("attractors", None)):
         for model, results in measured.items():
             results = [r.assign(attractors=r["attractors"].clip(upper=MAX_ATTRACTORS)) for r in results]
+            if by == "attractors":  # the transformer does not see the subjects that are further away
+                results = [r[r["distance"] <= SUBJECT] for r in results]
             rows[model] = [accuracy(result, by, bins) for result in results]
         first = next(iter(rows.values()))[0]
         labels = [
@@ -157,8 +172,9 @@ def memory(models: list[Trained], arguments) -> None:
         kinds = {"trained": [network for _, network in trained_model.networks]}
         kinds["untrained"] = [trained_model.untrained(seed) for seed in trained_model.seeds]
         for kind, networks in kinds.items():
-            states = [states_of(network, ids)[ids > 0] for network in networks]
-            on_prefixes = [states_of(network, prefixes) for network in networks]
+            before = trained_model.before()
+            states = [states_of(network, ids, before)[ids > 0] for network in networks]
+            on_prefixes = [states_of(network, prefixes, before) for network in networks]
             title = f"{trained_model.model} | {kind}"
             asked = [lambda k, s=s: earlier_tokens(s, ids[ids > 0], [k], texts) for s in states]
             tokens.append(probed(title, asked, TOKENS_AGO))
@@ -199,16 +215,17 @@ def first_failure(measure, longest: int = 24) -> int:
     return memory_steps(pd.concat(tables))
 
 
-def states_of(network, ids):
-    """The states after each of ids int32 [texts, time], <start> before them; float [texts, time, units]."""
+def states_of(network, ids, before):
+    """The states after each of ids int32 [texts, time], <start> and `before` before them; [texts, time, units]."""
     import numpy as np
 
     from pipelines.networks.traced import FEATURES, traced
     from pipelines.text.special_tokens import START
 
-    outputs = traced(network)(np.pad(ids, [(0, 0), (1, 0)], constant_values=START), training=False)
+    before = np.tile([START, *before], (len(ids), 1))
+    outputs = traced(network)(np.concatenate([before, ids], axis=1).astype(np.int32), training=False)
     names = [name for name in outputs if name.endswith(("_hidden", "_cell"))] or [FEATURES]
-    return np.concatenate([outputs[name].numpy() for name in names], axis=-1)[:, 1:]
+    return np.concatenate([outputs[name].numpy() for name in names], axis=-1)[:, before.shape[1] :]
 
 
 def gradients(models: list[Trained], arguments) -> None:
@@ -219,7 +236,7 @@ def gradients(models: list[Trained], arguments) -> None:
     from pipelines.text.special_tokens import END, START
 
     lines = sentences.training_text(1000, seed=3).splitlines()
-    tests = sentences.test_sentences(PLACES, seed=3, distances=[24])
+    tests = sentences.test_sentences(PLACES, seed=3, distances=[SUBJECT])
     print("\n| model | weights | state | text: steps | verb: steps | verb: median at the subject / nearest |")
     print("|---|---|---|---:|---:|---:|", flush=True)
     for trained_model in models:
@@ -231,6 +248,8 @@ def gradients(models: list[Trained], arguments) -> None:
         # From the subject to the verb: 25 tokens that are read, and the verb.
         verbs = [" ".join([*s.prefix.split(" ")[s.subject :], s.right]) for s in tests]
         at_verbs = trained_model.encode(verbs)
+        before = [START, *trained_model.before(), *trained_model.encode(["the"])[0]]
+        at_verbs = np.concatenate([np.tile(before, (len(at_verbs), 1)), at_verbs], axis=1).astype(np.int32)
         kinds = {"trained": [network for _, network in trained_model.networks]}
         kinds["untrained"] = [trained_model.untrained(seed) for seed in trained_model.seeds]
         if trained_model.model == "lstm":
@@ -258,6 +277,7 @@ def losses(config, network, on_text, at_verbs) -> dict[str, tuple[float, float, 
     found = {}
     for state in tables[0]["state"].unique():
         text, verb = (table[table["state"] == state]["median"].to_numpy() for table in tables)
+        verb = verb[: SUBJECT + 1]
         found[state.removeprefix("layer_1_")] = (steps_per_loss(text), steps_per_loss(verb), verb[-1] / verb[0])
     return found
 

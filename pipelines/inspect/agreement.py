@@ -22,6 +22,7 @@ import pandas as pd
 from pipelines.inspect.sentences import VERBS, AgreementSentence
 from pipelines.labelled.metrics import wilson_interval
 from pipelines.support.errors import UserError
+from pipelines.text.special_tokens import END, START, UNKNOWN
 
 Score = Callable[[Sequence[str]], np.ndarray]
 TokenizerKind = Literal["character", "word", "subword"]
@@ -29,20 +30,42 @@ DISTANCE_BINS = (0, 1, 2, 3, 5, 8, 12, 16, 20, 24)  # first distances of the bin
 _BATCH_TEXTS = 256
 
 
-def score_function(signatures) -> Score:
+def documents_before(signatures, documents: Sequence[str]) -> np.ndarray:
+    """Returns the tokens of whole documents that are read before a text, for `score_function`.
+
+    Args:
+        signatures: of an export of a model of documents.
+        documents: such as three lines of `training_text`.
+
+    Returns:
+        int32 [tokens]: of each document its tokens, <end>, and the <start> of the next one.
+    """
+    import tensorflow as tf
+
+    rows = [signatures["encode"](text=tf.constant([text]))["ids"].numpy()[0] for text in documents]
+    return np.concatenate([np.zeros(0, np.int32), *([*row, END, START] for row in rows)]).astype(np.int32)
+
+
+def score_function(signatures, before: np.ndarray | None = None) -> Score:
     """Returns `score` of a loaded export of a language model.
 
     The signature `score` of a model of documents (`--documents`) also counts the end of the text, which the beginning
     of a sentence does not have. So this function sums the losses of the tokens alone, which the signatures `encode` and
     `token_losses` give; for other models both are equal.
 
+    A recurrent network carries its state from one document to the next in training, and so has hardly ever read a
+    sentence from the zero state. There it makes mistakes that it does not make after other documents: give some as
+    `before`. They are not scored.
+
     Args:
         signatures: of `Exported.load()`; keep the loaded object as long as the function is used.
+        before: int32 [tokens], see `documents_before`; by default a text is the first one.
 
     Returns:
         A function of a list of texts that returns their log-probabilities in nats, float64 [texts]; 0 for an empty
         text.
     """
+    before = np.zeros(0, np.int32) if before is None else np.asarray(before, np.int32)
 
     def score(texts: Sequence[str]) -> np.ndarray:
         import tensorflow as tf
@@ -52,13 +75,34 @@ def score_function(signatures) -> Score:
         for start in range(0, len(order), _BATCH_TEXTS):
             rows = order[start : start + _BATCH_TEXTS]
             encoded = signatures["encode"](text=tf.constant([texts[i] for i in rows]))
-            ids = tf.pad(encoded["ids"], [[0, 0], [0, 1]])  # at least one column
-            losses = signatures["token_losses"](ids=ids)["losses"].numpy().astype(np.float64)  # [texts, time]
+            ids = np.pad(encoded["ids"].numpy(), [(0, 0), (0, 1)])  # at least one column
+            ids = np.concatenate([np.tile(before, (len(ids), 1)), ids], axis=1)
+            losses = signatures["token_losses"](ids=tf.constant(ids, tf.int32))["losses"].numpy()
+            losses = losses[:, len(before) :].astype(np.float64)  # [texts, time]
             is_token = np.arange(losses.shape[1]) < encoded["lengths"].numpy()[:, None]
             totals[rows] = -np.where(is_token, losses, 0.0).sum(axis=1)
         return totals
 
     return score
+
+
+def with_known_verbs(signatures, sentences: Sequence[AgreementSentence]) -> list[AgreementSentence]:
+    """Returns the sentences of whose verbs a word model knows both forms.
+
+    It reads each word that it does not know as the same unknown token, whose probability says nothing of this verb. For
+    sentences of a treebank; models of characters know all words.
+
+    Args:
+        signatures: see `score_function`.
+    """
+    import tensorflow as tf
+
+    verbs = sorted({verb for sentence in sentences for verb in (sentence.right, sentence.wrong)})
+    if not verbs:
+        return []
+    ids = signatures["encode"](text=tf.constant(verbs))["ids"].numpy()
+    known = {verb for verb, row in zip(verbs, ids) if not (row == UNKNOWN).any()}
+    return [sentence for sentence in sentences if {sentence.right, sentence.wrong} <= known]
 
 
 def agreement(score: Score, sentences: Sequence[AgreementSentence], tokenizer: TokenizerKind = "word") -> pd.DataFrame:

@@ -3,7 +3,14 @@ import math
 import numpy as np
 import pytest
 
-from pipelines.inspect.agreement import accuracy, agreement, score_function, word_by_word
+from pipelines.inspect.agreement import (
+    accuracy,
+    agreement,
+    documents_before,
+    score_function,
+    with_known_verbs,
+    word_by_word,
+)
 from pipelines.inspect.sentences import AgreementSentence
 from pipelines.support.errors import UserError
 from tests.pipelines.language_model import models
@@ -102,11 +109,33 @@ def test_probabilities_of_words_sum_to_one():
     assert (sums < 1).all() and (sums > 0.5).all() and special.sum() < 1
 
 
+def test_verbs_that_a_model_does_not_know_are_left_out():
+    generator = models.make(tokenizer="word")[3]
+    sentences = [AgreementSentence("To", "be,", "is", 0, 0), AgreementSentence("To", "is", "wasp", 0, 0)]
+    assert with_known_verbs(asked(generator), sentences) == sentences[:1]
+    assert with_known_verbs(asked(generator), []) == []
+
+
 def test_a_model_of_documents_is_not_asked_for_the_end():
     signatures = asked(models.make(tokenizer="word", documents="line")[3])
     score = score_function(signatures)
     text = models.tf.constant(["that is"])
     assert score(["that is"])[0] > signatures["score"](text=text)["log_probability"].numpy()[0]
+
+
+def test_documents_before_are_read_and_not_scored():
+    generator = models.make(tokenizer="word", documents="line")[3]
+    signatures = asked(generator)
+    before = documents_before(signatures, ["To be,", "that"])
+    first, second = (
+        signatures["encode"](text=models.tf.constant([text]))["ids"].numpy()[0] for text in ("To be,", "that")
+    )
+    assert before.tolist() == [*first, 3, 2, *second, 3, 2]
+    whole = np.concatenate([before, second])[None]
+    losses = generator.token_losses(models.tf.constant(whole, models.tf.int32))["losses"].numpy()
+    scores = score_function(signatures, before)(["that", ""])
+    np.testing.assert_allclose(scores, [-losses[0, -1], 0], rtol=1e-5)
+    assert scores[0] != pytest.approx(score_function(signatures)(["that"])[0])
 
 
 def test_impossible_inputs_are_refused():
