@@ -9,19 +9,27 @@ import pytest
 REQUIRED = "UNROLL_REQUIRE_BROWSER"  # set to 1, a missing browser is a failure
 
 
-@contextlib.contextmanager
-def chromium():
-    """Yields the browser; skips the test, or fails if one is REQUIRED, where there is none."""
+# No requests of the browser itself: the tests need no network.
+_FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-quic", "--no-first-run", "--disable-sync"]
+
+
+def installed() -> str:
+    """Returns the path of the browser; skips the test, or fails if one is REQUIRED, where there is none."""
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         reason = "no Chromium is installed (Debian: apt install chromium)"
-        if os.environ.get(REQUIRED) == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        (pytest.fail if os.environ.get(REQUIRED) == "1" else pytest.skip)(reason)
+    return path
+
+
+@contextlib.contextmanager
+def chromium():
+    """Yields the browser."""
+    path = installed()
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=_FLAGS)
         try:
             yield browser
         finally:

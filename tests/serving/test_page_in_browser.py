@@ -1,12 +1,10 @@
 """The live page in a real browser, with a real server. UNROLL_REQUIRE_BROWSER=1 makes a missing browser a failure."""
 
-import importlib.util
-import os
-import shutil
 import urllib.parse
 
 import pytest
 
+from tests.browser import chromium, installed
 from tests.serving import page_models, small_models
 from tests.serving.conftest import serving
 
@@ -18,18 +16,8 @@ WAIT_MS = 60_000  # no test measures time; this only ends a test that would wait
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    """The path of the browser."""
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    missing = [name for name in ("playwright", "vl_convert") if importlib.util.find_spec(name) is None]
-    if missing or path is None:
-        reason = f"not installed: {', '.join(missing + ([] if path else ['chromium']))}"
-        (pytest.fail if os.environ.get("UNROLL_REQUIRE_BROWSER") == "1" else pytest.skip)(reason)
-    return path
-
-
-@pytest.fixture(scope="module")
-def server(chromium, tmp_path_factory):
+def server(tmp_path_factory):
+    installed()  # no models are saved in vain
     root = tmp_path_factory.mktemp("page_models")
     page_models.save_all(root)
     small_models.save(root, "upper", 1)
@@ -39,14 +27,10 @@ def server(chromium, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser(chromium, server):
+def browser(server):
     # After the server: Playwright runs an event loop in this thread until its end, and a server cannot start beside it.
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
