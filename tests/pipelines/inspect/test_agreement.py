@@ -33,7 +33,8 @@ def last_noun(texts):
 
 def asked(generator) -> dict:
     """The signatures that are asked: `signatures()` makes all of them, which takes long."""
-    return {name: getattr(generator, name) for name in ("encode", "token_losses", "score")}
+    # A tf.function does not keep its object alive.
+    return {name: getattr(generator, name) for name in ("encode", "token_losses", "score")} | {"of": generator}
 
 
 def test_a_model_that_reads_the_last_noun():
