@@ -1,6 +1,7 @@
 """The task of language models: prompt -> text that continues it. See `pipelines.task.Task` for the members."""
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -68,7 +69,10 @@ def make_tokenizer(config: LanguageModelConfig, splits: TextSplits) -> Tokenizer
     """Trains the tokenizer on the training text."""
     kind = _TOKENIZER_KINDS[config.tokenizer]
     size = _ALL_CHARACTERS if config.tokenizer == "character" else config.vocabulary_size
-    return train_tokenizer(kind, texts.chunks(splits.train.pieces()), size, _MAX_PROMPT_BYTES)
+    pieces = splits.train.pieces()
+    # With documents, each piece is one: the last word of one and the first word of the next are two words.
+    chunks = itertools.chain.from_iterable(texts.chunks([each]) for each in pieces) if config.documents else None
+    return train_tokenizer(kind, chunks or texts.chunks(pieces), size, _MAX_PROMPT_BYTES)
 
 
 def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:

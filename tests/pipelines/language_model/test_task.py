@@ -82,3 +82,11 @@ def test_weight_decay_leaves_biases_and_norms_alone():
     decayed = {v.path for v in model.trainable_variables if model.optimizer._use_weight_decay(v)}
     assert any(path.endswith("kernel") for path in decayed)
     assert not [path for path in decayed if path.endswith(("bias", "gamma", "beta"))]
+
+
+def test_the_words_of_two_documents_are_not_joined(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("the cat\nsat down\nthe cat\n" * 20)
+    config = LanguageModelConfig(data=str(path), documents="line", tokenizer="word", preset="words").resolve()
+    tokenizer = task.make_tokenizer(config, task.load(config))
+    assert set(tokenizer.vocabulary()[4:]) == {"the", "cat", "sat", "down"}
