@@ -45,7 +45,8 @@ def token_axis(channel, tokens: list[str], field: str = "position", name: str = 
         title=title,
         **options,
     )
-    return channel(f"{field}:O", axis=axis)
+    # All positions: a chart without rows of a token keeps its column.
+    return channel(f"{field}:O", axis=axis, scale=alt.Scale(domain=list(range(len(tokens)))))
 
 
 def choice(name: str, options: list, labels: list[str] | None = None, title: str | None = None) -> alt.Parameter:

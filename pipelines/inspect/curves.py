@@ -19,14 +19,14 @@ def word_by_word(rows: pd.DataFrame, words: list[str], candidates: list[str]) ->
         rows: model, position, candidate, probability.
         words: of the text.
     """
-    lines = alt.Chart(alt.NamedData("words")).encode(
+    lines = alt.Chart().encode(
         x=token_axis(alt.X, words),
         y=alt.Y("probability:Q", scale=alt.Scale(type="log"), title="probability of the next word"),
         color=alt.Color("candidate:N", sort=candidates, title="next word"),
         tooltip=["model:N", "candidate:N", alt.Tooltip("probability:Q", format=".3g")],
     )
     marked = (
-        alt.Chart(alt.NamedData("words"))
+        alt.Chart()
         .transform_filter("datum.position == position")
         .mark_rule(color="#e8590c")
         .encode(x=token_axis(alt.X, words))

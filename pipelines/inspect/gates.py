@@ -220,16 +220,18 @@ def _norm_chart(tokens: list[str]) -> alt.LayerChart:
 
 
 def _probability_chart(tokens: list[str]) -> alt.LayerChart:
-    bars = (
+    scale = alt.Scale(type="log", domain=[1e-5, 1], clamp=True)
+    points = (
         alt.Chart(alt.NamedData("tokens"))
-        .mark_bar(color="#5c7cfa")
+        .transform_filter("datum.probability > 0")  # <start> has none
+        .mark_line(color="#5c7cfa", point=True)
         .encode(
             x=token_axis(alt.X, tokens),
-            y=alt.Y("probability:Q", scale=alt.Scale(domain=[0, 1]), title="P(token)"),
-            tooltip=["token:N", alt.Tooltip("probability:Q", format=".4f")],
+            y=alt.Y("probability:Q", scale=scale, title="P(token)", axis=alt.Axis(values=[1, 0.1, 0.01, 1e-3, 1e-4])),
+            tooltip=["token:N", alt.Tooltip("probability:Q", format=".3g")],
         )
     )
-    layers = bars + marker(alt.NamedData("tokens"), tokens, 80)
+    layers = points + marker(alt.NamedData("tokens"), tokens, 80)
     return layers.properties(
         width=alt.Step(step(len(tokens))), height=80, title="probability of the token after those before it"
     )

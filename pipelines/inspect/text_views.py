@@ -24,9 +24,17 @@ class Gates(TextView):
     """Number of single units to show: those whose gate varies most."""
     unit: int | None = None
     """Show this unit alone. Units count from 0."""
+    treebank: Annotated[Path | None, PATH] = None
+    """A file with tagged sentences (.conllu): show the means by part of speech, too."""
+    sentences: int = 500
+    """With --treebank: number of sentences to read."""
 
     def check(self) -> None:
-        """Checks the numbers."""
+        """Checks the file and the numbers."""
+        if self.treebank is not None and not self.treebank.is_file():
+            raise UserError(f"--treebank {self.treebank}: no such file")
+        if self.sentences < 1:
+            raise UserError(f"--sentences {self.sentences}: it must be at least 1")
         if not 1 <= self.top <= _MAX_UNITS:
             raise UserError(f"--top {self.top}: it must be from 1 to {_MAX_UNITS}")
 
@@ -40,7 +48,22 @@ class Gates(TextView):
         if self.unit is not None and not 0 <= self.unit < units:
             raise UserError(f"--unit {self.unit}: the layers of {trace.model} have the units 0 to {units - 1}")
         activation = model.card.get("config", {}).get("activation", "tanh")
-        return gates.figures(trace, self.top, self.unit, activation)
+        figures = gates.figures(trace, self.top, self.unit, activation)
+        return figures if self.treebank is None else [*figures, self._by_tag(model)]
+
+    def _by_tag(self, model):
+        """Returns the figure of the means by part of speech."""
+        from pipelines.data import conllu
+        from pipelines.data.encodings import read_text
+        from pipelines.inspect import gates_by_tag
+
+        words, tags, texts, *_ = conllu.read(self.treebank, read_text(self.treebank), None)
+        words, tags, texts = (each[: self.sentences] for each in (words, tags, texts))
+        # Words are tokens of their own in the treebank; a model of words between spaces reads them so.
+        texts = [" ".join(each) for each in words] if model.tokenizer == "word" else texts
+        traces = (model.trace([text])[0] for text in texts)
+        rows = gates_by_tag.by_tag(gates_by_tag.gate_rows(traces, words, tags))
+        return gates_by_tag.figure(model.title, rows)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
