@@ -12,7 +12,8 @@ from tests.test_quiz import symbols_of
 
 TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("learning.md", "equations.md")}
 COMMANDS = {
-    name: set(re.findall(r"`((?:learn|train|evaluate|predict|compare) [^`]+)`", text)) for name, text in TEXTS.items()
+    name: set(re.findall(r"`((?:learn|train|evaluate|predict|compare|inspect) [^`]+)`", text))
+    for name, text in TEXTS.items()
 }
 
 

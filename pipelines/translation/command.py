@@ -128,10 +128,6 @@ class Predict:
     reference: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT [TEXT ...]", help_behavior_hint="")] = ()
     """Score these translations instead of translating: log-probability, perplexity, and the surprisal of each token.
     One for each sentence, or several of one sentence."""
-    attention: Annotated[Path | None, PATH] = None
-    """Draw the attention weights of the first sentence to this .png file."""
-    each_head: bool = False
-    """With --attention: draw one panel per attention head instead of the mean of the heads."""
     json: bool = False
     """Print one JSON object; with --input, the numbers of lines (which needs --output)."""
     search: SearchFlags = SearchFlags()
@@ -154,9 +150,8 @@ class Predict:
         """Checks that the flags go together."""
         if bool(self.texts) == bool(self.input):
             raise UserError('give sentences to translate: either "in quotes" or in a file with --input')
-        if self.input and (self.attention or self.n_best > 1):
-            name = "attention" if self.attention else "n-best"
-            raise UserError(f'--{name} is for sentences "in quotes": leave out --input')
+        if self.input and self.n_best > 1:
+            raise UserError('--n-best is for sentences "in quotes": leave out --input')
         if self.json and self.input and not self.output:
             raise UserError(
                 "--json with --input needs --output: the JSON object on stdout has only the numbers of lines"
@@ -165,19 +160,13 @@ class Predict:
             raise UserError("--output is for --input: the translations of sentences in quotes are printed")
         if self.reference:
             self._check_reference()
-        if self.each_head and not self.attention:
-            raise UserError("--each-head has no effect here: it needs --attention")
-        if self.model.server and (self.input or self.attention):
-            raise UserError(
-                f'--server is for sentences "in quotes": leave out --{"input" if self.input else "attention"}'
-            )
+        if self.model.server and self.input:
+            raise UserError('--server is for sentences "in quotes": leave out --input')
 
     def _check_reference(self) -> None:
         is_search = self.n_best > 1 or self._is_given
-        if self.input or self.attention or is_search:
-            raise UserError(
-                "--reference scores given translations: leave out --input, --attention and all flags of search"
-            )
+        if self.input or is_search:
+            raise UserError("--reference scores given translations: leave out --input and all flags of search")
         if len(self.texts) not in (1, len(self.reference)):
             counts = f"{len(self.texts)} sentences and {len(self.reference)} after --reference"
             raise UserError(f"{counts}: give one translation for each sentence, or one sentence")
@@ -197,17 +186,11 @@ class Predict:
         print_json({"model": title, "scores": results}) if self.json else print(format_scores(results))
 
     def _translate_texts(self) -> None:
-        from pipelines.translation.predict import check_picture, draw_attention, make_request, translate_texts
+        from pipelines.translation.predict import make_request, translate_texts
 
         exported = self.model.find(self.task)
         request = make_request(self._given, self.n_best, exported.card()["generation_defaults"])
-        if self.attention:
-            check_picture(exported, self.attention, self._given, self.n_best)
-        results = translate_texts(exported, list(self.texts), request)
-        if self.attention:
-            draw_attention(exported, self.texts[0], self.attention, self.each_head)
-            print_error(f"attention drawn to {self.attention}")
-        self._print(exported.title, results)
+        self._print(exported.title, translate_texts(exported, list(self.texts), request))
 
     def _translate_file(self) -> None:
         from pipelines.translation.predict import make_request, translate_file

@@ -20,7 +20,6 @@ from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, vers
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
-from pipelines.translation.config import WITH_ATTENTION
 
 EMPTY = "empty"
 CUT = "longer than the model reads, cut"
@@ -197,43 +196,6 @@ def translate_file(exported: Exported, source: str, target: Path | None, request
                 counts[note] = counts.get(note, 0) + 1
             progress.update(len(texts))
     return counts
-
-
-def check_picture(exported: Exported, path: Path, given: dict, n_best: int) -> None:
-    """Checks that the attention can be drawn to `path`.
-
-    Args:
-        given: option -> value; None where the flag is not given.
-
-    Raises:
-        UserError: the model has no attention, the file cannot be written, or the picture would show another translation
-            than the one that is printed.
-    """
-    config = exported.card()["config"]
-    if config["model"] not in WITH_ATTENTION:
-        raise UserError(f"{exported.title} has no attention: it was trained with --model {config['model']}")
-    changes = given | {"n_best": n_best if n_best > config["beam_width"] else None}
-    for name, value in changes.items():
-        if value is not None:
-            raise UserError(
-                f"--attention draws the translation that the model finds with its own options: leave out {flag(name)}"
-            )
-    check_output(path, "--attention", (".png",))
-
-
-def draw_attention(exported: Exported, text: str, path: Path, each_head: bool) -> None:
-    """Draws the attention weights of the translation of `text` to `path`; see `check_picture`."""
-    loaded = exported.load()
-    import tensorflow as tf
-
-    from pipelines.support import reports
-    from pipelines.support.quiet import capture_stderr_descriptor
-    from pipelines.translation import report
-
-    with capture_stderr_descriptor():  # the first call may print lines about oneDNN
-        encoded = tf.constant([text.encode("utf-8", "surrogatepass")])
-        alignment = report.read_alignment(loaded.signatures["align"], encoded)
-    reports.save(report.draw_attention(alignment, each_head), path)
 
 
 def _check_input(source: str) -> None:

@@ -81,27 +81,19 @@ def read_alignment(align: Callable, text) -> Alignment:
     return Alignment(source, target, outputs["weights"][0, :, : len(target), : len(source)])
 
 
-def draw_attention(alignment: Alignment, each_head: bool = False) -> Figure:
-    """Draws the attention weights: a row per target token, a column per source token.
-
-    Args:
-        each_head: draw one panel per head instead of the mean of the heads.
-    """
+def draw_attention(alignment: Alignment) -> Figure:
+    """Draws the mean attention weights of the heads: a row per target token, a column per source token."""
     source, target = alignment.source_tokens, alignment.target_tokens
-    panels = list(alignment.weights) if each_head else [alignment.weights.mean(axis=0)]
-    width, height = 1.6 + 0.34 * len(source), 1.4 + 0.3 * len(target)
-    figure = Figure(figsize=(width * len(panels), height), layout="constrained")
-    for i, (axes, weights) in enumerate(zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True)):
-        axes.imshow(weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        axes.set_xticks(
-            range(len(source)), [_printable(token) for token in source], rotation=60, ha="left", rotation_mode="anchor"
-        )
-        axes.set_yticks(range(len(target)), [_printable(token) for token in target])
-        axes.xaxis.tick_top()
-        axes.tick_params(length=0)
-        axes.spines[:].set_color(GREY)
-        if len(panels) > 1:
-            axes.set_xlabel(f"head {i + 1}")
+    figure = Figure(figsize=(1.6 + 0.34 * len(source), 1.4 + 0.3 * len(target)), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(alignment.weights.mean(axis=0), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    axes.set_xticks(
+        range(len(source)), [_printable(token) for token in source], rotation=60, ha="left", rotation_mode="anchor"
+    )
+    axes.set_yticks(range(len(target)), [_printable(token) for token in target])
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_color(GREY)
     return figure
 
 

@@ -2,12 +2,16 @@
 
 import dataclasses
 import functools
+import io
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
+import main
 from pipelines.export import saved_model
-from pipelines.inspect.trace import Trace, traces
+from pipelines.inspect.figure import Figure
+from pipelines.inspect.trace import Attention, Trace, traces
 from pipelines.language_model import task
 from tests.pipelines.language_model import models
 
@@ -49,3 +53,32 @@ def export_language_model(root: Path, model: str = "lstm", tokenizer: str = "cha
     card = {"task": "char-lm", "config": dataclasses.asdict(config)}
     saved_model.export(generator, name, root, card, requests, verify=False)
     return root
+
+
+def picture(figure: Figure) -> Image.Image:
+    return Image.open(io.BytesIO(figure.png()))
+
+
+def attentive(weights, queries, keys, is_cross=False) -> Trace:
+    found = {"layer_1": Attention(np.asarray(weights), queries, keys, is_cross)}
+    return Trace("small/1", "language_model", {"layer": queries}, {}, found, {}, False)
+
+
+def run(capsys, *arguments):
+    """(exit status, what was printed) of `main.py inspect`."""
+    status = main.main(["inspect", *map(str, arguments)])
+    return status, capsys.readouterr()
+
+
+def assert_page(capsys, path, *arguments) -> str:
+    """Asserts that `inspect` writes the page; returns what it printed."""
+    status, printed = run(capsys, *arguments, "--output", path)
+    assert status == 0, printed.err
+    assert f"page: {path}" in printed.out and path.read_text().startswith("<!doctype html>")
+    return printed.out
+
+
+def assert_refused(capsys, message, *arguments):
+    """Asserts that `inspect` ends with one line on stderr."""
+    status, printed = run(capsys, *arguments)
+    assert status == 2 and message in printed.err and printed.err.count("\n") == 1

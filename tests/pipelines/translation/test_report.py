@@ -96,13 +96,9 @@ def test_an_alignment_has_no_padding():
     assert alignment.weights.shape == (2, 2, 3)
 
 
-def test_each_head_has_a_panel(tmp_path):
-    alignment = report.read_alignment(align, tf.constant(["A dog"]))
-    sizes = []
-    for each_head in (False, True):
-        figure = report.draw_attention(alignment, each_head)
-        reports.save(figure, tmp_path / f"{each_head}.png")
-        sizes.append(matplotlib.image.imread(tmp_path / f"{each_head}.png").shape[1])
-        labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
-        assert labels == ["\u00b7A", "\u00b7dog", "<end>"]
-    assert sizes[1] > 1.5 * sizes[0]
+def test_the_attention_is_drawn(tmp_path):
+    figure = report.draw_attention(report.read_alignment(align, tf.constant(["A dog"])))
+    reports.save(figure, tmp_path / "attention.png")
+    assert matplotlib.image.imread(tmp_path / "attention.png").shape[1] > 100
+    labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
+    assert labels == ["\u00b7A", "\u00b7dog", "<end>"]
