@@ -53,7 +53,8 @@ class Agreement(LanguageView):
     treebank: Annotated[Path | None, PATH] = None
     """A treebank of Universal Dependencies (.conllu): measure the accuracy on its pairs of subject and verb."""
     grammar: bool = False
-    """Measure the accuracy on sentences of the embedded grammar, whose training text `benchmarks/inside.py` writes."""
+    """Measure the accuracy on sentences of the embedded grammar, whose training text `benchmarks/inside.py` writes. A
+    recurrent model of documents reads three other sentences first, as in training."""
 
     def check(self) -> None:
         """Checks the text and the file."""
@@ -70,7 +71,7 @@ class Agreement(LanguageView):
 
         models, words, notes, frames = self.found(), self.text.split(), [], []
         for model in models:
-            score = agreement.score_function(model.signatures)
+            score = agreement.score_function(model.signatures, _before(model) if self.grammar else None)
             rows = agreement.word_by_word(score, self.text, self.candidates, model.tokenizer)
             melted = rows.reset_index(names="position").melt(
                 ["position", "word"], list(self.candidates), "candidate", "probability"
@@ -96,7 +97,17 @@ class Agreement(LanguageView):
             from pipelines.inspect.treebank import pairs_from_conllu
 
             pairs = pairs_from_conllu(self.treebank, spaced=tokenizer == "word")
-            yield f"{len(pairs):,} pairs of {self.treebank.name}", pairs
+            yield f"pairs of {self.treebank.name}", pairs
+
+
+def _before(model):
+    """Returns the tokens of three sentences of the grammar, for recurrent models that read many in training."""
+    from pipelines.inspect.agreement import documents_before
+    from pipelines.inspect.sentences import training_text
+
+    if model.card.get("config", {}).get("documents") != "line" or model.kind == "transformer":
+        return None
+    return documents_before(model.signatures, training_text(3, seed=4).splitlines())
 
 
 def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[str]]:
@@ -105,11 +116,16 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
 
     from pipelines.inspect import agreement, curves
 
+    is_grammar = "grammar" in source
     by_distance, by_attractors, notes = [], [], []
     for model in models:
-        results = agreement.agreement(agreement.score_function(model.signatures), sentences, model.tokenizer)
+        asked = agreement.with_known_verbs(model.signatures, sentences) if model.tokenizer == "word" else sentences
+        if not asked:
+            raise UserError(f"{model.title} knows no verb of the {source}: give a model of the same language")
+        score = agreement.score_function(model.signatures, _before(model) if is_grammar else None)
+        results = agreement.agreement(score, asked, model.tokenizer)
         counted = results[~results["tied"]]
-        notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of the {source}")
+        notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of {len(counted):,} {source}")
         bins = agreement.DISTANCE_BINS
         by_distance.append(agreement.accuracy(results, "distance", bins).assign(model=model.title))
         by_attractors.append(agreement.accuracy(results, "attractors").assign(model=model.title))
@@ -117,7 +133,7 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
         curves.accuracy(pd.concat(by_distance, ignore_index=True), "distance", source),
         curves.accuracy(pd.concat(by_attractors, ignore_index=True), "attractors", source),
     ]
-    name = "grammar" if "grammar" in source else "treebank"
+    name = "grammar" if is_grammar else "treebank"
     return [dataclasses.replace(each, name=f"{each.name}-{name}") for each in figures], notes
 
 

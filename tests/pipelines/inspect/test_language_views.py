@@ -26,7 +26,7 @@ def test_the_accuracy_of_agreement(exports, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sentences, "test_sentences", lambda *arguments, **options: few)
     path = tmp_path / "page.html"
     flags = ("--grammar", "--models", "small", "--saved-models", exports)
-    assert "of the sentences of the grammar" in assert_page(capsys, path, "agreement", *flags)
+    assert " sentences of the grammar" in assert_page(capsys, path, "agreement", *flags)
     assert 'id="agreement-attractors-grammar"' in path.read_text()
 
 
