@@ -58,7 +58,7 @@ def accuracy(rows: pd.DataFrame, by: str, source: str) -> Figure:
     title = {"distance": "tokens between subject and verb", "attractors": "nouns of the other number between them"}[by]
     order = list(dict.fromkeys(rows.sort_values(by)["label"]))
     base = alt.Chart(alt.NamedData(by)).encode(x=alt.X("label:O", sort=order, title=title, axis=alt.Axis(labelAngle=0)))
-    color = alt.Color("model:N", sort=None)
+    color = alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1))
     tooltip = ["model:N", "label:O", alt.Tooltip("accuracy:Q", format=".3f"), "sentences:Q"]
     y = alt.Y("accuracy:Q", scale=_SHARE, title="accuracy")
     lines = base.mark_line(point=True).encode(y=y, color=color, tooltip=tooltip)
@@ -84,7 +84,7 @@ def gradients(rows: pd.DataFrame, steps: pd.DataFrame) -> Figure:
     states = list(dict.fromkeys(rows["state"]))
     selected = alt.Chart(alt.NamedData("gradients")).transform_filter("datum.state == quantity && datum.median > 0")
     x = alt.X("distance:Q", title="tokens between the state and the loss")
-    color = alt.Color("model:N", sort=None)
+    color = alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1))
     band = selected.mark_area(opacity=0.2).encode(
         x=x, y=alt.Y("lower:Q", scale=alt.Scale(type="log"), title="norm of the gradient"), y2="upper:Q", color=color
     )
