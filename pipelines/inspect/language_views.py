@@ -139,11 +139,7 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Memory(LanguageView):
-    """What the states still know: linear probes for the token that stood k steps ago.
-
-    The probes tell the 25 most frequent tokens apart, so their numbers are comparable between models with the same
-    tokens alone.
-    """
+    """What the states still know: linear probes for the token that stood k steps ago."""
 
     NAME: ClassVar[str] = "memory"
 
@@ -152,7 +148,8 @@ class Memory(LanguageView):
     back: Annotated[tuple[int, ...], tyro.conf.arg(metavar="K ...")] = (1, 2, 4, 8, 16)
     """How many steps back."""
     tokens: int = 3000
-    """Number of tokens to read."""
+    """Number of tokens to read. The probes tell the 25 most frequent ones apart, so compare models with the same tokens
+    alone."""
 
     def check(self) -> None:
         """Checks the file and the numbers."""
