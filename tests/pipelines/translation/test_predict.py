@@ -161,26 +161,3 @@ def test_an_existing_file_is_not_overwritten(tmp_path):
     (tmp_path / "in.txt").write_text("a\n")
     with pytest.raises(UserError, match="exists already"):
         predict.translate_file(write_export(tmp_path, "nmt"), str(tmp_path / "in.txt"), tmp_path / "in.txt", REQUEST)
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "n_best", "message"),
-    [
-        ("a.png", {"beam_width": 1}, 1, "leave out --beam-width"),
-        ("a.png", {"max_length": 4}, 1, "leave out --max-length"),
-        ("a.png", {}, 6, "leave out --n-best"),
-        ("a.jpg", {}, 1, "must end in .png"),
-        ("no/a.png", {}, 1, "there is no folder"),
-    ],
-)
-def test_a_picture_that_cannot_be_drawn_is_an_error(tmp_path, name, given, n_best, message):
-    exported = write_export(tmp_path, "nmt-en-es")
-    with pytest.raises(UserError, match=message):
-        predict.check_picture(exported, tmp_path / name, NO_OPTIONS | given, n_best)
-
-
-def test_a_picture_of_the_model_s_own_translation_can_be_drawn(tmp_path):
-    predict.check_picture(write_export(tmp_path, "nmt-en-es"), tmp_path / "a.png", NO_OPTIONS, 5)
-    exported = write_export(tmp_path, "nmt-en-de", config={"model": "rnn", "beam_width": 5})
-    with pytest.raises(UserError, match="nmt-en-de/1 has no attention: it was trained with --model rnn"):
-        predict.check_picture(exported, tmp_path / "a.png", NO_OPTIONS, 1)

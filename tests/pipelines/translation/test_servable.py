@@ -230,4 +230,5 @@ def test_the_signatures_take_the_declared_inputs(make_small):
         "sample": {"text", "max_length", "temperature", "top_k", "top_p", "min_p", "seed"},
         "score": {"text", "translation"},
         "align": {"text"},
+        "trace": {"text"},
     }
