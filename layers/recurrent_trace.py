@@ -67,29 +67,33 @@ class RecurrentTrace(keras.layers.Layer):
         if initial_state is None:
             states = keras.tree.flatten(cell.get_initial_state(batch_size=ops.shape(inputs)[0]))
 
-        def step(x, states):
+        backwards = self.layer.go_backwards
+        sequences = [ops.flip(inputs, 1) if backwards else inputs]
+        if mask is not None:
+            valid = ops.cast(ops.expand_dims(mask, -1), self.compute_dtype)  # [batch, time, 1]
+            sequences.append(ops.flip(valid, 1) if backwards else valid)
+
+        def step(step_inputs, states):
+            x, *is_valid = step_inputs
             new_states = keras.tree.flatten(cell(x, states)[1])
+            if is_valid:  # a masked step keeps its states
+                new_states = [ops.where(is_valid[0] > 0, new, old) for new, old in zip(new_states, states)]
             return ops.concatenate(new_states, -1), new_states
 
-        _, sequence, _ = backend.rnn(
-            step,
-            inputs,
-            states,
-            mask=mask,
-            go_backwards=self.layer.go_backwards,
-            input_length=inputs.shape[1],
-        )
-        after = _split(sequence, states)  # each [batch, time, units]
+        # Time comes first in the loop. Without input_length, `backend.rnn` reads the length from `inputs.shape`, which
+        # a list does not have. The loop also stops at the end of the inputs, so a large number is correct.
+        time_major = [ops.swapaxes(sequence, 0, 1) for sequence in sequences]
+        _, sequence, _ = backend.rnn(step, time_major, states, time_major=True, input_length=2**31 - 1)
+        after = _split(ops.swapaxes(sequence, 0, 1), states)  # each [batch, time, units]
         before = [
             ops.concatenate([ops.expand_dims(ops.cast(first, each.dtype), 1), each[:, :-1]], axis=1)
             for first, each in zip(states, after)
         ]
-        if self.layer.go_backwards:  # `backend.rnn` returns the steps in the order in which they were read
+        if backwards:
             after, before = ([ops.flip(each, 1) for each in sequences] for sequences in (after, before))
         values = dict(zip(("hidden", "cell"), after)) | gates(cell, inputs, before, after)
         if mask is None:
             return values
-        valid = ops.cast(ops.expand_dims(mask, -1), self.compute_dtype)
         return {name: each if name in ("hidden", "cell") else each * valid for name, each in values.items()}
 
     def compute_mask(self, inputs, *args, **kwargs):
