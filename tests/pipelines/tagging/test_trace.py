@@ -7,7 +7,10 @@ from tests.pipelines.tagging.small import KINDS
 TEXTS = ["Anna lives here. She is well.", "", "one two three four five six seven"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+FIRST, *REST = KINDS
+
+
+@pytest.mark.parametrize("kind", [FIRST, *(pytest.param(kind, marks=pytest.mark.long) for kind in REST)])
 def test_the_first_sentence_has_the_tags_of_serving_default(make_small, kind):
     tagger = make_small(kind).tagger
     assert "trace" in tagger.signatures()

@@ -1,5 +1,8 @@
 import numpy as np
+import pytest
 import tensorflow as tf
+
+pytestmark = pytest.mark.long  # each network is traced
 
 
 def traced(small, texts):
