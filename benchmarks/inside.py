@@ -13,7 +13,7 @@ agreement: the share of test sentences for which the right one of was and were i
     three other sentences before each one, as in training; "zero state": none. The transformer reads none; its window
     has 40 tokens.
 memory: in steps, from linear probes on the state after each token (of an LSTM h and c; of a transformer, which carries
-    no state, the features from which the next token is predicted). A probe tells which token stood k steps ago, or
+    no state, the features from which the next token is predicted). A probe predicts which token was read k steps ago or
     whether the subject is plural k words after it. With a_k the accuracy and f_k that of the most frequent answer, the
     memory is the largest k up to which a_k - f_k is at least half of a_1 - f_1. At most 24 steps are
     asked for. Beside it are accuracies, with f_k in parentheses, and the same for random weights.

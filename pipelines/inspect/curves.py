@@ -152,7 +152,7 @@ def memory(rows: pd.DataFrame) -> Figure:
     return Figure(
         "memory",
         "Which token stood k steps ago",
-        "A linear classifier (probe) reads the state and tells which token stood k steps before the last one, on text "
+        "A linear classifier (probe) predicts from the state which token was read k steps before the last one, on text "
         "that it was not fitted to. The dotted line always answers the most frequent token; the control reads the "
         "states of the same network with random weights.",
         chart,

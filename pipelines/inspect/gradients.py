@@ -26,7 +26,7 @@ from pipelines.support.errors import UserError
 
 _BATCH_TOKENS = 2**13  # tokens of the windows that are differentiated at a time
 _STATE_NAMES = ("hidden", "cell")
-_FLAT = 20  # windows: a loss of 90 % in more than so many times the measured distance is not told from none
+_FLAT = 20  # windows: where 90 % would be lost in more than 20 times the measured distance, the curve counts as flat
 
 
 def places(ids: np.ndarray, window: int, num_places: int, seed: int = 1) -> np.ndarray:

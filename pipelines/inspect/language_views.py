@@ -6,9 +6,8 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines.command_line import SAVED_MODELS, SavedModelsFlag
 from pipelines.config import PATH
-from pipelines.inspect.view import View
+from pipelines.inspect.view import ModelsView
 from pipelines.support.errors import UserError
 
 _EXAMPLE = "the flights the airline operated"
@@ -17,23 +16,16 @@ _MAX_TOKENS = 20_000  # of a text, for probes and gradients
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class LanguageView(View):
+class LanguageView(ModelsView):
     """An inspection of language models."""
 
-    models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
-    """Exported language models, NAME or NAME/VERSION. By default the only one there is."""
-    saved_models: SavedModelsFlag = SAVED_MODELS
-    """Folder of the exported models."""
-
     def found(self) -> list:
-        """Returns the exports.
+        """Returns the models, loaded.
 
         Raises:
-            UserError: one does not exist, or is no language model.
+            UserError: one is no language model.
         """
-        from pipelines.inspect import models
-
-        found = models.find(self.saved_models, self.models)
+        found = super().found()
         for model in found:
             if model.package != "language_model":
                 raise UserError(f"{model.title} is no language model: `inspect {self.NAME}` needs one")
@@ -62,6 +54,7 @@ class Agreement(LanguageView):
             raise UserError("give a text of at least one word, and at least one word with --candidates")
         if self.treebank is not None and not self.treebank.is_file():
             raise UserError(f"--treebank {self.treebank}: no such file")
+        super().check()
 
     def look(self):
         """Returns the figures, and lines with the accuracies."""
@@ -159,6 +152,7 @@ class Memory(LanguageView):
             raise UserError("--back: give steps from 1 to 200")
         if not 500 <= self.tokens <= _MAX_TOKENS:
             raise UserError(f"--tokens {self.tokens}: it must be from 500 to {_MAX_TOKENS}")
+        super().check()
 
     def look(self):
         """Returns the figure, and the memory of each state in steps."""
@@ -208,6 +202,7 @@ class Gradients(LanguageView):
             raise UserError(f"--window {self.window}: it must be from 4 to 1000")
         if not 1 <= self.places <= 2000:
             raise UserError(f"--places {self.places}: it must be from 1 to 2000")
+        super().check()
 
     def look(self):
         """Returns the figure, and a line for each state."""

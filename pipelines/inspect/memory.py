@@ -39,7 +39,7 @@ def probe(inputs: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = No
         in training, the accuracy is the floor.
 
     Raises:
-        UserError: fewer than 20 rows, or groups of which none is left for one side.
+        UserError: there are fewer than 20 rows, or too few groups for a training and a test part.
     """
     from sklearn.linear_model import LogisticRegression
 

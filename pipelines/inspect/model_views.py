@@ -7,17 +7,17 @@ from typing import Annotated, ClassVar
 import tyro
 
 from pipelines.config import PATH
-from pipelines.inspect.view import ModelView, View
+from pipelines.inspect.view import ModelsView, View
 from pipelines.support.errors import UserError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Size(ModelView):
+class Size(ModelsView):
     """Every matrix of a model, with its shape, its formula and its number of parameters."""
 
     NAME: ClassVar[str] = "size"
 
-    def draw(self, model):
+    def look_at(self, model):
         """Returns the figure of one model, and its table."""
         from pipelines.inspect import size
 
@@ -28,7 +28,7 @@ class Size(ModelView):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Embeddings(ModelView):
+class Embeddings(ModelsView):
     """The nearest neighbours of tokens among the embeddings of a language model, and a map of them."""
 
     NAME: ClassVar[str] = "embeddings"
@@ -42,8 +42,9 @@ class Embeddings(ModelView):
         """Checks the number."""
         if not 1 <= self.neighbours <= 50:
             raise UserError(f"--neighbours {self.neighbours}: it must be from 1 to 50")
+        super().check()
 
-    def draw(self, model):
+    def look_at(self, model):
         """Returns the figure of one model, and a line for each word."""
         from pipelines.inspect import embeddings
 
@@ -63,7 +64,7 @@ class Embeddings(ModelView):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Neurons(ModelView):
+class Neurons(ModelsView):
     """Units of a character model that follow quotes, line ends, capitals and so on, shown on a text."""
 
     NAME: ClassVar[str] = "neurons"
@@ -75,8 +76,9 @@ class Neurons(ModelView):
         """Checks that the file exists."""
         if self.data is not None and not self.data.is_file():
             raise UserError(f"--data {self.data}: no such file")
+        super().check()
 
-    def draw(self, model):
+    def look_at(self, model):
         """Returns the figure of one model, and a line for each feature."""
         from pipelines.inspect import neurons
         from pipelines.inspect.reference import read_pieces

@@ -122,7 +122,12 @@ class Model:
 
 
 def find(root: Path, names: tuple[str, ...]) -> list[Model]:
-    """Returns the exports that are named, or the only one there is.
+    """Loads the exports of `find_exports`, with the same arguments and errors."""
+    return [Model(exported) for exported in find_exports(root, names)]
+
+
+def find_exports(root: Path, names: tuple[str, ...]) -> list[Exported]:
+    """Returns the exports that are named, or the only one there is. Imports no TensorFlow.
 
     Args:
         root: folder of all exports.
@@ -136,7 +141,7 @@ def find(root: Path, names: tuple[str, ...]) -> list[Model]:
         raise UserError(f"no model in {root}: train one, such as `{shell_command()} train char-lm`")
     if not names and len(existing) > 1:
         raise UserError(f"there are several models in {root}: choose with --models ({', '.join(existing)})")
-    return [Model(_find_one(root, name, existing)) for name in names or existing]
+    return [_find_one(root, name, existing) for name in names or existing]
 
 
 def _find_one(root: Path, given: str, existing: list[str]) -> Exported:

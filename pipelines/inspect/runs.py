@@ -78,9 +78,10 @@ class TrainedRun:
         """
         import tensorflow as tf
 
+        from pipelines.networks.traced import is_traceable
         from pipelines.training import checkpoints, fit
 
-        if "trace" not in self._servable.signatures():
+        if not is_traceable(self.model):
             raise UserError(f"{self.title} has no recurrent layer and no attention: there is nothing to trace")
         checkpoints.restore(fit.kept_weights(self.run.path, epoch), self.model.weights)
         outputs = self._servable.trace(text=tf.constant([text]))

@@ -93,7 +93,7 @@ def training_text(num_sentences: int, seed: int) -> str:
 
 
 def test_sentences(num_per_cell: int, seed: int, distances: Sequence[int] = TEST_DISTANCES) -> list[AgreementSentence]:
-    """Returns beginnings of sentences for a test, none of which begins a sentence of any `training_text`.
+    """Returns test sentences up to their verb; no sentence of any `training_text` begins with one of them.
 
     Whether a beginning is used for training or for tests depends on its words alone (a checksum of them), not on seeds.
     Half of the subjects are plural. The number of attractors is drawn uniformly from 0 to the number of nouns between

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
+from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag
 from pipelines.config import PATH
 from pipelines.inspect.view import TextView, View
@@ -37,6 +38,7 @@ class Gates(TextView):
             raise UserError(f"--sentences {self.sentences}: it must be at least 1")
         if not 1 <= self.top <= _MAX_UNITS:
             raise UserError(f"--top {self.top}: it must be from 1 to {_MAX_UNITS}")
+        super().check()
 
     def draw(self, model, trace):
         """Returns the figures of one model."""
@@ -81,6 +83,7 @@ class States(TextView):
         """Checks that the file exists."""
         if self.data is not None and not self.data.is_file():
             raise UserError(f"--data {self.data}: no such file")
+        super().check()
 
     def draw(self, model, trace):
         """Returns the figure of one model."""
@@ -133,6 +136,7 @@ class Training(View):
         """Checks that a run is named."""
         if not self.run:
             raise UserError("--run is missing: name the run whose training is shown; `list` has them")
+        inventory.find_run(self.runs, self.run)
 
     def title(self) -> str:
         """Returns the title of the page."""

@@ -61,70 +61,66 @@ class View:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TextView(View):
-    """An inspection of what exported models compute for a text."""
-
-    text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]]
-    """The text to look at, in quotes."""
-    models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
-    """Exported models, NAME or NAME/VERSION, one after the other on the page. By default the only one there is."""
-    saved_models: SavedModelsFlag = SAVED_MODELS
-    """Folder of the exported models."""
-
-    def title(self) -> str:
-        """Returns the title of the page."""
-        return f"{self.NAME.capitalize()}: {self.text}"
-
-    def look(self) -> "tuple[list[Figure], list[str]]":
-        """Returns the figures of all models."""
-        from pipelines.inspect import models
-
-        found = models.find(self.saved_models, self.models)
-        figures, notes = [], []
-        for number, model in enumerate(found, start=1):
-            trace = model.trace([self.text])[0]
-            if trace.cut:
-                notes.append(f"{model.title} reads only a part of the text, the one that is shown")
-            for figure in self.draw(model, trace):
-                name = figure.name if len(found) == 1 else f"{figure.name}-{number}"
-                figures.append(dataclasses.replace(figure, name=name))
-            notes += self.notes(model, trace)
-        return figures, notes
-
-    def draw(self, model: "Model", trace) -> "list[Figure]":
-        """Returns the figures of one model."""
-        raise NotImplementedError
-
-    def notes(self, model: "Model", trace) -> list[str]:
-        """Returns what is to say about one model."""
-        return []
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelView(View):
-    """An inspection of exported models that needs no text."""
+class ModelsView(View):
+    """An inspection of exported models."""
 
     models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
     """Exported models, NAME or NAME/VERSION, one after the other on the page. By default the only one there is."""
     saved_models: SavedModelsFlag = SAVED_MODELS
     """Folder of the exported models."""
 
-    def look(self) -> "tuple[list[Figure], list[str]]":
-        """Returns the figures of all models."""
+    def check(self) -> None:
+        """Checks that the models exist, before TensorFlow is imported."""
+        from pipelines.inspect.models import find_exports
+
+        find_exports(self.saved_models, self.models)
+
+    def found(self) -> "list[Model]":
+        """Returns the models, loaded."""
         from pipelines.inspect import models
 
-        found = models.find(self.saved_models, self.models)
+        return models.find(self.saved_models, self.models)
+
+    def look(self) -> "tuple[list[Figure], list[str]]":
+        """Returns the figures of all models; several models have numbers in the names of their figures."""
+        found = self.found()
         figures, notes = [], []
         for number, model in enumerate(found, start=1):
-            drawn, lines = self.draw(model)
+            drawn, lines = self.look_at(model)
             suffix = "" if len(found) == 1 else f"-{number}"
             figures += [dataclasses.replace(figure, name=f"{figure.name}{suffix}") for figure in drawn]
             notes += lines
         return figures, notes
 
-    def draw(self, model: "Model") -> "tuple[list[Figure], list[str]]":
+    def look_at(self, model: "Model") -> "tuple[list[Figure], list[str]]":
         """Returns the figures of one model, and sentences about it."""
         raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextView(ModelsView):
+    """An inspection of what exported models compute for a text."""
+
+    text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]]
+    """The text to look at, in quotes."""
+
+    def title(self) -> str:
+        """Returns the title of the page."""
+        return f"{self.NAME.capitalize()}: {self.text}"
+
+    def look_at(self, model: "Model") -> "tuple[list[Figure], list[str]]":
+        """Returns the figures of one model, and sentences about it."""
+        trace = model.trace([self.text])[0]
+        cut = [f"{model.title} reads only a part of the text, the one that is shown"] if trace.cut else []
+        return self.draw(model, trace), [*cut, *self.notes(model, trace)]
+
+    def draw(self, model: "Model", trace) -> "list[Figure]":
+        """Returns the figures of the trace of one model."""
+        raise NotImplementedError
+
+    def notes(self, model: "Model", trace) -> list[str]:
+        """Returns what is to say about one model."""
+        return []
 
 
 def write(path: Path, title: str, figures: "list[Figure]", notes: list[str]) -> None:

@@ -224,6 +224,11 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], saved["max_bytes"])
 
 
+def append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:
+    """Appends `token` to each row."""
+    return tf.concat([rows, tf.fill([rows.nrows(), 1], token)], axis=1)
+
+
 def keep_ends(ids: tf.RaggedTensor, max_tokens: int) -> tf.RaggedTensor:
     """Limits each row to `max_tokens` tokens; a longer row keeps its first and its last half of them.
 

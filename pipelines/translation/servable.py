@@ -18,7 +18,7 @@ from pipelines.decoding.options import (
     signature_specs,
     with_defaults,
 )
-from pipelines.text.tokenizers import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, Tokenizer
+from pipelines.text.tokenizers import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, Tokenizer, append
 from pipelines.translation import networks, steps
 from pipelines.translation.config import WITH_ATTENTION, TranslationConfig
 from pipelines.translation.trace import make_trace
@@ -193,7 +193,7 @@ class Translator(tf.Module):
             "log_probability": log_probability,
             "score": _normalize_by_length(log_probability, length, self._config.length_penalty),
             "tokens": length,
-            "target_tokens": _append(tokens, SPECIAL_TOKENS[END]).to_tensor(),
+            "target_tokens": append(tokens, SPECIAL_TOKENS[END]).to_tensor(),
             "token_log_probabilities": by_token,
         }
 
@@ -218,7 +218,7 @@ class Translator(tf.Module):
         _, weights = networks.decode(self._config, self._parts, encoded, inputs, return_weights=True)
         in_target = tf.sequence_mask(target.row_lengths() - 1)  # [batch, Tt]
         source_tokens = self._source.tokens(text)[:, 1:-1][:, : self._config.max_tokens]
-        source_tokens = _append(source_tokens, SPECIAL_TOKENS[END])
+        source_tokens = append(source_tokens, SPECIAL_TOKENS[END])
         target_tokens = self._target.tokens(outputs["translation"])[:, 1:]
         return outputs | {
             "source_tokens": source_tokens.to_tensor(),
@@ -230,7 +230,7 @@ class Translator(tf.Module):
         all_tokens = self._source.encode(text)[:, 1:-1]  # without START and END
         tokens = all_tokens[:, : self._config.max_tokens]
         all_lengths, lengths = (tf.cast(ids.row_lengths(), tf.int32) for ids in (all_tokens, tokens))
-        return _Source(_append(tokens, END).to_tensor(), lengths, all_lengths > lengths)
+        return _Source(append(tokens, END).to_tensor(), lengths, all_lengths > lengths)
 
     def _search(self, source: _Source, options: dict) -> Hypotheses:
         """The hypotheses of beam search; a text without words has the empty one."""
@@ -308,17 +308,12 @@ class Translator(tf.Module):
             int32 [batch]).
         """
         target = self._target.encode(translation)  # START, tokens, END
-        target = _append(target[:, :-1][:, : MAX_TRANSLATION_LENGTH + 1], END)
+        target = append(target[:, :-1][:, : MAX_TRANSLATION_LENGTH + 1], END)
         lengths = tf.cast(target.row_lengths(), tf.int32) - 1
         logits = networks.decode(self._config, self._parts, encoded, target[:, :-1].to_tensor())
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target[:, 1:].to_tensor(), logits)  # [batch, Tt]
         in_target = tf.sequence_mask(lengths, tf.shape(losses)[1])
         return tf.where(in_target, -losses, 0.0), lengths
-
-
-def _append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:
-    """Appends `token` to each row."""
-    return tf.concat([rows, tf.fill([rows.nrows(), 1], token)], axis=1)
 
 
 def _normalize_by_length(log_probabilities, lengths, length_penalty):

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from pipelines.networks.traced import OUTPUT, next_tokens, traced, without_padding
 from pipelines.text.special_tokens import END, SPECIAL_TOKENS
-from pipelines.text.tokenizers import Tokenizer
+from pipelines.text.tokenizers import Tokenizer, append
 
 
 def make_trace(
@@ -22,7 +22,7 @@ def make_trace(
         target_tokens: string [batch, Tt], the token that each step of the decoder writes, with <end>; target_lengths:
             int32 [batch]; log_probabilities: float32 [batch, Tt], of each, in nats.
         next_tokens: string [batch, Tt, k], next_probabilities: float32 [batch, Tt, k], what each step could write.
-        features: float32 [batch, Tt, units], of which the output layers make the logits.
+        features: float32 [batch, Tt, units], from which the output layers compute the logits.
         The states, gates and attention weights of all layers, named as in `traced`; 0 in the padding.
 
     Args:
@@ -36,7 +36,7 @@ def make_trace(
     def trace(text):
         outputs = translate(text)
         all_tokens = source.encode(text)[:, 1:-1]
-        source_ids = _append(all_tokens[:, :max_tokens], END)
+        source_ids = append(all_tokens[:, :max_tokens], END)
         target_ids = target.encode(outputs["translation"])  # <start>, tokens, <end>
         read, written = target_ids[:, :-1].to_tensor(), target_ids[:, 1:].to_tensor()  # [batch, Tt]
         values = dict(network({"source": source_ids.to_tensor(), "target": read}, training=False))
@@ -51,7 +51,7 @@ def make_trace(
             encoder_values = {
                 name: tf.reverse_sequence(value, source_lengths, seq_axis=1) for name, value in encoder_values.items()
             }
-        source_tokens = _append(source.tokens(text)[:, 1:-1][:, :max_tokens], SPECIAL_TOKENS[END])
+        source_tokens = append(source.tokens(text)[:, 1:-1][:, :max_tokens], SPECIAL_TOKENS[END])
         return {
             **outputs,
             "source_tokens": source_tokens.to_tensor(),
@@ -67,7 +67,3 @@ def make_trace(
 
     text = tf.TensorSpec([None], tf.string, name="text")
     return tf.function(trace, autograph=False).get_concrete_function(text)
-
-
-def _append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:
-    return tf.concat([rows, tf.fill([rows.nrows(), 1], token)], axis=1)
