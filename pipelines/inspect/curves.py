@@ -34,7 +34,7 @@ def word_by_word(rows: pd.DataFrame, words: list[str], candidates: list[str]) ->
     chart = (
         alt.layer(lines.mark_line(point=True), marked)
         .properties(width=alt.Step(max(step(len(words)), 36)), height=180)
-        .facet(row=alt.Row("model:N", title=None, sort=None), data=alt.NamedData("words"))
+        .facet(row=alt.Row("model:N", title=None, sort=list(dict.fromkeys(rows["model"]))), data=alt.NamedData("words"))
         .add_params(POSITION, tokens_parameter(words))
     )
     return Figure(
@@ -58,11 +58,13 @@ def accuracy(rows: pd.DataFrame, by: str, source: str) -> Figure:
     title = {"distance": "tokens between subject and verb", "attractors": "nouns of the other number between them"}[by]
     order = list(dict.fromkeys(rows.sort_values(by)["label"]))
     base = alt.Chart(alt.NamedData(by)).encode(x=alt.X("label:O", sort=order, title=title, axis=alt.Axis(labelAngle=0)))
-    color = alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1))
+    models = list(dict.fromkeys(rows["model"]))
+    color = alt.Color("model:N", sort=models, legend=alt.Legend(symbolOpacity=1))
     tooltip = ["model:N", "label:O", alt.Tooltip("accuracy:Q", format=".3f"), "sentences:Q"]
     y = alt.Y("accuracy:Q", scale=_SHARE, title="accuracy")
-    lines = base.mark_line(point=True).encode(y=y, color=color, tooltip=tooltip)
-    bars = base.mark_rule(opacity=0.5).encode(y="low:Q", y2="high:Q", color=color)
+    beside = alt.XOffset("model:N", sort=models)
+    lines = base.mark_line(point=True).encode(y=y, color=color, xOffset=beside, tooltip=tooltip)
+    bars = base.mark_rule(opacity=0.5).encode(y="low:Q", y2="high:Q", color=color, xOffset=beside)
     chance = alt.Chart(alt.NamedData(by)).mark_rule(strokeDash=[4, 4]).encode(y=alt.datum(0.5))
     return Figure(
         f"agreement-{by}",

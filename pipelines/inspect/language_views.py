@@ -42,8 +42,9 @@ class Agreement(LanguageView):
     """The beginning of a sentence, up to the word before the verb."""
     candidates: Annotated[tuple[str, ...], tyro.conf.arg(metavar="WORD ...")] = ("was", "were")
     """Words whose probabilities are shown."""
-    treebank: Annotated[Path | None, PATH] = None
-    """A treebank of Universal Dependencies (.conllu): measure the accuracy on its pairs of subject and verb."""
+    treebank: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="PATH ...")] = ()
+    """Files of a treebank of Universal Dependencies (.conllu): measure the accuracy on its pairs of subject and
+    verb."""
     grammar: bool = False
     """Measure the accuracy on sentences of the embedded grammar, whose training text `benchmarks/inside.py` writes. A
     recurrent model of documents reads three other sentences first, as in training."""
@@ -52,8 +53,9 @@ class Agreement(LanguageView):
         """Checks the text and the file."""
         if not self.text.split() or not self.candidates:
             raise UserError("give a text of at least one word, and at least one word with --candidates")
-        if self.treebank is not None and not self.treebank.is_file():
-            raise UserError(f"--treebank {self.treebank}: no such file")
+        for path in self.treebank:
+            if not path.is_file():
+                raise UserError(f"--treebank {path}: no such file")
         super().check()
 
     def look(self):
@@ -90,7 +92,7 @@ class Agreement(LanguageView):
             from pipelines.inspect.treebank import pairs_from_conllu
 
             pairs = pairs_from_conllu(self.treebank, spaced=tokenizer == "word")
-            yield f"pairs of {self.treebank.name}", pairs
+            yield f"pairs of {' and '.join(path.name for path in self.treebank)}", pairs
 
 
 def _before(model):
@@ -119,9 +121,12 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
         results = agreement.agreement(score, asked, model.tokenizer)
         counted = results[~results["tied"]]
         notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of {len(counted):,} {source}")
-        bins = agreement.DISTANCE_BINS
-        by_distance.append(agreement.accuracy(results, "distance", bins).assign(model=model.title))
-        by_attractors.append(agreement.accuracy(results, "attractors").assign(model=model.title))
+        for by, bins, tables in (
+            ("distance", agreement.DISTANCE_BINS, by_distance),
+            ("attractors", range(results["attractors"].max() + 1), by_attractors),
+        ):
+            bins = agreement.large_bins(results[by], bins)
+            tables.append(agreement.accuracy(results, by, bins).assign(model=model.title))
     figures = [
         curves.accuracy(pd.concat(by_distance, ignore_index=True), "distance", source),
         curves.accuracy(pd.concat(by_attractors, ignore_index=True), "attractors", source),
