@@ -153,9 +153,7 @@ def memory(rows: pd.DataFrame, of_subject: bool = False) -> Figure:
     chart = (
         alt.layer(intervals, lines, floor)
         .properties(width=_WIDTH // 2, height=220)
-        .facet(
-            alt.Facet("of:N", sort=list(dict.fromkeys(rows["of"])), title=None), columns=2, data=alt.NamedData("memory")
-        )
+        .facet(by_state, columns=2, data=alt.NamedData("memory"))
     )
     question = (
         "whether the subject is singular or plural, k words after it and before its verb, on sentences"
