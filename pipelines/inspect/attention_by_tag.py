@@ -164,6 +164,7 @@ def tag_rows(counts: Counts, seed: int = 1) -> pd.DataFrame:
         for h, (layer, head) in enumerate(counts.heads[:-1])
         for q, tag in enumerate(kept)
         for k, key in enumerate(keys)
+        if mean[-1, :, k].any()  # not every network has special tokens
     ]
     columns = ["layer", "head", "query", "key", "words", "mean", "low", "high", "uniform"]
     return pd.DataFrame(rows, columns=columns)

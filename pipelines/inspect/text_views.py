@@ -29,13 +29,32 @@ class Gates(TextView):
     """A file with tagged sentences (.conllu): show the means by part of speech, too."""
     sentences: int = 500
     """With --treebank: number of sentences to read."""
+    over_seeds: bool = False
+    """Show the gates of all --models in one figure: the mean over the models, and a band from the lowest to the
+    highest. They must differ in their --seed alone."""
 
     def check(self) -> None:
         """Checks the file and the numbers."""
         _check_treebank(self.treebank, self.sentences)
+        if self.over_seeds and (self.treebank is not None or self.unit is not None):
+            raise UserError("--over-seeds shows means over units and models: leave out --treebank and --unit")
         if not 1 <= self.top <= _MAX_UNITS:
             raise UserError(f"--top {self.top}: it must be from 1 to {_MAX_UNITS}")
         super().check()
+
+    def look(self):
+        """Returns the figures of each model, or with --over-seeds that of all."""
+        if not self.over_seeds:
+            return super().look()
+        from pipelines.inspect import gates_over_seeds
+
+        found = self.found()
+        gates_over_seeds.require_same_settings({model.title: model.card for model in found})
+        traces = [model.trace([self.text])[0] for model in found]
+        rows = gates_over_seeds.seed_rows(traces)
+        figure = gates_over_seeds.figure([model.title for model in found], traces[0], rows)
+        cut = ["the models read only a part of the text, the one that is shown"] if traces[0].cut else []
+        return [figure], [*cut, *gates_over_seeds.notes(rows)]
 
     def draw(self, model, trace):
         """Returns the figures of one model."""
