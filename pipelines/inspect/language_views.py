@@ -13,6 +13,8 @@ from pipelines.support.errors import UserError
 _EXAMPLE = "the flights the airline operated"
 _NUM_CLASSES = 25  # of the probes: the most frequent tokens; more take minutes
 _MAX_TOKENS = 20_000  # of a text, for probes and gradients
+SUBJECT_DISTANCES = (8, 12, 16, 20, 24)  # between subject and verb, in the sentences of `inspect memory --grammar`
+_SUBJECT_SENTENCES = 200  # of each distance
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -137,7 +139,7 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Memory(LanguageView):
-    """What the states still know: linear probes for the token that stood k steps ago."""
+    """What the states still know: linear probes for the token, or the number of the subject, k steps ago."""
 
     NAME: ClassVar[str] = "memory"
 
@@ -145,6 +147,9 @@ class Memory(LanguageView):
     """Text file to read. By default the embedded sample."""
     back: Annotated[tuple[int, ...], tyro.conf.arg(metavar="K ...")] = (1, 2, 4, 8, 16)
     """How many steps back."""
+    grammar: bool = False
+    """Ask for the number of the subject, k words after it, in test sentences of the embedded grammar; also of each
+    block of a transformer. For models of words, such as those of `benchmarks/inside.py`."""
     tokens: int = 3000
     """Number of tokens to read. The probes tell the 25 most frequent ones apart, so compare models with the same tokens
     alone."""
@@ -153,6 +158,10 @@ class Memory(LanguageView):
         """Checks the file and the numbers."""
         if self.data is not None and not self.data.is_file():
             raise UserError(f"--data {self.data}: no such file")
+        if self.data is not None and self.grammar:
+            raise UserError("--data has no effect with --grammar: leave one of them out")
+        if self.grammar and self.back and max(self.back) > SUBJECT_DISTANCES[-1]:
+            raise UserError(f"--back: with --grammar, give steps from 1 to {SUBJECT_DISTANCES[-1]}")
         if not self.back or not all(1 <= k <= 200 for k in self.back):
             raise UserError("--back: give steps from 1 to 200")
         if not 500 <= self.tokens <= _MAX_TOKENS:
@@ -164,22 +173,47 @@ class Memory(LanguageView):
         import pandas as pd
 
         from pipelines.inspect import curves, memory, weights
-        from pipelines.inspect.reference import read_ids, states_of
 
         frames, notes = [], []
         for model in self.found():
             config, network = weights.load_network(model.exported, model.loaded)
-            ids = read_ids(model, self.data, self.tokens)
             random = weights.untrained_network(config, network.output_shape[-1])
+            probes = self._of_subject(model, config) if self.grammar else self._of_tokens(model)
             for kind, each in (("trained", network), ("random", random)):
-                for state, values in states_of(each, ids).items():
-                    table = memory.earlier_tokens(values, ids, sorted(self.back), num_tokens=_NUM_CLASSES)
+                for state, table in probes(each):
                     frames.append(table.assign(model=model.title, state=state, weights=kind))
                     notes.append(
                         f"{model.title}, {state.replace('_', ' ')}, {kind} weights: "
                         f"memory of {memory.memory_steps(table)} steps"
                     )
-        return [curves.memory(pd.concat(frames, ignore_index=True))], notes
+        return [curves.memory(pd.concat(frames, ignore_index=True), of_subject=self.grammar)], notes
+
+    def _of_tokens(self, model):
+        """Returns the function network -> (state, table) of the probes for tokens."""
+        from pipelines.inspect import memory
+        from pipelines.inspect.reference import read_ids, states_of
+
+        ids = read_ids(model, self.data, self.tokens)
+
+        def probes(network):
+            for state, values in states_of(network, ids).items():
+                yield state, memory.earlier_tokens(values, ids, sorted(self.back), num_tokens=_NUM_CLASSES)
+
+        return probes
+
+    def _of_subject(self, model, config):
+        """Returns the function network -> (state, table) of the probes for the number of the subject."""
+        from pipelines.inspect import memory, sentences
+        from pipelines.inspect.reference import states_after_prefixes
+
+        tests = sentences.test_sentences(_SUBJECT_SENTENCES, seed=2, distances=SUBJECT_DISTANCES)
+        before = _before(model)
+
+        def probes(network):
+            for state, values in states_after_prefixes(model, config, network, tests, before).items():
+                yield state, memory.number_of_subject(values, tests, sorted(self.back))
+
+        return probes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
