@@ -120,31 +120,16 @@ def norm_rows(trace: Trace, layers: list[str]) -> pd.DataFrame:
 
 
 def unit_rows(trace: Trace, layers: list[str], top: int, unit: int | None, like: Trace | None = None) -> pd.DataFrame:
-    """Returns layer, position, unit, all quantities of the unit, and `before`, its state before the token."""
+    """Returns layer, unit, position and all quantities of the unit."""
     frames = []
     for layer in layers:
         values = trace.recurrent[layer]
         units = [unit] if unit is not None else most_varying((like or trace).recurrent[layer], top)
         for each in units:
             columns = {name: array[:, each] for name, array in values.items()}
-            state = columns.get("cell", columns["hidden"])
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "layer": layer,
-                        "unit": int(each),
-                        "position": np.arange(len(state)),
-                        **columns,
-                        "before": _before(state, layer.endswith("_backward")),
-                    }
-                )
-            )
+            positions = np.arange(len(values["hidden"]))
+            frames.append(pd.DataFrame({"layer": layer, "unit": int(each), "position": positions, **columns}))
     return pd.concat(frames, ignore_index=True)
-
-
-def _before(state: np.ndarray, reads_backwards: bool) -> np.ndarray:
-    """Returns the state before each token, in the order of reading."""
-    return np.append(state[1:], 0.0) if reads_backwards else np.append(0.0, state[:-1])
 
 
 def most_varying(values: dict, top: int) -> list[int]:
@@ -298,12 +283,15 @@ def _formula_chart(is_lstm: bool, activation: str) -> alt.Chart:
         )
         second = f"'reset gate r = ' + {number('reset_gate')}"
     text = "'unit ' + datum.unit + ', after ' + tokens[datum.position]"
+    state, order = "cell" if is_lstm else "hidden", [alt.SortField("position")]
     return (
         alt.Chart(alt.NamedData("units"))
+        .transform_filter("datum.layer == layer && datum.unit == unit")
+        # The state before the token, in the order of reading: no column of its own, which would make the page larger.
+        .transform_window(earlier=f"lag({state})", later=f"lead({state})", sort=order)
+        .transform_calculate(before="(test(/_backward$/, datum.layer) ? datum.later : datum.earlier) || 0")
         .transform_joinaggregate(last="max(position)")
-        .transform_filter(
-            "datum.layer == layer && datum.unit == unit && datum.position == (pinned < 0 ? datum.last : pinned)"
-        )
+        .transform_filter("datum.position == (pinned < 0 ? datum.last : pinned)")
         .transform_calculate(lines=f"[{text}, {first}, {second}]")
         .mark_text(align="left", baseline="top", fontSize=13, lineHeight=20, font="monospace")
         .encode(x=alt.value(0), y=alt.value(0), text="lines:N")
