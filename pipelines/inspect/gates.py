@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import POSITION, choice, marker, shown, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, choice, marker, shown, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import GATES, Trace, require_gates
 
@@ -49,18 +49,18 @@ def _figure(trace: Trace, part: str, top: int, unit: int | None, activation: str
     }
     layer = choice("layer", layers)
     charts = [
-        _mean_chart(tokens, len(gates)),
-        _norm_chart(tokens),
+        mean_chart(tokens),
+        norm_chart(tokens),
     ]
     if "probability" in data["tokens"]:
         charts.append(_probability_chart(tokens))
         data["next"] = next_rows(trace)
-        charts.append(_next_chart())
+        charts.append(next_chart())
     quantities = [*gates, *(name for name in _STATES if name in trace.recurrent[layers[0]])]
     charts += [_unit_chart(tokens, data["units"]["unit"].nunique()), _formula_chart(is_lstm, activation)]
     chart = alt.vconcat(*charts, spacing=18).resolve_scale(color="independent", x="independent", y="independent")
     chart = chart.add_params(
-        POSITION,
+        MARKED,
         tokens_parameter(tokens),
         layer,
         choice("quantity", quantities, [name.replace("_", " ") for name in quantities], "units "),
@@ -165,8 +165,12 @@ def next_rows(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _mean_chart(tokens: list[str], num_gates: int) -> alt.LayerChart:
-    height = _ROW * num_gates
+def mean_chart(tokens: list[str] | None) -> alt.LayerChart:
+    """Returns the heat map of `mean_rows` ("means").
+
+    Args:
+        tokens: those of the text; None for those of the parameter "tokens", which the page sets.
+    """
     x = token_axis(alt.X, tokens)
     heat = (
         alt.Chart(alt.NamedData("means"))
@@ -184,11 +188,12 @@ def _mean_chart(tokens: list[str], num_gates: int) -> alt.LayerChart:
             ],
         )
     )
-    layers = heat + marker(alt.NamedData("tokens"), tokens, height)
-    return layers.properties(width=alt.Step(step(len(tokens))), height=height, title="gates, mean over the units")
+    layers = heat + marker(tokens)
+    return layers.properties(width=alt.Step(step(tokens)), height=alt.Step(_ROW), title="gates, mean over the units")
 
 
-def _norm_chart(tokens: list[str]) -> alt.LayerChart:
+def norm_chart(tokens: list[str] | None) -> alt.LayerChart:
+    """Returns the lines of `norm_rows` ("norms"). tokens: as for `mean_chart`."""
     line = (
         alt.Chart(alt.NamedData("norms"))
         .transform_filter("datum.layer == layer")
@@ -200,8 +205,8 @@ def _norm_chart(tokens: list[str]) -> alt.LayerChart:
             tooltip=["state:N", alt.Tooltip("norm:Q", format=".3f")],
         )
     )
-    layers = line + marker(alt.NamedData("tokens"), tokens, 110)
-    return layers.properties(width=alt.Step(step(len(tokens))), height=110)
+    layers = line + marker(tokens)
+    return layers.properties(width=alt.Step(step(tokens)), height=110)
 
 
 def _probability_chart(tokens: list[str]) -> alt.LayerChart:
@@ -216,18 +221,19 @@ def _probability_chart(tokens: list[str]) -> alt.LayerChart:
             tooltip=["token:N", alt.Tooltip("probability:Q", format=".3g")],
         )
     )
-    layers = points + marker(alt.NamedData("tokens"), tokens, 80)
+    layers = points + marker(tokens)
     return layers.properties(
-        width=alt.Step(step(len(tokens))), height=80, title="probability of the token after those before it"
+        width=alt.Step(step(tokens)), height=80, title="probability of the token after those before it"
     )
 
 
-def _next_chart() -> alt.Chart:
+def next_chart() -> alt.LayerChart:
+    """Returns the bars of `next_rows` ("next")."""
     # Without a marked token: what comes after the whole text.
     return (
         alt.Chart(alt.NamedData("next"))
         .transform_joinaggregate(last="max(position)")
-        .transform_filter("datum.position == (position < 0 ? datum.last : position)")
+        .transform_filter("datum.position == (length(marked) ? marked[0] : datum.last)")
         .mark_bar(color="#5c7cfa")
         .encode(
             y=alt.Y("rank:O", title=None, axis=None),
@@ -236,7 +242,7 @@ def _next_chart() -> alt.Chart:
         )
         + alt.Chart(alt.NamedData("next"))
         .transform_joinaggregate(last="max(position)")
-        .transform_filter("datum.position == (position < 0 ? datum.last : position)")
+        .transform_filter("datum.position == (length(marked) ? marked[0] : datum.last)")
         .transform_calculate(label="datum.token + '  ' + format(datum.probability, '.3f')")
         .mark_text(align="left", dx=4)
         .encode(y=alt.Y("rank:O", axis=None), x="probability:Q", text="label:N")
@@ -257,9 +263,9 @@ def _unit_chart(tokens: list[str], num_units: int) -> alt.LayerChart:
             tooltip=["unit:O", alt.Tooltip("value:Q", format=".3f")],
         )
     )
-    layers = heat + marker(alt.NamedData("tokens"), tokens, height)
+    layers = heat + marker(tokens)
     return layers.properties(
-        width=alt.Step(step(len(tokens))), height=height, title="single units: those whose gate varies most"
+        width=alt.Step(step(tokens)), height=height, title="single units: those whose gate varies most"
     )
 
 

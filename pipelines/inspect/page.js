@@ -43,7 +43,7 @@
     if (position === marked) return;
     marked = position;
     for (const { view } of views) {
-      if (hasSignal(view, "position")) view.signal("position", position).runAsync();
+      if (hasSignal(view, "marked")) view.signal("marked", [position]).runAsync();
     }
   };
 
@@ -78,7 +78,7 @@
     });
     element.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || event.target !== element || !hasSignal(view, "position")) return;
+      if (!step || event.target !== element || !hasSignal(view, "marked")) return;
       event.preventDefault();
       mark(Math.max(0, marked + step));
     });

@@ -25,12 +25,12 @@ window.livePage = window.livePage || {};
     const labels = answer.labels ? answer.labels.filter((label) => label) : [answer.label];
     body.append(element("p", { class: "result" }, labels.join(", ") || "no label"));
     learnNames(model.name, answer);
-    const cells = answer.probabilities.map((value, i) => ({ name: className(model.name, i), value }));
-    const description = `Probabilities: ${cells.map((cell) => `${cell.name} ${percent(cell.value)}`).join(", ")}`;
+    const classes = answer.probabilities.map((value, i) => ({ name: className(model.name, i), value }));
+    const description = `Probabilities: ${classes.map((cell) => `${cell.name} ${percent(cell.value)}`).join(", ")}`;
     const box = page.panels.figureBox(body, description);
     if (answer.pieces) addPieces(answer, labels, text, body);
     body.append(request);
-    await page.figures.draw(box, "probabilities", description, { cells });
+    await page.figures.draw(box, "probabilities", description, { classes });
   }
 
   /** The API has no names of the classes: an answer names the class whose probability is its score. */
@@ -54,7 +54,7 @@ window.livePage = window.livePage || {};
     const largest = Math.max(...weights.map(Math.abs), 1e-9);
     const axis = page.figures.makeAxis("text", page.trace.spans(pieces, text));
     const tokens = pieces.map((piece, i) => ({
-      text: page.trace.tokenText(piece).replaceAll("\u00b7", " "),
+      text: page.trace.tokenText(piece).replaceAll("\u2423", " "),
       strength: weights[i] / largest,
       detail: `${piece}: weight ${weights[i].toFixed(3)}, counts ${weights[i] < 0 ? "against" : "for"} the label`,
     }));
@@ -111,7 +111,7 @@ window.livePage = window.livePage || {};
       target: { tokens: target, axis: makeAxis(`written by ${model.name}`, steps) },
     };
     const heads = typeof answer.weights[0][0] === "number" ? [answer.weights] : answer.weights;
-    const layers = [{ label: "the alignment", query: "target", key: "source", heads }];
+    const layers = [{ name: "alignment", label: "the alignment", query: "target", key: "source", heads }];
     await page.panels.attention(controls, figures, layers, sides);
   }
 

@@ -20,6 +20,11 @@ def _words(text):
     return tf.strings.split(text)  # [batch, (time)]
 
 
+def text(value: str) -> tf.Tensor:
+    """A batch of one text."""
+    return tf.constant([value])
+
+
 def _lengths(ragged):
     return tf.cast(ragged.row_lengths(), tf.int32)
 

@@ -86,7 +86,8 @@ def test_a_classifier_shows_label_probabilities_and_weights(open_page):
     assert scope.locator(".error").count() == 0
     shown = figures(scope)
     assert shown[0].startswith("Probabilities: negative ") and "class 2 " in shown[0]
-    assert shown[1:] == ["gates of layer 1 forward, for each token", "states of layer 1 forward, for each token"]
+    states = "lengths of the states of layer 1 forward, for each token"
+    assert shown[1:] == ["gates of layer 1 forward, for each token", states]
     pieces = scope.locator(".tokens").first.locator(".token")
     assert pieces.all_text_contents() == ["a", "wonderful", "film"]
     assert "for" in pieces.nth(1).get_attribute("class") and "against" in pieces.nth(0).get_attribute("class")
@@ -161,9 +162,10 @@ def test_models_side_by_side_highlight_the_same_token(open_page):
     card(page, "tagger").locator(".token").nth(1).hover()
     hovered = page.locator(".token.hovered .token-text")
     assert set(hovered.all_text_contents()) == {"wonderful"} and hovered.count() == 5
-    signals = "[...livePage.figures.drawn].filter((each) => each.columnAxis && each.columnAxis.key === 'text')"
-    values = page.evaluate(f"{signals}.map((each) => each.result.view.signal('hovered'))")
-    assert len(values) == 8 and values == [[1]] * 8
+    signals = """[...livePage.figures.drawn].flatMap(({ axes, result }) =>
+        Object.entries(axes).filter(([, axis]) => axis.key === "text").map(([name]) => result.view.signal(name)))"""
+    values = page.evaluate(signals)
+    assert values == [[1]] * 9
     page.mouse.move(0, 0)
     assert hovered.count() == 0
 
@@ -178,7 +180,7 @@ def test_hovering_a_figure_highlights_the_tokens(open_page):
     hovered.first.wait_for()
     assert len(set(hovered.all_text_contents())) == 1
     page.locator("#tooltip").wait_for()
-    assert "mean over the units: 0." in page.locator("#tooltip").text_content()
+    assert "mean: 0." in page.locator("#tooltip").text_content()
 
 
 @pytest.mark.parametrize("model", ALL)
