@@ -95,6 +95,13 @@ def test_a_classifier_shows_label_probabilities_and_weights(open_page):
     scope.locator('[aria-label^="gates of layer 1 backward"] canvas').wait_for()
 
 
+def test_the_names_of_the_classes_are_those_of_the_card(open_page):
+    page = open_page(["several"], "a wonderful film")
+    scope = card(page, "several")
+    assert scope.locator(".result").text_content() == "no label"
+    assert figures(scope) == ["Probabilities: negative 99.8\u00a0%, <img src=x onerror=alert(1)> 0.2\u00a0%"]
+
+
 def test_a_tagger_shows_tags_under_tokens_and_their_scores(open_page):
     page = open_page(["tagger"], "Ana lives here")
     tokens = card(page, "tagger").locator(".token")
