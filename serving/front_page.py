@@ -15,6 +15,7 @@ from serving import static_files
 from serving.core import Core
 from serving.errors import ServingError
 from serving.manager import State, Version
+from serving.servable import Servable
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 # Vega's interpreter of expressions replaces `eval`, so that no script but the server's own files can run.
@@ -38,7 +39,8 @@ def render(core: Core, base: str) -> bytes:
     names = sorted(core.manager.readiness())
     summary = f"<p>{len(names)} model{'' if len(names) == 1 else 's'}.</p>"
     parts = {
-        "names": _json_in_html(names),  # TF Serving's API has no list of the models
+        # TF Serving's API has neither a list of the models nor names of classes.
+        "names": _json_in_html([(name, _class_names(core, name)) for name in names]),
         "scripts": "\n".join(f'<script src="/page/{name}" defer></script>' for name in static_files.SCRIPTS),
         "models": "\n".join([summary, *(line for name in names for line in _model(core, name, base))]),
     }
@@ -61,12 +63,27 @@ def example_inputs(dtypes: dict, shapes: dict) -> dict:
     return {name: _example(dtypes[name], shapes[name]) for name in dtypes}
 
 
+def _versions(core: Core, name: str) -> list[Version]:
+    """Returns the versions of a model; none if it is not loaded yet, or has just been removed."""
+    try:
+        return core.manager.versions(name)
+    except ServingError:
+        return []
+
+
+def _newest(versions: list[Version]) -> Servable | None:
+    """Returns the newest available version."""
+    return next((each.servable for each in versions if each.state == State.AVAILABLE), None)
+
+
+def _class_names(core: Core, name: str) -> tuple[str, ...]:
+    servable = _newest(_versions(core, name))
+    return servable.class_names if servable else ()
+
+
 def _model(core: Core, name: str, base: str) -> list[str]:
     """Returns the section of a model."""
-    try:
-        versions = core.manager.versions(name)
-    except ServingError:  # it is not loaded yet, or has just been removed
-        versions = []
+    versions = _versions(core, name)
     rows = "".join(f"<tr><td>{each.number}<td>{each.state.name}<td>{html.escape(each.error)}" for each in versions)
     path = f"/v1/models/{urllib.parse.quote(name, safe='')}"
     parts = [f"<h3>{html.escape(name)}</h3>"]
@@ -81,7 +98,7 @@ def _model(core: Core, name: str, base: str) -> list[str]:
 
 def _request(versions: list[Version]) -> str | None:
     """Returns the body of an example request to the default signature of the newest available version."""
-    servable = next((each.servable for each in versions if each.state == State.AVAILABLE), None)
+    servable = _newest(versions)
     if servable is None:
         return None
     try:

@@ -12,7 +12,7 @@ import tensorflow_text  # noqa: F401  (registers the ops of tokenizers)
 from tensorflow.core.protobuf import meta_graph_pb2
 from tensorflow.python.saved_model.loader_impl import SavedModelLoader
 
-from serving import errors
+from serving import cards, errors
 
 DEFAULT_SIGNATURE = "serving_default"
 WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
@@ -114,6 +114,7 @@ class Servable:
 
     def __init__(self, path: Path):
         self._path = path
+        self.class_names = cards.class_names(path)  # read once, as all of the model
         self._session = tf.compat.v1.Session(graph=tf.Graph())
         try:
             graph = SavedModelLoader(str(path)).load(self._session, ["serve"])

@@ -18,7 +18,8 @@ SCRIPTS = (
     "form.js",
     "page.js",
 )
-FIGURES = ("attention.json", "gates.json", "next_tokens.json", "probabilities.json", "states.json")
+# Written by `python -m pipelines.inspect.live_figures`.
+FIGURES = ("attention.json", "gates.json", "next.json", "norms.json", "probabilities.json")
 VEGA = "vega.js"
 # The names are fixed: a path from a request is never joined to a folder.
 NAMES = frozenset({"page.css", VEGA, *SCRIPTS, *(f"figures/{name}" for name in FIGURES)})

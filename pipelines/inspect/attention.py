@@ -4,11 +4,12 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import POSITION, choice, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, choice, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import Attention, Trace
 from pipelines.support.errors import UserError
 
+MARKED_KEYS = alt.param(name="marked_keys", value=[])  # the live page sets it
 _SMALL = 110  # width of a head in the overview, in pixels
 
 
@@ -34,12 +35,13 @@ def _figure(trace: Trace, kind: str, layers: dict[str, Attention]) -> Figure:
     first = next(iter(layers.values()))
     heads = len(first.weights)
     data = {"weights": weight_rows(layers), "heads": head_rows(layers)}
-    charts = [_large(first)]
+    charts = [weight_chart(first.queries, first.keys).properties(title="one head")]
     if len(layers) * heads > 1:
         charts += [_overview(first), _summary()]
     chart = alt.vconcat(*charts, spacing=18).resolve_scale(color="independent", x="independent", y="independent")
     chart = chart.add_params(
-        POSITION,
+        MARKED,
+        MARKED_KEYS,
         tokens_parameter(first.queries, "queries"),
         tokens_parameter(first.keys, "keys"),
         choice("layer", list(layers)),
@@ -118,9 +120,13 @@ def looks_at(weights: np.ndarray, is_cross: bool) -> dict[str, float]:
     return shares | {"others": float((weights * rest).sum() / queries)}
 
 
-def _large(attention: Attention) -> alt.LayerChart:
-    queries, keys = attention.queries, attention.keys
-    size = min(step(len(keys)), 26)
+def weight_chart(queries: list[str] | None, keys: list[str] | None) -> alt.LayerChart:
+    """Returns the heat map of the chosen head in `weight_rows` ("weights").
+
+    Args:
+        queries, keys: the tokens; None for those of the parameters "queries" and "keys".
+    """
+    size = min(step(keys), 26)
     x = token_axis(alt.X, keys, "key", "keys", "key")
     y = token_axis(alt.Y, queries, "query", "queries", "query")
     selected = (
@@ -139,11 +145,11 @@ def _large(attention: Attention) -> alt.LayerChart:
         ],
     )
     frame = (
-        selected.transform_filter("datum.query == position")
+        selected.transform_filter("indexof(marked, datum.query) >= 0 || indexof(marked_keys, datum.key) >= 0")
         .mark_rect(fill=None, stroke="#e8590c", strokeWidth=1.5)
         .encode(x=x, y=y)
     )
-    return (heat + frame).properties(width=alt.Step(size), height=alt.Step(min(size, 20)), title="one head")
+    return (heat + frame).properties(width=alt.Step(size), height=alt.Step(min(size, 20)))
 
 
 def _overview(attention: Attention) -> alt.Chart:

@@ -4,40 +4,46 @@ import altair as alt
 
 from pipelines.text.special_tokens import WORD_START
 
-POSITION = alt.param(name="position", value=-1)  # the marked token; page.js sets it
+MARKED = alt.param(name="marked", value=[])  # positions of the marked tokens; the page sets it
+IS_MARKED = "indexof(marked, datum.position) >= 0"
 _MAX_WIDTH, _MIN_STEP, _MAX_STEP = 1000, 7, 40  # pixels
+_ANY_STEP = 26  # pixels, for tokens that are not known here
 _SHOWN = {"\n": "⏎", " ": "␣", "\t": "⇥", WORD_START: "▁"}
 
 
 def shown(token: str) -> str:
-    """Returns a token as it is drawn: with a visible character for a space or a line end."""
-    return _SHOWN.get(token, token) or "∅"
+    """Returns a token as it is drawn: with visible spaces and line ends. serving/page/trace.js has it, too."""
+    return "".join(_SHOWN.get(character, character) for character in token) or "∅"
 
 
-def step(num_tokens: int) -> int:
-    """Returns the width of a token in pixels."""
-    return int(max(_MIN_STEP, min(_MAX_STEP, _MAX_WIDTH / max(num_tokens, 1))))
+def step(tokens: list[str] | None) -> int:
+    """Returns the width of a token in pixels. tokens: None if they are not known."""
+    if tokens is None:
+        return _ANY_STEP
+    return int(max(_MIN_STEP, min(_MAX_STEP, _MAX_WIDTH / max(len(tokens), 1))))
 
 
-def tokens_parameter(tokens: list[str], name: str = "tokens") -> alt.Parameter:
-    """Returns the parameter from which `token_axis` takes the labels."""
-    return alt.param(name=name, value=[shown(token) for token in tokens])
+def tokens_parameter(tokens: list[str] | None, name: str = "tokens") -> alt.Parameter:
+    """Returns the parameter from which `token_axis` takes the labels. tokens: None if the page sets it."""
+    return alt.param(name=name, value=[shown(token) for token in tokens or []])
 
 
-def token_axis(channel, tokens: list[str], field: str = "position", name: str = "tokens", title: str | None = None):
+def token_axis(
+    channel, tokens: list[str] | None, field: str = "position", name: str = "tokens", title: str | None = None
+):
     """Returns the encoding of token positions.
 
     Args:
         channel: `alt.X` or `alt.Y`.
-        tokens: whose number and lengths determine how the labels are drawn.
+        tokens: whose number and lengths determine how the labels are drawn; None for labels that suit any tokens.
         name: of the parameter with the tokens.
     """
-    is_long = any(len(shown(token)) > 2 for token in tokens[1:])
+    is_long = tokens is None or any(len(shown(token)) > 2 for token in tokens[1:])
     options = {"labelAngle": -60 if is_long else 0} if channel is alt.X else {}
     options |= {"labelAlign": "right"} if channel is alt.X and is_long else {}
     axis = alt.Axis(
         labelExpr=f"{name}[datum.value]",
-        labelFontSize=min(12, max(7, step(len(tokens)) - 2)),
+        labelFontSize=min(12, max(7, step(tokens) - 2)),
         labelOverlap=False,
         labelLimit=110,
         ticks=False,
@@ -46,7 +52,7 @@ def token_axis(channel, tokens: list[str], field: str = "position", name: str = 
         **options,
     )
     # All positions: a chart without rows of a token keeps its column.
-    return channel(f"{field}:O", axis=axis, scale=alt.Scale(domain=list(range(len(tokens)))))
+    return channel(f"{field}:O", axis=axis, scale=alt.Scale(domain=alt.expr(f"sequence(length({name}))")))
 
 
 def choice(name: str, options: list, labels: list[str] | None = None, title: str | None = None) -> alt.Parameter:
@@ -57,16 +63,14 @@ def choice(name: str, options: list, labels: list[str] | None = None, title: str
     return alt.param(name=name, value=options[0], bind=bind)
 
 
-def marker(data: alt.NamedData, tokens: list[str], height: int) -> alt.Chart:
-    """Returns a layer that frames the marked token.
+def marker(tokens: list[str] | None) -> alt.Chart:
+    """Returns a layer that frames the marked tokens over the height of the chart.
 
-    Args:
-        data: rows with the column position, one for each token.
-        height: of the chart, in pixels.
+    Its dataset is "tokens": rows with the column position, one for each token.
     """
     return (
-        alt.Chart(data)
-        .transform_filter("datum.position == position")
+        alt.Chart(alt.NamedData("tokens"))
+        .transform_filter(IS_MARKED)
         .mark_rect(fill=None, stroke="#e8590c", strokeWidth=2)
-        .encode(x=token_axis(alt.X, tokens), y=alt.value(0), y2=alt.value(height))
+        .encode(x=token_axis(alt.X, tokens), y=alt.value(0), y2=alt.value("height"))
     )

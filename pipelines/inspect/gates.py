@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import POSITION, choice, marker, shown, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, choice, marker, shown, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import GATES, Trace, require_gates
 from pipelines.support.errors import UserError
@@ -53,18 +53,18 @@ def _figure(trace: Trace, part: str, top: int, unit: int | None, activation: str
     }
     layer = choice("layer", layers)
     charts = [
-        _mean_chart(tokens, len(gates)),
-        _norm_chart(tokens),
+        mean_chart(tokens),
+        norm_chart(tokens),
     ]
     if "probability" in data["tokens"]:
         charts.append(_probability_chart(tokens))
         data["next"] = next_rows(trace)
-        charts.append(_next_chart())
+        charts.append(next_chart())
     quantities = [*gates, *(name for name in _STATES if name in trace.recurrent[layers[0]])]
     charts += [_unit_chart(tokens, data["units"]["unit"].nunique()), _formula_chart(is_lstm, activation)]
     chart = alt.vconcat(*charts, spacing=18).resolve_scale(color="independent", x="independent", y="independent")
     chart = chart.add_params(
-        POSITION,
+        MARKED,
         tokens_parameter(tokens),
         layer,
         choice("quantity", quantities, [name.replace("_", " ") for name in quantities], "units "),
@@ -124,31 +124,16 @@ def norm_rows(trace: Trace, layers: list[str]) -> pd.DataFrame:
 
 
 def unit_rows(trace: Trace, layers: list[str], top: int, unit: int | None, like: Trace | None = None) -> pd.DataFrame:
-    """Returns layer, position, unit, all quantities of the unit, and `before`, its state before the token."""
+    """Returns layer, unit, position and all quantities of the unit."""
     frames = []
     for layer in layers:
         values = trace.recurrent[layer]
         units = [unit] if unit is not None else most_varying((like or trace).recurrent[layer], top)
         for each in units:
             columns = {name: array[:, each] for name, array in values.items()}
-            state = columns.get("cell", columns["hidden"])
-            frames.append(
-                pd.DataFrame(
-                    {
-                        "layer": layer,
-                        "unit": int(each),
-                        "position": np.arange(len(state)),
-                        **columns,
-                        "before": _before(state, layer.endswith("_backward")),
-                    }
-                )
-            )
+            positions = np.arange(len(values["hidden"]))
+            frames.append(pd.DataFrame({"layer": layer, "unit": int(each), "position": positions, **columns}))
     return pd.concat(frames, ignore_index=True)
-
-
-def _before(state: np.ndarray, reads_backwards: bool) -> np.ndarray:
-    """Returns the state before each token, in the order of reading."""
-    return np.append(state[1:], 0.0) if reads_backwards else np.append(0.0, state[:-1])
 
 
 def most_varying(values: dict, top: int) -> list[int]:
@@ -184,8 +169,12 @@ def next_rows(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _mean_chart(tokens: list[str], num_gates: int) -> alt.LayerChart:
-    height = _ROW * num_gates
+def mean_chart(tokens: list[str] | None) -> alt.LayerChart:
+    """Returns the heat map of `mean_rows` ("means").
+
+    Args:
+        tokens: those of the text; None for those of the parameter "tokens", which the page sets.
+    """
     x = token_axis(alt.X, tokens)
     heat = (
         alt.Chart(alt.NamedData("means"))
@@ -203,11 +192,12 @@ def _mean_chart(tokens: list[str], num_gates: int) -> alt.LayerChart:
             ],
         )
     )
-    layers = heat + marker(alt.NamedData("tokens"), tokens, height)
-    return layers.properties(width=alt.Step(step(len(tokens))), height=height, title="gates, mean over the units")
+    layers = heat + marker(tokens)
+    return layers.properties(width=alt.Step(step(tokens)), height=alt.Step(_ROW), title="gates, mean over the units")
 
 
-def _norm_chart(tokens: list[str]) -> alt.LayerChart:
+def norm_chart(tokens: list[str] | None) -> alt.LayerChart:
+    """Returns the lines of `norm_rows` ("norms"). tokens: as for `mean_chart`."""
     line = (
         alt.Chart(alt.NamedData("norms"))
         .transform_filter("datum.layer == layer")
@@ -219,8 +209,8 @@ def _norm_chart(tokens: list[str]) -> alt.LayerChart:
             tooltip=["state:N", alt.Tooltip("norm:Q", format=".3f")],
         )
     )
-    layers = line + marker(alt.NamedData("tokens"), tokens, 110)
-    return layers.properties(width=alt.Step(step(len(tokens))), height=110)
+    layers = line + marker(tokens)
+    return layers.properties(width=alt.Step(step(tokens)), height=110)
 
 
 def _probability_chart(tokens: list[str]) -> alt.LayerChart:
@@ -235,18 +225,19 @@ def _probability_chart(tokens: list[str]) -> alt.LayerChart:
             tooltip=["token:N", alt.Tooltip("probability:Q", format=".3g")],
         )
     )
-    layers = points + marker(alt.NamedData("tokens"), tokens, 80)
+    layers = points + marker(tokens)
     return layers.properties(
-        width=alt.Step(step(len(tokens))), height=80, title="probability of the token after those before it"
+        width=alt.Step(step(tokens)), height=80, title="probability of the token after those before it"
     )
 
 
-def _next_chart() -> alt.Chart:
+def next_chart() -> alt.LayerChart:
+    """Returns the bars of `next_rows` ("next")."""
     # Without a marked token: what comes after the whole text.
     return (
         alt.Chart(alt.NamedData("next"))
         .transform_joinaggregate(last="max(position)")
-        .transform_filter("datum.position == (position < 0 ? datum.last : position)")
+        .transform_filter("datum.position == (length(marked) ? marked[0] : datum.last)")
         .mark_bar(color="#5c7cfa")
         .encode(
             y=alt.Y("rank:O", title=None, axis=None),
@@ -255,7 +246,7 @@ def _next_chart() -> alt.Chart:
         )
         + alt.Chart(alt.NamedData("next"))
         .transform_joinaggregate(last="max(position)")
-        .transform_filter("datum.position == (position < 0 ? datum.last : position)")
+        .transform_filter("datum.position == (length(marked) ? marked[0] : datum.last)")
         .transform_calculate(label="datum.token + '  ' + format(datum.probability, '.3f')")
         .mark_text(align="left", dx=4)
         .encode(y=alt.Y("rank:O", axis=None), x="probability:Q", text="label:N")
@@ -276,9 +267,9 @@ def _unit_chart(tokens: list[str], num_units: int) -> alt.LayerChart:
             tooltip=["unit:O", alt.Tooltip("value:Q", format=".3f")],
         )
     )
-    layers = heat + marker(alt.NamedData("tokens"), tokens, height)
+    layers = heat + marker(tokens)
     return layers.properties(
-        width=alt.Step(step(len(tokens))), height=height, title="single units: those whose gate varies most"
+        width=alt.Step(step(tokens)), height=height, title="single units: those whose gate varies most"
     )
 
 
@@ -302,12 +293,15 @@ def _formula_chart(is_lstm: bool, activation: str) -> alt.Chart:
         )
         second = f"'reset gate r = ' + {number('reset_gate')}"
     text = "'unit ' + datum.unit + ', after ' + tokens[datum.position]"
+    state, order = "cell" if is_lstm else "hidden", [alt.SortField("position")]
     return (
         alt.Chart(alt.NamedData("units"))
+        .transform_filter("datum.layer == layer && datum.unit == unit")
+        # The state before the token, in the order of reading: no column of its own, which would make the page larger.
+        .transform_window(earlier=f"lag({state})", later=f"lead({state})", sort=order)
+        .transform_calculate(before="(test(/_backward$/, datum.layer) ? datum.later : datum.earlier) || 0")
         .transform_joinaggregate(last="max(position)")
-        .transform_filter(
-            "datum.layer == layer && datum.unit == unit && datum.position == (pinned < 0 ? datum.last : pinned)"
-        )
+        .transform_filter("datum.position == (pinned < 0 ? datum.last : pinned)")
         .transform_calculate(lines=f"[{text}, {first}, {second}]")
         .mark_text(align="left", baseline="top", fontSize=13, lineHeight=20, font="monospace")
         .encode(x=alt.value(0), y=alt.value(0), text="lines:N")

@@ -1,10 +1,25 @@
 "use strict";
 // Draws the figures of the page and keeps what is chosen in its address.
-(() => {
-  const figures = JSON.parse(document.getElementById("figures").textContent);
+(async () => {
+  // Browsers from before 2023 cannot decompress: they show what is for browsers without JavaScript.
+  if (!("DecompressionStream" in window)) {
+    for (const each of document.querySelectorAll("noscript")) each.insertAdjacentHTML("afterend", each.textContent);
+    return;
+  }
+
+  const decompressed = (id) => {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (each) => each.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  };
+
+  const library = document.createElement("script");
+  library.textContent = await decompressed("library");
+  document.head.append(library);
+  const figures = JSON.parse(await decompressed("figures"));
   const isDark = matchMedia("(prefers-color-scheme: dark)");
   const KEPT = /^(layer|quantity|unit|head|model|pinned|checkpoint|scale)$/; // signals that the address keeps
   const views = [];
+  window.views = views; // for tests
   const chosen = new URLSearchParams(location.hash.slice(1));
 
   // {column: values} -> rows
@@ -28,7 +43,7 @@
     if (position === marked) return;
     marked = position;
     for (const { view } of views) {
-      if (hasSignal(view, "position")) view.signal("position", position).runAsync();
+      if (hasSignal(view, "marked")) view.signal("marked", [position]).runAsync();
     }
   };
 
@@ -63,7 +78,7 @@
     });
     element.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      if (!step || event.target !== element || !hasSignal(view, "position")) return;
+      if (!step || event.target !== element || !hasSignal(view, "marked")) return;
       event.preventDefault();
       mark(Math.max(0, marked + step));
     });

@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import POSITION, choice, shown
+from pipelines.inspect.axes import IS_MARKED, MARKED, choice, shown
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import Trace
 from pipelines.support.errors import UserError
@@ -76,7 +76,7 @@ def figures(trace: Trace, references: list[Trace], surface=None, word: str | Non
     charts.append(_path_chart())
     charts.append(_step_chart())
     chart = alt.vconcat(*charts, spacing=18).resolve_scale(color="independent")
-    chart = chart.add_params(POSITION, choice("layer", layers))
+    chart = chart.add_params(MARKED, choice("layer", layers))
     explained = "fitted on other texts" if references else "fitted on this text"
     return [
         Figure(
@@ -143,11 +143,7 @@ def _path(filter_expression: str) -> alt.LayerChart:
     points = rows.mark_circle(size=60).encode(
         x=x, y=y, color=alt.Color("position:Q", scale=alt.Scale(scheme="viridis"), title="position"), tooltip=tooltip
     )
-    marked = (
-        rows.transform_filter("datum.position == position")
-        .mark_point(size=240, color="#e8590c", strokeWidth=2)
-        .encode(x=x, y=y)
-    )
+    marked = rows.transform_filter(IS_MARKED).mark_point(size=240, color="#e8590c", strokeWidth=2).encode(x=x, y=y)
     labels = rows.mark_text(dx=7, dy=-6, align="left", fontSize=11).encode(x=x, y=y, text="token:N")
     return line + points + marked + labels
 

@@ -6,7 +6,7 @@ window.livePage = window.livePage || {};
 (function (page) {
   const MAX_SHOWN_TOKENS = 2000;
   const { element, note, percent, requestBlock, tokenRow } = page.elements;
-  const classNames = new Map(); // model -> index of the class -> name, as far as answers have named them
+  const learned = new Map(); // model -> index of the class -> name, as far as answers have named them
 
   function takesText(signatures, name) {
     return Boolean(signatures[name]) && Object.keys(signatures[name].inputs).join() === "text";
@@ -25,23 +25,25 @@ window.livePage = window.livePage || {};
     const labels = answer.labels ? answer.labels.filter((label) => label) : [answer.label];
     body.append(element("p", { class: "result" }, labels.join(", ") || "no label"));
     learnNames(model.name, answer);
-    const cells = answer.probabilities.map((value, i) => ({ name: className(model.name, i), value }));
-    const description = `Probabilities: ${cells.map((cell) => `${cell.name} ${percent(cell.value)}`).join(", ")}`;
+    const nameOf = (i) => className(model, i, answer.probabilities.length);
+    const classes = answer.probabilities.map((value, i) => ({ name: nameOf(i), value }));
+    const description = `Probabilities: ${classes.map((cell) => `${cell.name} ${percent(cell.value)}`).join(", ")}`;
     const box = page.panels.figureBox(body, description);
     if (answer.pieces) addPieces(answer, labels, text, body);
     body.append(request);
-    await page.figures.draw(box, "probabilities", description, { cells });
+    await page.figures.draw(box, "probabilities", description, { classes });
   }
 
-  /** The API has no names of the classes: an answer names the class whose probability is its score. */
+  /** An answer names the class whose probability is its score. */
   function learnNames(model, answer) {
-    if (!classNames.has(model)) classNames.set(model, new Map());
+    if (!learned.has(model)) learned.set(model, new Map());
     const index = answer.score === undefined ? -1 : answer.probabilities.indexOf(answer.score);
-    if (index >= 0) classNames.get(model).set(index, answer.label);
+    if (index >= 0) learned.get(model).set(index, answer.label);
   }
 
-  function className(model, index) {
-    const name = classNames.get(model).get(index);
+  /** The name in the model's card. A model without a card, or loaded after this page, has names in its answers only. */
+  function className(model, index, numClasses) {
+    const name = model.classNames.length === numClasses ? model.classNames[index] : learned.get(model.name).get(index);
     return name === undefined ? `class ${index + 1}` : page.trace.cut(name, 60);
   }
 
@@ -54,7 +56,7 @@ window.livePage = window.livePage || {};
     const largest = Math.max(...weights.map(Math.abs), 1e-9);
     const axis = page.figures.makeAxis("text", page.trace.spans(pieces, text));
     const tokens = pieces.map((piece, i) => ({
-      text: page.trace.tokenText(piece).replaceAll("\u00b7", " "),
+      text: page.trace.tokenText(piece).replaceAll("\u2423", " "),
       strength: weights[i] / largest,
       detail: `${piece}: weight ${weights[i].toFixed(3)}, counts ${weights[i] < 0 ? "against" : "for"} the label`,
     }));
@@ -111,7 +113,7 @@ window.livePage = window.livePage || {};
       target: { tokens: target, axis: makeAxis(`written by ${model.name}`, steps) },
     };
     const heads = typeof answer.weights[0][0] === "number" ? [answer.weights] : answer.weights;
-    const layers = [{ label: "the alignment", query: "target", key: "source", heads }];
+    const layers = [{ name: "alignment", label: "the alignment", query: "target", key: "source", heads }];
     await page.panels.attention(controls, figures, layers, sides);
   }
 

@@ -45,23 +45,27 @@ window.livePage = window.livePage || {};
       font,
       axis: { labelColor: text, titleColor: text, domain: false, ticks: false, grid: false, labelFontSize: 12 },
       legend: { labelColor: text, titleColor: text },
-      title: { color: text },
+      title: { color: text, anchor: "start", fontSize: 13 },
       text: { color: text, font },
       view: { stroke: null },
-      range: { heatmap: [color("--low"), color("--high")], ramp: [color("--low"), color("--high")] },
       bar: { color: color("--high") },
     };
   }
 
-  /** Draws a figure. datasets: its named data; columnAxis, rowAxis: whose tokens its columns and rows are. */
-  async function draw(container, name, description, datasets, columnAxis, rowAxis) {
-    const [embed, spec] = await Promise.all([loadVega(), specification(name)]);
-    const figure = { container, name, description, datasets, columnAxis, rowAxis, stops: [] };
+  /**
+   * Draws a figure.
+   *
+   * datasets: its named data; parameters: {name: value}; axes: {marked: axis of the tokens at `position`, marked_keys}.
+   */
+  async function draw(container, name, description, datasets, parameters = {}, axes = {}) {
+    const [embed, original] = await Promise.all([loadVega(), specification(name)]);
+    const figure = { container, name, description, datasets, parameters, axes, stops: [] };
     finish(container);
+    const spec = structuredClone(original); // Vega-Lite writes into what it gets
+    for (const each of spec.params || []) if (each.name in parameters) each.value = parameters[each.name];
     figure.result = await embed(
       container,
-      // A copy: Vega-Lite writes into what it gets.
-      { ...structuredClone(spec), description, datasets, config: { ...config(), ...spec.config } },
+      { ...spec, description, datasets, config: config() },
       {
         mode: "vega-lite", renderer: "canvas", actions: false, defaultStyle: false, tooltip: showTooltip,
         ast: true, // expressions are interpreted: the page's policy forbids `eval`
@@ -69,8 +73,7 @@ window.livePage = window.livePage || {};
       },
     );
     drawn.add(figure);
-    connect(figure, columnAxis, "hovered", "position");
-    connect(figure, rowAxis, "hovered_rows", "row_position");
+    Object.entries(axes).forEach(([signal, axis]) => connect(figure, axis, signal));
     return figure.result;
   }
 
@@ -80,11 +83,10 @@ window.livePage = window.livePage || {};
     return spec;
   }
 
-  function connect(figure, axis, signal, field) {
-    if (!axis) return;
+  function connect(figure, axis, signal) {
     const { view } = figure.result;
     figure.stops.push(axis.onHighlight((positions) => view.signal(signal, [...positions]).runAsync()));
-    if (field !== "position") return;
+    if (signal !== "marked") return;
     view.addEventListener("mousemove", (event, item) => {
       const datum = item && item.datum;
       axis.hover(datum && datum.position !== undefined ? datum.position : null);
@@ -108,8 +110,7 @@ window.livePage = window.livePage || {};
     );
     box.hidden = value === null || value === undefined || value === "";
     if (box.hidden) return;
-    const lines = Object.entries(value).map(([key, each]) => `${key}: ${String(each).replace(/^\d+ (?=\S)/, "")}`);
-    box.textContent = lines.join("\n"); // without the numbers that keep equal tokens apart
+    box.textContent = Object.entries(value).map(([key, each]) => `${key}: ${each}`).join("\n");
     const left = Math.min(event.clientX + 14, innerWidth - box.offsetWidth - 4);
     box.style.left = `${Math.max(left, 4)}px`;
     box.style.top = `${Math.min(event.clientY + 14, innerHeight - box.offsetHeight - 4)}px`;
@@ -161,8 +162,8 @@ window.livePage = window.livePage || {};
 
   // The colours stand in the drawn figures.
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    for (const { container, name, description, datasets, columnAxis, rowAxis } of [...drawn]) {
-      draw(container, name, description, datasets, columnAxis, rowAxis);
+    for (const { container, name, description, datasets, parameters, axes: marks } of [...drawn]) {
+      draw(container, name, description, datasets, parameters, marks);
     }
   });
 

@@ -8,15 +8,18 @@ window.livePage = window.livePage || {};
   const EXAMPLE = "The old house by the sea is a wonderful place, and nobody wants to leave it.";
   const { element, errorLine } = page.elements;
   const get = (id) => document.getElementById(id);
-  const names = JSON.parse(get("model-names").textContent);
-  const models = new Map(); // name -> promise of {name, signatures, kind}
+  const classNames = new Map(JSON.parse(get("model-names").textContent)); // model -> names of its classes
+  const names = [...classNames.keys()];
+  const models = new Map(); // name -> promise of {name, signatures, kind, classNames}
   const kinds = new Map(); // name -> where the form shows the model's kind
   let running = null;
 
   /** The model with its signatures. After an error, the next call asks again. */
   function load(name) {
     if (!models.has(name)) {
-      const describe = (signatures) => ({ name, signatures, kind: page.answers.kindOf(signatures) });
+      const describe = (signatures) => ({
+        name, signatures, kind: page.answers.kindOf(signatures), classNames: classNames.get(name),
+      });
       const loading = page.rest.signatures(name).then(describe);
       models.set(name, loading);
       const show = (text) => (kinds.get(name).textContent = text);

@@ -5,7 +5,6 @@ window.livePage = window.livePage || {};
 
 (function (page) {
   const MAX_TRACED_CHARACTERS = 2000;
-  const NUM_RANKS = 5;
   const { choice, element, note, percent, requestBlock, tokenRow } = page.elements;
 
   /** Calls `trace` and draws what it answers. */
@@ -92,19 +91,21 @@ window.livePage = window.livePage || {};
   async function addRecurrent(section, trace, sides) {
     const layers = page.trace.recurrentLayers(trace);
     if (!layers.length) return;
-    const explanation = "Gates: 0 is closed, 1 is open. Each cell is the mean over the units of the layer.";
+    const explanation = "Gates: 0 is closed, 1 is open; the mean over the units. Below: the length of the state.";
     const { controls, figures } = panel(section, "Gates and states", explanation);
     const redraw = async (index) => {
       const layer = layers[index];
-      const side = layer.side === "target" ? sides.read || sides.source : sides.source;
-      const columns = page.trace.columns(side.tokens);
-      const { gateCells, stateCells } = page.trace;
-      const cellsOf = { gates: gateCells(layer, side.tokens), states: stateCells(layer, side.tokens) };
+      const { axis, tokens } = sides[layer.side];
+      const shared = { tokens: page.trace.tokenRows(tokens) };
+      const parameters = { layer: layer.name, tokens: tokens.map(page.trace.tokenText) };
+      const means = page.trace.meanRows(layer, tokens);
+      const found = { gates: { means }, norms: { norms: page.trace.normRows(layer, tokens) } };
       figures.replaceChildren();
-      for (const [name, cells] of Object.entries(cellsOf)) {
-        if (!cells.length) continue;
-        const label = `${name} of ${layer.label}, for each token`;
-        await page.figures.draw(figureBox(figures, label), name, label, { cells, columns }, side.axis);
+      for (const [name, rows] of Object.entries(found)) {
+        if (!Object.values(rows)[0].length) continue;
+        const label = `${name === "gates" ? "gates" : "lengths of the states"} of ${layer.label}, for each token`;
+        const box = figureBox(figures, label);
+        await page.figures.draw(box, name, label, { ...rows, ...shared }, parameters, { marked: axis });
       }
     };
     controls.append(choice("Layer", layers.map((layer, i) => [i, layer.label]), redraw));
@@ -126,14 +127,14 @@ window.livePage = window.livePage || {};
     const redraw = async () => {
       const layer = layers[chosen.layer];
       const [queries, keys] = [sides[layer.query], sides[layer.key]];
-      const cells = page.trace.attentionCells(layer.heads, chosen.head, queries.tokens, keys.tokens);
-      const rows = page.trace
-        .columns(queries.tokens)
-        .map(({ position, column }) => ({ row_position: position, row: column }));
+      const weights = chosen.head < 0 ? page.trace.meanOfHeads(layer.heads) : layer.heads[chosen.head];
+      const rows = page.trace.weightRows(layer.name, [weights], queries.tokens.length, keys.tokens.length);
+      const [shownQueries, shownKeys] = [queries, keys].map(({ tokens }) => tokens.map(page.trace.tokenText));
+      const parameters = { layer: layer.name, head: 1, queries: shownQueries, keys: shownKeys };
       const label = `attention weights of ${layer.label}`;
       figures.replaceChildren();
-      const datasets = { cells, columns: page.trace.columns(keys.tokens), rows };
-      await page.figures.draw(figureBox(figures, label), "attention", label, datasets, keys.axis, queries.axis);
+      const axes = { marked: queries.axis, marked_keys: keys.axis };
+      await page.figures.draw(figureBox(figures, label), "attention", label, { weights: rows }, parameters, axes);
     };
     const heads = choice("Head", headOptions(layers[0]), (value) => {
       chosen.head = Number(value);
@@ -157,12 +158,11 @@ window.livePage = window.livePage || {};
     if (!("next_tokens" in trace)) return;
     const side = sides.target || sides.source;
     const [title, explanation] = sides.target
-      ? ["What each step could write", "Each column is a step; in it are the most probable tokens of this step."]
-      : ["What may come next", "Each column is a token; in it are the most probable tokens after it."];
+      ? ["What each step could write", "The most probable tokens of the step under the pointer, else of the last one."]
+      : ["What may come next", "The most probable tokens after the one under the pointer, else after the text."];
     const { figures } = panel(section, title, explanation);
-    const cells = page.trace.nextCells(side.tokens, trace.next_tokens, trace.next_probabilities, NUM_RANKS);
-    const datasets = { cells, columns: page.trace.columns(side.tokens) };
-    await page.figures.draw(figureBox(figures, title), "next_tokens", title, datasets, side.axis);
+    const next = page.trace.nextRows(side.tokens, trace.next_tokens, trace.next_probabilities);
+    await page.figures.draw(figureBox(figures, title), "next", title, { next }, {}, { marked: side.axis });
   }
 
   page.panels = { attention, figureBox, show };

@@ -4,25 +4,16 @@
 window.livePage = window.livePage || {};
 
 (function (page) {
-  const GATES = ["forget", "input", "output", "update", "reset"];
-  const STATES = ["hidden", "cell", "candidate"];
-  const QUANTITY = /^((?:layer|encoder|decoder)_\d+(?:_forward|_backward)?)_(?:(\w+)_gate|(hidden|cell|candidate))$/;
+  const GATES = ["forget_gate", "input_gate", "output_gate", "update_gate", "reset_gate"];
+  const STATES = ["hidden", "cell"];
+  const QUANTITY = /^((?:layer|encoder|decoder)_\d+(?:_forward|_backward)?)_(\w+_gate|hidden|cell|candidate)$/;
   const ATTENTION = /^((?:layer|encoder|decoder)_\d+)_(self_)?attention$/;
+  const SHOWN = { "\n": "\u23ce", " ": "\u2423", "\t": "\u21e5" };
   const SPACE = /^[\s\u2581]*$/u;
 
   /** A token as a person reads it: spaces and line breaks are visible. */
   function tokenText(token) {
-    const text = token.replaceAll("\u2581", "\u00b7").replaceAll(" ", "\u00b7").replaceAll("\n", "\u21b5");
-    return text.replaceAll("\t", "\u21e5") || "\u2205";
-  }
-
-  /** "3 the": the name of a column. Figures show what follows the first space, so that equal tokens stay apart. */
-  function columnName(token, position) {
-    return `${position} ${tokenText(token)}`;
-  }
-
-  function columns(tokens) {
-    return tokens.map((token, position) => ({ position, column: columnName(token, position) }));
+    return token.replace(/[\n\t ]/g, (character) => SHOWN[character]) || "\u2205";
   }
 
   /** Row 0 of each output of a batch of one text. */
@@ -44,87 +35,81 @@ window.livePage = window.livePage || {};
     return Object.keys(trace).sort((a, b) => key(a).localeCompare(key(b), "en", { numeric: true }));
   }
 
-  /** Layers with gates or states: [{label, side, gates: {forget: [time][units]}, states: {...}}]. */
+  /** Layers with gates or states: [{name, label, side, quantities: {forget_gate: [time][units]}}]. */
   function recurrentLayers(trace) {
     const layers = new Map();
-    for (const name of namesInOrder(trace)) {
-      const match = QUANTITY.exec(name);
+    for (const key of namesInOrder(trace)) {
+      const match = QUANTITY.exec(key);
       if (!match) continue;
-      const [, layer, gate, state] = match;
-      const side = layer.startsWith("decoder") ? "target" : "source";
-      if (!layers.has(layer)) layers.set(layer, { label: readable(layer), side, gates: {}, states: {} });
-      const group = gate ? layers.get(layer).gates : layers.get(layer).states;
-      group[gate || state] = trace[name];
+      const [, name, quantity] = match;
+      const side = name.startsWith("decoder") ? "target" : "source";
+      if (!layers.has(name)) layers.set(name, { name, label: readable(name), side, quantities: {} });
+      layers.get(name).quantities[quantity] = trace[key];
     }
     return [...layers.values()];
   }
 
-  /** Cells of a heat map: one per token and quantity, the mean over the units (of the absolute values for states). */
-  function quantityCells(quantities, order, tokens, isAbsolute) {
-    const known = order.filter((name) => name in quantities);
-    return known.flatMap((name) =>
-      tokens.map((token, position) => {
-        const units = quantities[name][position];
-        const value = mean(isAbsolute ? units.map(Math.abs) : units);
-        return { position, column: columnName(token, position), row: name, value };
-      }),
+  // The rows of the figures. pipelines/inspect has the same functions: a test compares them.
+
+  function tokenRows(tokens) {
+    return tokens.map((token, position) => ({ position, token: tokenText(token) }));
+  }
+
+  /** Rows of a layer for each of `names` that it has: what `columns` returns for the units of each token. */
+  function layerRows({ name: layer, quantities }, names, tokens, columns) {
+    return names.filter((name) => name in quantities).flatMap((name) =>
+      tokens.map((token, position) => ({ layer, position, ...columns(name, quantities[name][position], token) })),
     );
   }
 
-  /** Adds the share of each row's largest value: the cell state is often far larger than what a layer returns. */
-  function withShares(cells) {
-    const largestOf = {};
-    for (const { row, value } of cells) largestOf[row] = Math.max(largestOf[row] || 0, value);
-    return cells.map((cell) => ({ ...cell, share: cell.value / (largestOf[cell.row] || 1) }));
+  function meanRows(layer, tokens) {
+    return layerRows(layer, GATES, tokens, (name, units, token) => {
+      const middle = mean(units);
+      const deviation = Math.sqrt(mean(units.map((value) => (value - middle) ** 2)));
+      return { gate: readable(name), token: tokenText(token), mean: middle, deviation };
+    });
   }
 
-  function gateCells(layer, tokens) {
-    return quantityCells(layer.gates, GATES, tokens, false);
-  }
-
-  function stateCells(layer, tokens) {
-    return withShares(quantityCells(layer.states, STATES, tokens, true));
+  function normRows(layer, tokens) {
+    return layerRows(layer, STATES, tokens, (name, units) => ({ state: name, norm: Math.hypot(...units) }));
   }
 
   /** Attention of each layer: [{name, label, query, key, heads: [heads][queries][keys]}]. */
   function attentionLayers(trace) {
     const found = [];
-    for (const name of namesInOrder(trace)) {
-      const match = ATTENTION.exec(name);
+    for (const output of namesInOrder(trace)) {
+      const match = ATTENTION.exec(output);
       if (!match) continue;
-      const isDecoder = name.startsWith("decoder");
-      const sides = !isDecoder ? ["source", "source"] : match[2] ? ["target", "read"] : ["target", "source"];
+      const isDecoder = output.startsWith("decoder");
+      // A decoder reads its own tokens one step after it has written them.
+      const sides = !isDecoder ? ["source", "source"] : match[2] ? ["read", "read"] : ["target", "source"];
       const what = isDecoder ? (match[2] ? ", to the translation" : ", to the text") : "";
-      const label = readable(match[1]) + what;
-      found.push({ name, label, query: sides[0], key: sides[1], heads: trace[name] });
+      const name = match[1] + (isDecoder && match[2] ? " (self)" : "");
+      found.push({ name, label: readable(match[1]) + what, query: sides[0], key: sides[1], heads: trace[output] });
     }
     return found;
   }
 
-  /** Cells of a heat map of weights. head: a number from 0, or -1 for the mean of all heads. */
-  function attentionCells(heads, head, queries, keys) {
-    const chosen = head < 0 ? heads : [heads[head]];
-    return queries.flatMap((query, row) =>
-      keys.map((key, position) => ({
-        position,
-        column: columnName(key, position),
-        row: columnName(query, row),
-        row_position: row,
-        value: mean(chosen.map((weights) => weights[row][position])),
-      })),
+  /** heads: [heads][queries][keys], of which the first numQueries and numKeys have tokens. */
+  function weightRows(layer, heads, numQueries, numKeys) {
+    return heads.flatMap((weights, i) =>
+      weights.slice(0, numQueries).flatMap((row, query) =>
+        row.slice(0, numKeys).map((weight, key) => ({ layer, head: i + 1, query, key, weight })),
+      ),
     );
   }
 
-  /** What may come next after each token: one cell per token and rank. */
-  function nextCells(tokens, nextTokens, nextProbabilities, numRanks) {
-    return tokens.flatMap((token, position) =>
-      nextTokens[position].slice(0, numRanks).map((next, rank) => ({
-        position,
-        column: columnName(token, position),
-        row: rank + 1,
-        token: tokenText(next),
-        value: nextProbabilities[position][rank],
-      })),
+  /** The mean of the heads: [queries][keys]. */
+  function meanOfHeads(heads) {
+    return heads[0].map((row, i) => row.map((_, j) => mean(heads.map((weights) => weights[i][j]))));
+  }
+
+  /** What may come next after each token: one row per token and rank. */
+  function nextRows(tokens, nextTokens, nextProbabilities) {
+    return tokens.flatMap((_, position) =>
+      nextTokens[position].map((next, i) => {
+        return { position, rank: i + 1, token: tokenText(next), probability: nextProbabilities[position][i] };
+      }),
     );
   }
 
@@ -216,7 +201,7 @@ window.livePage = window.livePage || {};
   }
 
   page.trace = {
-    attentionCells, attentionLayers, columns, cut, draw, firstRow, gateCells, largest, nextCells, overlapping,
-    recurrentLayers, softmax, spans, stateCells, tokenText,
+    attentionLayers, cut, draw, firstRow, largest, meanOfHeads, meanRows, nextRows, normRows, overlapping,
+    recurrentLayers, softmax, spans, tokenRows, tokenText, weightRows,
   };
 })(window.livePage);

@@ -1,8 +1,11 @@
 """Models for the tests of the live page: they have the signatures of our exports, and compute little."""
 
+import json
 from pathlib import Path
 
 import tensorflow as tf
+
+from serving.cards import CARD
 
 _TEXT = [tf.TensorSpec([None], tf.string, name="text")]
 _LETTERS = " abcdefghijklmnopqrstuvwxyz"
@@ -18,6 +21,11 @@ def _function(function, specs=_TEXT):
 
 def _words(text):
     return tf.strings.split(text)  # [batch, (time)]
+
+
+def text(value: str) -> tf.Tensor:
+    """A batch of one text."""
+    return tf.constant([value])
 
 
 def _lengths(ragged):
@@ -45,6 +53,12 @@ def _classify(text):
         "score": tf.reduce_max(probabilities, axis=1),
         "probabilities": probabilities,
     }
+
+
+def _classify_several(text):
+    """Several labels per text, or as here none."""
+    probabilities = _classify(text)["probabilities"]
+    return {"labels": tf.fill(tf.shape(probabilities), ""), "probabilities": probabilities}
 
 
 def _explain(text):
@@ -173,6 +187,7 @@ def signatures() -> dict[str, dict]:
             "explain": _function(_explain),
             "trace": _function(_trace_recurrent),
         },
+        "several": {"serving_default": _function(_classify_several)},
         "tagger": {"serving_default": _function(_tag)},
         "translator": {
             "serving_default": _function(_translate),
@@ -191,6 +206,7 @@ def signatures() -> dict[str, dict]:
 
 
 def save_all(root: Path) -> None:
-    """Writes root/<name>/1 for each model."""
+    """Writes root/<name>/1 for each model. Only the card of "several" names its classes."""
     for name, functions in signatures().items():
         tf.saved_model.save(tf.Module(), str(root / name / "1"), signatures=functions)
+    (root / "several" / "1" / CARD).write_text(json.dumps({"classes": LABELS}))

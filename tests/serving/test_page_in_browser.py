@@ -86,12 +86,20 @@ def test_a_classifier_shows_label_probabilities_and_weights(open_page):
     assert scope.locator(".error").count() == 0
     shown = figures(scope)
     assert shown[0].startswith("Probabilities: negative ") and "class 2 " in shown[0]
-    assert shown[1:] == ["gates of layer 1 forward, for each token", "states of layer 1 forward, for each token"]
+    states = "lengths of the states of layer 1 forward, for each token"
+    assert shown[1:] == ["gates of layer 1 forward, for each token", states]
     pieces = scope.locator(".tokens").first.locator(".token")
     assert pieces.all_text_contents() == ["a", "wonderful", "film"]
     assert "for" in pieces.nth(1).get_attribute("class") and "against" in pieces.nth(0).get_attribute("class")
     scope.get_by_role("combobox", name="Layer").select_option("layer 1 backward")
     scope.locator('[aria-label^="gates of layer 1 backward"] canvas').wait_for()
+
+
+def test_the_names_of_the_classes_are_those_of_the_card(open_page):
+    page = open_page(["several"], "a wonderful film")
+    scope = card(page, "several")
+    assert scope.locator(".result").text_content() == "no label"
+    assert figures(scope) == ["Probabilities: negative 99.8\u00a0%, <img src=x onerror=alert(1)> 0.2\u00a0%"]
 
 
 def test_a_tagger_shows_tags_under_tokens_and_their_scores(open_page):
@@ -161,9 +169,10 @@ def test_models_side_by_side_highlight_the_same_token(open_page):
     card(page, "tagger").locator(".token").nth(1).hover()
     hovered = page.locator(".token.hovered .token-text")
     assert set(hovered.all_text_contents()) == {"wonderful"} and hovered.count() == 5
-    signals = "[...livePage.figures.drawn].filter((each) => each.columnAxis && each.columnAxis.key === 'text')"
-    values = page.evaluate(f"{signals}.map((each) => each.result.view.signal('hovered'))")
-    assert len(values) == 8 and values == [[1]] * 8
+    signals = """[...livePage.figures.drawn].flatMap(({ axes, result }) =>
+        Object.entries(axes).filter(([, axis]) => axis.key === "text").map(([name]) => result.view.signal(name)))"""
+    values = page.evaluate(signals)
+    assert values == [[1]] * 9
     page.mouse.move(0, 0)
     assert hovered.count() == 0
 
@@ -178,7 +187,7 @@ def test_hovering_a_figure_highlights_the_tokens(open_page):
     hovered.first.wait_for()
     assert len(set(hovered.all_text_contents())) == 1
     page.locator("#tooltip").wait_for()
-    assert "mean over the units: 0." in page.locator("#tooltip").text_content()
+    assert "mean: 0." in page.locator("#tooltip").text_content()
 
 
 @pytest.mark.parametrize("model", ALL)

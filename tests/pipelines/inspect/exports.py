@@ -21,6 +21,7 @@ TOKENS = ["<start>", "a", " ", "b"]
 def outputs_of(layers=("layer_1",), kind="lstm", time=4, units=3, seed=0) -> dict:
     """What the signature `trace` of a language model returns for a text of `time` tokens and for an empty one."""
     rng = np.random.default_rng(seed)
+    tokens = [TOKENS[i % len(TOKENS)].encode() for i in range(time)]
     mask = (np.arange(time) < [[time], [1]])[:, :, None]
     gates = {"lstm": ("forget_gate", "input_gate", "output_gate"), "gru": ("update_gate", "reset_gate"), "simple": ()}
     values = {}
@@ -31,7 +32,7 @@ def outputs_of(layers=("layer_1",), kind="lstm", time=4, units=3, seed=0) -> dic
         for state in states:
             values[f"{layer}_{state}"] = rng.normal(size=(2, time, units)) * mask
     return values | {
-        "tokens": np.array([[token.encode() for token in TOKENS[:time]], [b"<start>"] + [b""] * (time - 1)]),
+        "tokens": np.array([tokens, [b"<start>"] + [b""] * (time - 1)]),
         "lengths": np.array([time, 1]),
         "cut": np.array([False, True]),
         "log_probabilities": np.log(rng.random((2, time))) * mask[:, :, 0],

@@ -1,12 +1,8 @@
 from pipelines.inspect import axes
 
 
-def test_spaces_and_line_ends_are_visible():
-    assert [axes.shown(token) for token in ("\n", " ", "a", "")] == ["\u23ce", "\u2423", "a", "\u2205"]
-
-
 def test_many_tokens_are_narrow():
-    assert axes.step(3) == 40 and axes.step(100) == 10 and axes.step(10_000) == 7
+    assert [axes.step(["a"] * number) for number in (3, 100, 10_000)] == [40, 10, 7] and axes.step(None) == 26
 
 
 def test_every_position_has_a_column_and_long_tokens_are_turned():
@@ -15,6 +11,17 @@ def test_every_position_has_a_column_and_long_tokens_are_turned():
     def axis(tokens):
         return axes.token_axis(alt.X, tokens).to_dict()
 
-    assert axis(["<start>", "a", "b"])["scale"]["domain"] == [0, 1, 2]
+    assert axis(["<start>", "a", "b"])["scale"]["domain"] == {"expr": "sequence(length(tokens))"}
+    assert axis(None)["axis"]["labelAngle"] == -60
     assert axis(["<start>", "a", "b"])["axis"]["labelAngle"] == 0
     assert axis(["<start>", "flights"])["axis"]["labelAngle"] == -60
+
+
+def test_spaces_and_line_ends_are_visible():
+    assert [axes.shown(token) for token in ("", " ", "\n", "a b", "\N{LOWER ONE EIGHTH BLOCK}the")] == [
+        "\N{EMPTY SET}",
+        "\N{OPEN BOX}",
+        "\N{RETURN SYMBOL}",
+        "a\N{OPEN BOX}b",
+        "\N{LOWER ONE EIGHTH BLOCK}the",
+    ]

@@ -1,6 +1,9 @@
+import base64
+import gzip
 import json
 import re
 
+import numpy as np
 import pytest
 
 from pipelines.inspect import gates, page
@@ -19,18 +22,27 @@ def hostile_figure() -> Figure:
 
 
 def data_of(html: str) -> list[dict]:
-    return json.loads(re.search(r'id="figures">(.*?)</script>', html, re.S)[1])
+    content = re.search(r'id="figures">(.*?)</script>', html, re.S)[1]
+    return json.loads(gzip.decompress(base64.b64decode(content)))
 
 
 def test_the_page_has_everything_in_itself():
     html = page.render("Gates & more", gates.figures(make_trace(), top=2), ["It is cut."])
-    assert len(html.encode()) < 3_000_000
+    assert len(html.encode()) < 700_000
     assert "Gates &amp; more" in html and "<p>It is cut.</p>" in html
     without_data = re.sub(r"<script.*?</script>", "", html, flags=re.S)
     assert not re.findall(r'(?:src|href)="(?!data:)', without_data)
     assert "needs JavaScript" in without_data and "data:image/png;base64," in without_data
     (figure,) = data_of(html)
     assert figure["name"] == "gates" and figure["data"]["means"]["gate"][0] == "forget gate"
+
+
+def test_a_large_page_is_small():
+    """60 tokens, two layers, 512 units each."""
+    figures = gates.figures(make_trace(layers=("layer_1", "layer_2"), time=60, units=512), top=512)
+    assert len(figures[0].data["units"]) == 2 * 512 * 60
+    # Random numbers compress worse than those of a model do.
+    assert len(page.render("Gates", figures, []).encode()) < 3_000_000
 
 
 def test_hostile_tokens_are_text():
@@ -77,6 +89,40 @@ def test_hostile_tokens_in_a_browser(tmp_path):
         tab, errors = opened(browser, path.as_uri(), color_scheme="dark")
         tab.wait_for_function("document.body.dataset.drawn === '1'")
         assert tab.evaluate("window.hacked") is None and errors == []
+
+
+@pytest.mark.long
+def test_a_cell_shows_its_equation(tmp_path):
+    """c = f c_before + i g, where c_before is the state before the token in the order of reading."""
+    path = tmp_path / "page.html"
+    trace = make_trace(layers=("layer_1_forward", "layer_1_backward"))
+    path.write_text(page.render("Gates", gates.figures(trace, top=2), []))
+    with chromium() as browser:
+        for layer, earlier in [("layer_1_forward", 1), ("layer_1_backward", 3)]:
+            unit = gates.most_varying(trace.recurrent[layer], 1)[0]
+            values = {name: array[2, unit] for name, array in trace.recurrent[layer].items()}
+            chosen = f'#gates.layer="{layer}"&gates.unit={unit}&gates.pinned=2'
+            tab, errors = opened(browser, path.as_uri() + chosen)
+            tab.wait_for_function("document.body.dataset.drawn === '1'")
+            before = trace.recurrent[layer]["cell"][earlier, unit]
+            scene = tab.evaluate("window.views[0].view.scenegraph().toJSON()")
+            line = re.search(r"c = f c\N{SUBSCRIPT MINUS}\N{SUBSCRIPT ONE} \+ i g = ([^\"]*)", scene)[1]
+            shown = [float(each) for each in re.split(r" [·+=] ", line.replace("\N{MINUS SIGN}", "-"))]
+            numbers = [values["forget_gate"], before, values["input_gate"], values["candidate"], values["cell"]]
+            np.testing.assert_allclose(shown, numbers, atol=0.001)
+            assert errors == []
+
+
+@pytest.mark.long
+def test_a_browser_that_cannot_decompress_shows_pictures(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(page.render("Gates", gates.figures(make_trace(), top=2), []))
+    with chromium() as browser:
+        tab = browser.new_page()
+        tab.add_init_script("delete window.DecompressionStream")
+        tab.goto(path.as_uri())
+        assert tab.locator("section > img").bounding_box()["width"] > 200
+        assert "browser of 2023" in tab.inner_text("body")
 
 
 @pytest.mark.long
