@@ -144,7 +144,10 @@ def memory(rows: pd.DataFrame, of_subject: bool = False) -> Figure:
     lines = base.mark_line(point=True).encode(
         y=y,
         strokeDash=alt.StrokeDash(
-            "weights:N", title="weights", sort=["trained", "random"], legend=alt.Legend(symbolType="stroke")
+            "weights:N",
+            title="weights",
+            sort=["trained", "random"],
+            legend=alt.Legend(symbolType="stroke", symbolSize=300, symbolStrokeColor="#495057"),
         ),
         tooltip=["model:N", "weights:N", "k:Q", *(alt.Tooltip(f"{n}:Q", format=".3f") for n in ("accuracy", "floor"))],
     )
