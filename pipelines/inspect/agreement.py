@@ -134,6 +134,21 @@ def agreement(score: Score, sentences: Sequence[AgreementSentence], tokenizer: T
     )
 
 
+def large_bins(values: Sequence[int], bins: Sequence[int], smallest: int = 20) -> tuple[int, ...]:
+    """Returns those of `bins` after which the groups have at least `smallest` values each; the last ones are joined.
+
+    Args:
+        values: such as the distances of the sentences.
+        bins: the first values of the groups, rising.
+    """
+    kept, end = [], np.inf
+    for first in reversed(bins):
+        if sum(first <= value < end for value in values) >= smallest:
+            kept.append(first)
+            end = first
+    return tuple(sorted({*kept[:-1], bins[0]}))
+
+
 def accuracy(
     results: pd.DataFrame, by: str | Sequence[str] = "distance", bins: Sequence[int] | None = None
 ) -> pd.DataFrame:
@@ -142,11 +157,11 @@ def accuracy(
     Args:
         results: of `agreement`.
         by: "distance", "attractors", or both.
-        bins: the first distances of the groups, such as `DISTANCE_BINS`; the last group has all longer ones. By default
-            each distance is a group.
+        bins: the first values of the groups, such as `DISTANCE_BINS`, of the distance if `by` has it; the last group
+            has all larger ones. By default each value is a group.
 
     Returns:
-        One row per group, in the order of the groups: the columns of `by` (of binned distances the first one), "label"
+        One row per group, in the order of the groups: the columns of `by` (of a bin the first value), "label"
         such as "5-7", "accuracy", "low" and "high" of its 95 % interval (Wilson), "sentences". Ties do not count; they
         are in "tied".
 
@@ -155,11 +170,12 @@ def accuracy(
     """
     by = [by] if isinstance(by, str) else list(by)
     results, labels = results.copy(), {}
+    binned = "distance" if "distance" in by else by[0]
     if bins is not None:
         edges = np.asarray(bins)
-        if not len(edges) or (np.diff(edges) <= 0).any() or edges[0] > results["distance"].min():
-            raise UserError(f"bins {list(bins)}: give rising distances, the first not above the shortest distance")
-        results["distance"] = edges[np.searchsorted(edges, results["distance"], side="right") - 1]
+        if not len(edges) or (np.diff(edges) <= 0).any() or edges[0] > results[binned].min():
+            raise UserError(f"bins {list(bins)}: give rising numbers, the first not above the smallest {binned}")
+        results[binned] = edges[np.searchsorted(edges, results[binned], side="right") - 1]
         labels = {int(a): str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in zip(edges, edges[1:])}
         labels[int(edges[-1])] = f"{edges[-1]}+"
     rows = []
@@ -168,7 +184,7 @@ def accuracy(
         count, correct = len(counted), int(counted["correct"].sum())
         low, high = wilson_interval(correct, count) if count else (np.nan, np.nan)
         names = dict(zip(by, (int(each) for each in key)))
-        label = " ".join(labels.get(v, str(v)) if name == "distance" else str(v) for name, v in names.items())
+        label = " ".join(labels.get(v, str(v)) if name == binned else str(v) for name, v in names.items())
         rows.append(
             names
             | {"label": label, "accuracy": correct / count if count else np.nan, "low": low, "high": high}

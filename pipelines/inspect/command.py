@@ -9,7 +9,7 @@ import tyro
 
 from pipelines.command_line import join_help_lines
 from pipelines.inspect.language_views import Agreement, Gradients, Memory
-from pipelines.inspect.model_views import Cost, Embeddings, Neurons, Positions, Size
+from pipelines.inspect.model_views import Clipping, Cost, Embeddings, Neurons, Positions, Size
 from pipelines.inspect.text_views import Attention, Gates, States, Training
 from pipelines.inspect.view import TextView
 
@@ -23,6 +23,7 @@ VIEWS = {
         Memory,
         Gradients,
         Training,
+        Clipping,
         Neurons,
         Embeddings,
         Positions,

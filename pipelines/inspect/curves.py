@@ -29,7 +29,7 @@ def word_by_word(rows: pd.DataFrame, words: list[str], candidates: list[str]) ->
     chart = (
         alt.layer(lines.mark_line(point=True), marked)
         .properties(width=alt.Step(max(step(words), 36)), height=180)
-        .facet(row=alt.Row("model:N", title=None, sort=None), data=alt.NamedData("words"))
+        .facet(row=alt.Row("model:N", title=None, sort=list(dict.fromkeys(rows["model"]))), data=alt.NamedData("words"))
         .add_params(MARKED, tokens_parameter(words))
     )
     return Figure(
@@ -53,11 +53,13 @@ def accuracy(rows: pd.DataFrame, by: str, source: str) -> Figure:
     title = {"distance": "tokens between subject and verb", "attractors": "nouns of the other number between them"}[by]
     order = list(dict.fromkeys(rows.sort_values(by)["label"]))
     base = alt.Chart(alt.NamedData(by)).encode(x=alt.X("label:O", sort=order, title=title, axis=alt.Axis(labelAngle=0)))
-    color = alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1))
+    models = list(dict.fromkeys(rows["model"]))
+    color = alt.Color("model:N", sort=models, legend=alt.Legend(symbolOpacity=1))
     tooltip = ["model:N", "label:O", alt.Tooltip("accuracy:Q", format=".3f"), "sentences:Q"]
     y = alt.Y("accuracy:Q", scale=_SHARE, title="accuracy")
-    lines = base.mark_line(point=True).encode(y=y, color=color, tooltip=tooltip)
-    bars = base.mark_rule(opacity=0.5).encode(y="low:Q", y2="high:Q", color=color)
+    beside = alt.XOffset("model:N", sort=models)
+    lines = base.mark_line(point=True).encode(y=y, color=color, xOffset=beside, tooltip=tooltip)
+    bars = base.mark_rule(opacity=0.5).encode(y="low:Q", y2="high:Q", color=color, xOffset=beside)
     chance = alt.Chart(alt.NamedData(by)).mark_rule(strokeDash=[4, 4]).encode(y=alt.datum(0.5))
     return Figure(
         f"agreement-{by}",
@@ -124,32 +126,43 @@ def steps_text(value: float) -> str:
     return "90 % is lost in no measured distance" if math.isinf(value) else f"90 % is lost every {value:.1f} steps"
 
 
-def memory(rows: pd.DataFrame) -> Figure:
-    """Returns the figure of the probes.
+def memory(rows: pd.DataFrame, of_subject: bool = False) -> Figure:
+    """Returns the figure of the probes, a chart for each state.
 
     Args:
         rows: model, state, weights ("trained" or "random"), k, accuracy, low, high, floor.
+        of_subject: whether the probes ask for the number of the subject, and not for a token.
     """
-    states = list(dict.fromkeys(rows["state"]))
-    selected = alt.Chart(alt.NamedData("memory")).transform_filter("datum.state == quantity")
-    x = alt.X("k:Q", title="tokens ago", axis=alt.Axis(tickMinStep=1))
+    rows = rows.assign(of=[name.replace("_", " ") for name in rows["state"]])
+    by_state = alt.Facet("of:N", sort=list(dict.fromkeys(rows["of"])), title=None)
+    x = alt.X("k:Q", title="words after the subject" if of_subject else "tokens ago", axis=alt.Axis(tickMinStep=1))
     y = alt.Y("accuracy:Q", scale=_SHARE, title="accuracy of the probe")
-    lines = selected.mark_line(point=True).encode(
-        x=x,
+    base = alt.Chart().encode(x=x, color=alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1)))
+    lines = base.mark_line(point=True).encode(
         y=y,
-        color=alt.Color("model:N", sort=None),
-        strokeDash=alt.StrokeDash("weights:N", title="weights"),
-        tooltip=["model:N", "weights:N", "k:Q", alt.Tooltip("accuracy:Q", format=".3f")],
+        strokeDash=alt.StrokeDash(
+            "weights:N", title="weights", sort=["trained", "random"], legend=alt.Legend(symbolType="stroke")
+        ),
+        tooltip=["model:N", "weights:N", "k:Q", *(alt.Tooltip(f"{n}:Q", format=".3f") for n in ("accuracy", "floor"))],
     )
-    floor = selected.mark_line(color="#868e96", strokeDash=[2, 3]).encode(x=x, y="mean(floor):Q")
-    chart = alt.layer(lines, floor).properties(width=_WIDTH, height=_HEIGHT)
-    chart = chart.add_params(choice("quantity", states, [name.replace("_", " ") for name in states], "state "))
+    intervals = base.mark_rule(opacity=0.4).encode(y=alt.Y("low:Q", scale=_SHARE), y2="high:Q")
+    floor = alt.Chart().mark_line(color="#868e96", strokeDash=[2, 3]).encode(x=x, y="mean(floor):Q")
+    chart = (
+        alt.layer(intervals, lines, floor)
+        .properties(width=_WIDTH // 2, height=220)
+        .facet(by_state, columns=2, data=alt.NamedData("memory"))
+    )
+    question = (
+        "whether the subject is singular or plural, k words after it and before its verb, on sentences"
+        if of_subject
+        else "which token was read k steps before the last one, on text"
+    )
     return Figure(
         "memory",
-        "Which token stood k steps ago",
-        "A linear classifier (probe) predicts from the state which token was read k steps before the last one, on text "
-        "that it was not fitted to. The dotted line always answers the most frequent token; the control reads the "
-        "states of the same network with random weights.",
+        "The number of the subject, k words after it" if of_subject else "Which token stood k steps ago",
+        f"A linear classifier (probe) predicts from the state {question} that it was not fitted to, with 95 % "
+        "intervals (Wilson). The dotted grey line always answers what is most frequent; the control reads the states "
+        "of the same network with random weights.",
         chart,
         {"memory": rows},
     )

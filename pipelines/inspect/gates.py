@@ -7,6 +7,7 @@ import pandas as pd
 from pipelines.inspect.axes import MARKED, choice, marker, shown, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import GATES, Trace, require_gates
+from pipelines.support.errors import UserError
 
 _ROW = 26  # height of a gate in pixels
 _SIGNED = alt.Scale(domain=[-1, 1], clamp=True, scheme="redblue", reverse=True)
@@ -29,9 +30,12 @@ def figures(
         like: the trace from which the units are chosen; `trace` itself if not given.
 
     Raises:
-        UserError: the model has no gates.
+        UserError: the model has no gates, or not this unit.
     """
     require_gates(trace)
+    units = min(values["hidden"].shape[1] for values in trace.recurrent.values())
+    if unit is not None and not 0 <= unit < units:
+        raise UserError(f"--unit {unit}: the layers of {trace.model} have the units 0 to {units - 1}")
     parts = list(dict.fromkeys(layer.split("_")[0] for layer in trace.layers(GATES)))
     return [_figure(trace, part, top, unit, activation, like or trace) for part in parts]
 

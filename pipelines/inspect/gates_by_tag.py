@@ -15,6 +15,34 @@ _MIN_WORDS = 20  # of a part of speech
 _BOOTSTRAPS = 500
 
 
+def words_of_tokens(tokens: list[str], words: list[str]) -> list[int] | None:
+    """Returns the index of the word of each token; None if the tokens do not spell the words.
+
+    Args:
+        tokens: of a trace.
+        words: of the same text.
+
+    Returns:
+        -1 for special tokens, which are in angle brackets, for spaces, and for tokens after the last word.
+    """
+    places, position = [-1] * len(tokens), 0
+    for number, word in enumerate(words):
+        wanted, spelled = "".join(word.split()).lower(), ""
+        while len(spelled) < len(wanted):
+            if position == len(tokens):
+                return None
+            token = tokens[position]
+            is_special = token.startswith("<") and token.endswith(">") and token != wanted
+            piece = "" if is_special else token.replace(WORD_START, "").strip().lower()
+            spelled += piece
+            if piece:
+                places[position] = number
+            position += 1
+        if spelled != wanted:
+            return None
+    return places
+
+
 def last_tokens(tokens: list[str], words: list[str]) -> list[int] | None:
     """Returns the index of the last token of each word; None if the tokens do not spell the words.
 
@@ -22,20 +50,11 @@ def last_tokens(tokens: list[str], words: list[str]) -> list[int] | None:
         tokens: of a trace; special tokens in angle brackets are skipped.
         words: of the same text.
     """
-    indices, position = [], 0
-    for word in words:
-        wanted, spelled = "".join(word.split()).lower(), ""
-        while len(spelled) < len(wanted):
-            if position == len(tokens):
-                return None
-            token = tokens[position]
-            is_special = token.startswith("<") and token.endswith(">") and token != wanted
-            spelled += "" if is_special else token.replace(WORD_START, "").strip().lower()
-            position += 1
-        if spelled != wanted:
-            return None
-        indices.append(position - 1)
-    return indices
+    places = words_of_tokens(tokens, words)
+    if places is None:
+        return None
+    last = {place: index for index, place in enumerate(places)}
+    return [last[number] for number in range(len(words))]
 
 
 def gate_rows(traces: Iterable[Trace], sentences: list[list[str]], tags: list[list[str]]) -> pd.DataFrame:

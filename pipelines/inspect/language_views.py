@@ -13,6 +13,8 @@ from pipelines.support.errors import UserError
 _EXAMPLE = "the flights the airline operated"
 _NUM_CLASSES = 25  # of the probes: the most frequent tokens; more take minutes
 _MAX_TOKENS = 20_000  # of a text, for probes and gradients
+SUBJECT_DISTANCES = (8, 12, 16, 20, 24)  # between subject and verb, in the sentences of `inspect memory --grammar`
+_SUBJECT_SENTENCES = 200  # of each distance
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -42,8 +44,9 @@ class Agreement(LanguageView):
     """The beginning of a sentence, up to the word before the verb."""
     candidates: Annotated[tuple[str, ...], tyro.conf.arg(metavar="WORD ...")] = ("was", "were")
     """Words whose probabilities are shown."""
-    treebank: Annotated[Path | None, PATH] = None
-    """A treebank of Universal Dependencies (.conllu): measure the accuracy on its pairs of subject and verb."""
+    treebank: Annotated[tuple[Path, ...], tyro.conf.arg(metavar="PATH ...")] = ()
+    """Files of a treebank of Universal Dependencies (.conllu): measure the accuracy on its pairs of subject and
+    verb."""
     grammar: bool = False
     """Measure the accuracy on sentences of the embedded grammar, whose training text `benchmarks/inside.py` writes. A
     recurrent model of documents reads three other sentences first, as in training."""
@@ -52,8 +55,9 @@ class Agreement(LanguageView):
         """Checks the text and the file."""
         if not self.text.split() or not self.candidates:
             raise UserError("give a text of at least one word, and at least one word with --candidates")
-        if self.treebank is not None and not self.treebank.is_file():
-            raise UserError(f"--treebank {self.treebank}: no such file")
+        for path in self.treebank:
+            if not path.is_file():
+                raise UserError(f"--treebank {path}: no such file")
         super().check()
 
     def look(self):
@@ -90,7 +94,7 @@ class Agreement(LanguageView):
             from pipelines.inspect.treebank import pairs_from_conllu
 
             pairs = pairs_from_conllu(self.treebank, spaced=tokenizer == "word")
-            yield f"pairs of {self.treebank.name}", pairs
+            yield f"pairs of {' and '.join(path.name for path in self.treebank)}", pairs
 
 
 def _before(model):
@@ -119,9 +123,12 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
         results = agreement.agreement(score, asked, model.tokenizer)
         counted = results[~results["tied"]]
         notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of {len(counted):,} {source}")
-        bins = agreement.DISTANCE_BINS
-        by_distance.append(agreement.accuracy(results, "distance", bins).assign(model=model.title))
-        by_attractors.append(agreement.accuracy(results, "attractors").assign(model=model.title))
+        for by, bins, tables in (
+            ("distance", agreement.DISTANCE_BINS, by_distance),
+            ("attractors", range(results["attractors"].max() + 1), by_attractors),
+        ):
+            bins = agreement.large_bins(results[by], bins)
+            tables.append(agreement.accuracy(results, by, bins).assign(model=model.title))
     figures = [
         curves.accuracy(pd.concat(by_distance, ignore_index=True), "distance", source),
         curves.accuracy(pd.concat(by_attractors, ignore_index=True), "attractors", source),
@@ -132,7 +139,7 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Memory(LanguageView):
-    """What the states still know: linear probes for the token that stood k steps ago."""
+    """What the states still know: linear probes for the token, or the number of the subject, k steps ago."""
 
     NAME: ClassVar[str] = "memory"
 
@@ -140,6 +147,9 @@ class Memory(LanguageView):
     """Text file to read. By default the embedded sample."""
     back: Annotated[tuple[int, ...], tyro.conf.arg(metavar="K ...")] = (1, 2, 4, 8, 16)
     """How many steps back."""
+    grammar: bool = False
+    """Ask for the number of the subject, k words after it, in test sentences of the embedded grammar; also of each
+    block of a transformer. For models of words, such as those of `benchmarks/inside.py`."""
     tokens: int = 3000
     """Number of tokens to read. The probes tell the 25 most frequent ones apart, so compare models with the same tokens
     alone."""
@@ -148,6 +158,10 @@ class Memory(LanguageView):
         """Checks the file and the numbers."""
         if self.data is not None and not self.data.is_file():
             raise UserError(f"--data {self.data}: no such file")
+        if self.data is not None and self.grammar:
+            raise UserError("--data has no effect with --grammar: leave one of them out")
+        if self.grammar and self.back and max(self.back) > SUBJECT_DISTANCES[-1]:
+            raise UserError(f"--back: with --grammar, give steps from 1 to {SUBJECT_DISTANCES[-1]}")
         if not self.back or not all(1 <= k <= 200 for k in self.back):
             raise UserError("--back: give steps from 1 to 200")
         if not 500 <= self.tokens <= _MAX_TOKENS:
@@ -159,22 +173,47 @@ class Memory(LanguageView):
         import pandas as pd
 
         from pipelines.inspect import curves, memory, weights
-        from pipelines.inspect.reference import read_ids, states_of
 
         frames, notes = [], []
         for model in self.found():
             config, network = weights.load_network(model.exported, model.loaded)
-            ids = read_ids(model, self.data, self.tokens)
             random = weights.untrained_network(config, network.output_shape[-1])
+            probes = self._of_subject(model, config) if self.grammar else self._of_tokens(model)
             for kind, each in (("trained", network), ("random", random)):
-                for state, values in states_of(each, ids).items():
-                    table = memory.earlier_tokens(values, ids, sorted(self.back), num_tokens=_NUM_CLASSES)
+                for state, table in probes(each):
                     frames.append(table.assign(model=model.title, state=state, weights=kind))
                     notes.append(
                         f"{model.title}, {state.replace('_', ' ')}, {kind} weights: "
                         f"memory of {memory.memory_steps(table)} steps"
                     )
-        return [curves.memory(pd.concat(frames, ignore_index=True))], notes
+        return [curves.memory(pd.concat(frames, ignore_index=True), of_subject=self.grammar)], notes
+
+    def _of_tokens(self, model):
+        """Returns the function network -> (state, table) of the probes for tokens."""
+        from pipelines.inspect import memory
+        from pipelines.inspect.reference import read_ids, states_of
+
+        ids = read_ids(model, self.data, self.tokens)
+
+        def probes(network):
+            for state, values in states_of(network, ids).items():
+                yield state, memory.earlier_tokens(values, ids, sorted(self.back), num_tokens=_NUM_CLASSES)
+
+        return probes
+
+    def _of_subject(self, model, config):
+        """Returns the function network -> (state, table) of the probes for the number of the subject."""
+        from pipelines.inspect import memory, sentences
+        from pipelines.inspect.reference import states_after_prefixes
+
+        tests = sentences.test_sentences(_SUBJECT_SENTENCES, seed=2, distances=SUBJECT_DISTANCES)
+        before = _before(model)
+
+        def probes(network):
+            for state, values in states_after_prefixes(model, config, network, tests, before).items():
+                yield state, memory.number_of_subject(values, tests, sorted(self.back))
+
+        return probes
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

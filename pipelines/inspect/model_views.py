@@ -6,6 +6,8 @@ from typing import Annotated, ClassVar
 
 import tyro
 
+from pipelines import inventory
+from pipelines.command_line import RUNS, RunsFlag
 from pipelines.config import PATH
 from pipelines.inspect.view import ModelsView, View
 from pipelines.support.errors import UserError
@@ -91,6 +93,43 @@ class Neurons(ModelsView):
             for row in units.itertuples()
         ]
         return neurons.figures(traces, texts), lines
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Clipping(View):
+    """The norm of the gradient over the training of runs, beside the threshold of --clip-norm."""
+
+    NAME: ClassVar[str] = "clipping"
+
+    run: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN [RUN ...]")] = ()
+    """The runs, side by side: the folder or the name of each; `list` has them. They need --keep-checkpoints when they
+    are trained."""
+    batches: int = 25
+    """Number of batches of each run's training data, evenly spread; the same for all epochs."""
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+
+    def check(self) -> None:
+        """Checks that the runs exist."""
+        if not self.run:
+            raise UserError("--run is missing: name the runs whose gradients are shown; `list` has them")
+        if not 1 <= self.batches <= 10_000:
+            raise UserError(f"--batches {self.batches}: it must be from 1 to 10000")
+        for each in self.run:
+            inventory.find_run(self.runs, each)
+
+    def look(self):
+        """Returns the figure, and a line for each run."""
+        import pandas as pd
+
+        from pipelines.inspect import clipping
+        from pipelines.inspect.runs import TrainedRun
+
+        tables = []
+        for each in self.run:
+            run = TrainedRun(self.runs, each)
+            tables.append(clipping.by_epoch(clipping.gradient_norms(run, self.batches), run.config.clip_norm))
+        return clipping.figures(pd.concat(tables, ignore_index=True)), [clipping.sentence(each) for each in tables]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

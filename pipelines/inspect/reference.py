@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from pipelines.inspect.models import Model
+    from pipelines.inspect.sentences import AgreementSentence
+    from pipelines.language_model.config import LanguageModelConfig
 
 MAX_LINES = 300
 _PIECES, _PIECE = 24, 250  # of a text of characters
@@ -83,3 +85,62 @@ def states_of(network: "keras.Model", ids: "np.ndarray") -> "dict[str, np.ndarra
     if not states:
         raise UserError("the model has no recurrent layer, so it has no states: give a recurrent language model")
     return states
+
+
+def states_after_prefixes(
+    model: "Model",
+    config: "LanguageModelConfig",
+    network: "keras.Model",
+    sentences: "list[AgreementSentence]",
+    before: "np.ndarray | None" = None,
+) -> "dict[str, np.ndarray]":
+    """Returns the state of every layer after each word of the prefixes of sentences of the grammar.
+
+    Args:
+        model: with the vocabulary.
+        config: of the network.
+        network: inference model, such as the model's own or one with random weights.
+        sentences: from the grammar.
+        before: int32 [tokens], read before each prefix, after <start>; nothing if not given.
+
+    Returns:
+        As `states_of`, but [sentences, time, units]. Of a transformer, the outputs of its blocks, "layer_1_features"
+        and so on.
+
+    Raises:
+        UserError: the model has no word tokens, does not know the words, has a shorter window, or no such layers.
+    """
+    import numpy as np
+
+    from pipelines.networks.traced import traced
+    from pipelines.text.special_tokens import START, UNKNOWN
+
+    if model.tokenizer != "word":
+        raise UserError(f"{model.title} reads {model.tokenizer}s: --grammar needs a model of words")
+    ids = model.ask("encode", text=[sentence.prefix for sentence in sentences])["ids"]
+    if (ids == UNKNOWN).sum() > (ids > 0).sum() / 2:
+        raise UserError(f"{model.title} does not know the words of the grammar: give a model that was trained on it")
+    start = np.asarray([START, *(before if before is not None else ())], np.int32)
+    ids = np.concatenate([np.tile(start, (len(ids), 1)), ids], axis=1).astype(np.int32)
+    if config.model == "transformer":
+        if ids.shape[1] > config.window:
+            raise UserError(f"{model.title} reads {config.window} tokens, which is less than the sentences have")
+        values = _block_outputs(network)(ids, training=False)
+    else:
+        outputs = traced(network)(ids, training=False)
+        values = {name: value for name, value in outputs.items() if name.endswith(("_hidden", "_cell"))}
+    if not values:
+        raise UserError(f"{model.title} has no recurrent layer and no attention, so it has no states")
+    return {name: value.numpy()[:, len(start) :] for name, value in values.items()}
+
+
+def _block_outputs(network: "keras.Model") -> "keras.Model":
+    """Returns the model whose outputs are those of the transformer blocks: layer_1_features and so on."""
+    import keras
+
+    from layers import TransformerDecoderBlock, TransformerEncoderBlock
+
+    blocks = [each for each in network.layers if isinstance(each, TransformerEncoderBlock | TransformerDecoderBlock)]
+    return keras.Model(
+        network.input, {f"layer_{number}_features": block.output for number, block in enumerate(blocks, start=1)}
+    )

@@ -20,6 +20,8 @@ class TrainedRun:
         config: of the run.
         model: inference model, with the weights of the best epoch.
         package: folder of its task in pipelines/.
+        task: module of its task.
+        splits: its data, read again.
         tokenizer: of the run.
 
     Args:
@@ -37,14 +39,14 @@ class TrainedRun:
         if not (self.run.path / "checkpoints" / "best.npz").is_file():
             raise UserError(f"{self.run.title} has not finished an epoch yet: wait, or start its `train` command again")
         entry = TASKS[self.run.task]
-        self.package, task = entry.package, entry.task()
+        self.package, self.task = entry.package, entry.task()
         config = from_dict(type(entry.command().Train(task=entry.name).config), self.run.record["config"])
-        splits = entry.load(config)
-        self.tokenizer = task.load_tokenizer(self.run.path / "tokenizer")
-        self.config = task.complete_config(config, splits, self.tokenizer)
-        self.model = task.build(self.config, splits, self.tokenizer, None, training=False)
+        self.splits = entry.load(config)
+        self.tokenizer = self.task.load_tokenizer(self.run.path / "tokenizer")
+        self.config = self.task.complete_config(config, self.splits, self.tokenizer)
+        self.model = self.task.build(self.config, self.splits, self.tokenizer, None, training=False)
         fit.restore_best(self.model, self.run.path)
-        self._servable = task.make_servable(self.config, splits, self.tokenizer, self.model)
+        self._servable = self.task.make_servable(self.config, self.splits, self.tokenizer, self.model)
 
     @property
     def title(self) -> str:
@@ -70,6 +72,12 @@ class TrainedRun:
         rows = pd.read_csv(self.run.path / "metrics.csv").set_index("epoch")
         return float(rows.loc[epoch, "val_loss"]) if epoch in rows.index else None
 
+    def load_epoch(self, epoch: int) -> None:
+        """Gives `model` the weights after an epoch; 0 is before the training."""
+        from pipelines.training import checkpoints, fit
+
+        checkpoints.restore(fit.kept_weights(self.run.path, epoch), self.model.weights)
+
     def trace(self, text: str, epoch: int) -> Trace:
         """Returns what the model computed for a text with the weights after an epoch.
 
@@ -79,10 +87,9 @@ class TrainedRun:
         import tensorflow as tf
 
         from pipelines.networks.traced import is_traceable
-        from pipelines.training import checkpoints, fit
 
         if not is_traceable(self.model):
             raise UserError(f"{self.title} has no recurrent layer and no attention: there is nothing to trace")
-        checkpoints.restore(fit.kept_weights(self.run.path, epoch), self.model.weights)
+        self.load_epoch(epoch)
         outputs = self._servable.trace(text=tf.constant([text]))
         return traces(self.title, self.package, {name: value.numpy() for name, value in outputs.items()})[0]

@@ -29,43 +29,67 @@ class Gates(TextView):
     """A file with tagged sentences (.conllu): show the means by part of speech, too."""
     sentences: int = 500
     """With --treebank: number of sentences to read."""
+    over_seeds: bool = False
+    """Show the gates of all --models in one figure: the mean over the models, and a band from the lowest to the
+    highest. They must differ in their --seed alone."""
 
     def check(self) -> None:
         """Checks the file and the numbers."""
-        if self.treebank is not None and not self.treebank.is_file():
-            raise UserError(f"--treebank {self.treebank}: no such file")
-        if self.sentences < 1:
-            raise UserError(f"--sentences {self.sentences}: it must be at least 1")
+        _check_treebank(self.treebank, self.sentences)
+        if self.over_seeds and (self.treebank is not None or self.unit is not None):
+            raise UserError("--over-seeds shows means over units and models: leave out --treebank and --unit")
         if not 1 <= self.top <= _MAX_UNITS:
             raise UserError(f"--top {self.top}: it must be from 1 to {_MAX_UNITS}")
         super().check()
 
+    def look(self):
+        """Returns the figures of each model, or with --over-seeds that of all."""
+        if not self.over_seeds:
+            return super().look()
+        from pipelines.inspect import gates_over_seeds
+
+        found = self.found()
+        gates_over_seeds.require_same_settings({model.title: model.card for model in found})
+        traces = [model.trace([self.text])[0] for model in found]
+        rows = gates_over_seeds.seed_rows(traces)
+        figure = gates_over_seeds.figure([model.title for model in found], traces[0], rows)
+        cut = ["the models read only a part of the text, the one that is shown"] if traces[0].cut else []
+        return [figure], [*cut, *gates_over_seeds.notes(rows)]
+
     def draw(self, model, trace):
         """Returns the figures of one model."""
         from pipelines.inspect import gates
-        from pipelines.inspect.trace import require_gates
 
-        require_gates(trace)
-        units = min(values["hidden"].shape[1] for values in trace.recurrent.values())
-        if self.unit is not None and not 0 <= self.unit < units:
-            raise UserError(f"--unit {self.unit}: the layers of {trace.model} have the units 0 to {units - 1}")
         activation = model.card.get("config", {}).get("activation", "tanh")
         figures = gates.figures(trace, self.top, self.unit, activation)
         return figures if self.treebank is None else [*figures, self._by_tag(model)]
 
     def _by_tag(self, model):
         """Returns the figure of the means by part of speech."""
-        from pipelines.data import conllu
-        from pipelines.data.encodings import read_text
         from pipelines.inspect import gates_by_tag
 
-        words, tags, texts, *_ = conllu.read(self.treebank, read_text(self.treebank), None)
-        words, tags, texts = (each[: self.sentences] for each in (words, tags, texts))
-        # Words are tokens of their own in the treebank; a model of words between spaces reads them so.
-        texts = [" ".join(each) for each in words] if model.tokenizer == "word" else texts
-        traces = (model.trace([text])[0] for text in texts)
+        words, tags, traces = _tagged_traces(model, self.treebank, self.sentences)
         rows = gates_by_tag.by_tag(gates_by_tag.gate_rows(traces, words, tags))
         return gates_by_tag.figure(model.title, rows)
+
+
+def _check_treebank(path: Path | None, sentences: int) -> None:
+    if path is not None and not path.is_file():
+        raise UserError(f"--treebank {path}: no such file")
+    if sentences < 1:
+        raise UserError(f"--sentences {sentences}: it must be at least 1")
+
+
+def _tagged_traces(model, path: Path, count: int) -> tuple:
+    """Returns the words and the tags of the first sentences of a treebank, and the traces of their texts."""
+    from pipelines.data import conllu
+    from pipelines.data.encodings import read_text
+
+    words, tags, texts, *_ = conllu.read(path, read_text(path), None)
+    words, tags, texts = (each[:count] for each in (words, tags, texts))
+    # Words are tokens of their own in the treebank; a model of words between spaces reads them so.
+    texts = [" ".join(each) for each in words] if model.tokenizer == "word" else texts
+    return words, tags, (model.trace([text])[0] for text in texts)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,8 +126,31 @@ class Attention(TextView):
 
     NAME: ClassVar[str] = "attention"
 
+    treebank: Annotated[Path | None, PATH] = None
+    """A file with tagged sentences (.conllu): count the self-attention of each head over it by part of speech, too."""
+    sentences: int = 500
+    """With --treebank: number of sentences to read."""
+
+    def check(self) -> None:
+        """Checks the file and the number."""
+        _check_treebank(self.treebank, self.sentences)
+        super().check()
+
+    def look_at(self, model):
+        """Returns the figures of one model, and a line for each head."""
+        from pipelines.inspect import attention_by_tag
+
+        figures, notes = super().look_at(model)
+        if self.treebank is None:
+            return figures, notes
+        words, tags, traces = _tagged_traces(model, self.treebank, self.sentences)
+        counts = attention_by_tag.count(traces, words, tags)
+        kinds = attention_by_tag.kind_rows(counts)
+        figures = [*figures, attention_by_tag.figure(model.title, attention_by_tag.tag_rows(counts), kinds)]
+        return figures, [*notes, *attention_by_tag.sentences_text(model.title, counts, kinds)]
+
     def draw(self, model, trace):
-        """Returns the figures of one model."""
+        """Returns the figures of one text."""
         from pipelines.inspect import attention
 
         return attention.figures(trace)

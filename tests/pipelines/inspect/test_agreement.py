@@ -7,6 +7,7 @@ from pipelines.inspect.agreement import (
     accuracy,
     agreement,
     documents_before,
+    large_bins,
     score_function,
     with_known_verbs,
     word_by_word,
@@ -146,3 +147,9 @@ def test_impossible_inputs_are_refused():
         word_by_word(last_noun, " ")
     with pytest.raises(UserError, match="rising"):
         accuracy(agreement(last_noun, SENTENCES), bins=(1, 5))
+
+
+def test_bins_with_few_sentences_are_joined():
+    distances = [0] * 30 + [1] * 5 + [2] * 25 + [5] * 8 + [9] * 15
+    assert large_bins(distances, (0, 1, 2, 3, 8)) == (0, 2, 3)
+    assert large_bins(distances[:3], (0, 1, 2)) == (0,)

@@ -34,7 +34,9 @@ def test_gradients_and_memory():
     assert curves.gradients(rows, steps).png().startswith(b"\x89PNG")
     probes = pd.DataFrame({"model": "a/1", "state": "layer_1_cell", "weights": "trained", "k": [1, 2]})
     probes = probes.assign(accuracy=[0.9, 0.5], low=0.4, high=1.0, floor=0.2)
-    assert curves.memory(probes).png().startswith(b"\x89PNG")
+    for of_subject in (False, True):
+        assert curves.memory(probes, of_subject).png().startswith(b"\x89PNG")
+    assert curves.memory(probes, True).title == "The number of the subject, k words after it"
 
 
 @pytest.mark.parametrize(
