@@ -138,17 +138,17 @@ def memory(rows: pd.DataFrame, of_subject: bool = False) -> Figure:
     x = alt.X("k:Q", title="words after the subject" if of_subject else "tokens ago", axis=alt.Axis(tickMinStep=1))
     y = alt.Y("accuracy:Q", scale=_SHARE, title="accuracy of the probe")
     base = alt.Chart().encode(x=x, color=alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1)))
-    lines = base.mark_line(point=True).encode(
+    dash = alt.StrokeDash("weights:N", title="weights", sort=["trained", "random"])
+    lines = base.mark_line().encode(y=y, strokeDash=dash)
+    points = base.mark_circle(size=45, opacity=1).encode(
         y=y,
-        strokeDash=alt.StrokeDash(
-            "weights:N", title="weights", sort=["trained", "random"], legend=alt.Legend(symbolType="stroke")
-        ),
+        detail="weights:N",
         tooltip=["model:N", "weights:N", "k:Q", *(alt.Tooltip(f"{n}:Q", format=".3f") for n in ("accuracy", "floor"))],
     )
     intervals = base.mark_rule(opacity=0.4).encode(y=alt.Y("low:Q", scale=_SHARE), y2="high:Q")
     floor = alt.Chart().mark_line(color="#868e96", strokeDash=[2, 3]).encode(x=x, y="mean(floor):Q")
     chart = (
-        alt.layer(intervals, lines, floor)
+        alt.layer(intervals, lines, points, floor)
         .properties(width=_WIDTH // 2, height=220)
         .facet(by_state, columns=2, data=alt.NamedData("memory"))
     )

@@ -31,17 +31,26 @@ class Size(ModelsView):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Embeddings(ModelsView):
-    """The nearest neighbours of tokens among the embeddings of a language model, and a map of them."""
+    """The nearest neighbours of tokens among the embeddings of a language model, or of words in context."""
 
     NAME: ClassVar[str] = "embeddings"
 
     words: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TOKEN ...")] = ()
-    """Tokens to look at. By default eight frequent ones."""
+    """Tokens to look at. By default eight frequent ones, or with --treebank three with several parts of speech."""
     neighbours: int = 8
     """Number of neighbours of each."""
+    treebank: Annotated[Path | None, PATH] = None
+    """Encoders: a file with tagged sentences (.conllu). Show the vectors of words in its sentences beside their
+    embeddings."""
+    sentences: int = 1000
+    """With --treebank: number of sentences to read."""
 
     def check(self) -> None:
-        """Checks the number."""
+        """Checks the file and the numbers."""
+        if self.treebank is not None and not self.treebank.is_file():
+            raise UserError(f"--treebank {self.treebank}: no such file")
+        if self.sentences < 1:
+            raise UserError(f"--sentences {self.sentences}: it must be at least 1")
         if not 1 <= self.neighbours <= 50:
             raise UserError(f"--neighbours {self.neighbours}: it must be from 1 to 50")
         super().check()
@@ -50,6 +59,10 @@ class Embeddings(ModelsView):
         """Returns the figure of one model, and a line for each word."""
         from pipelines.inspect import embeddings
 
+        if self.treebank is not None:
+            return self._in_context(model)
+        if model.package == "encoder":
+            raise UserError(f"{model.title} is an encoder: name a file with sentences with --treebank FILE.conllu")
         vectors, names = model.embeddings()
         # Vocabularies are ordered by frequency; the first tokens are special ones and punctuation.
         frequent = [name for name in names[4:400] if name.isalpha()]
@@ -63,6 +76,15 @@ class Embeddings(ModelsView):
             for word, group in rows.groupby("word", sort=False)
         ]
         return embeddings.figures(model.title, vectors, names, words, self.neighbours), lines
+
+    def _in_context(self, model):
+        """Returns the figure of an encoder, and a line for each word."""
+        from pipelines.data import conllu
+        from pipelines.data.encodings import read_text
+        from pipelines.inspect import contextual
+
+        words, tags, *_ = conllu.read(self.treebank, read_text(self.treebank), None)
+        return contextual.look(model, words[: self.sentences], tags[: self.sentences], self.words, self.neighbours)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
