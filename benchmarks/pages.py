@@ -1,25 +1,37 @@
-"""Times of looking inside: the trace of a text, and a page of `inspect` in Chromium.
+"""Times of looking inside: the trace of a text, a page of `inspect` in Chromium, and the live page of `serve --open`.
 
     python benchmarks/pages.py trace --export saved_models/char-lm/1 [--text TEXT]
     python benchmarks/pages.py page inspect-gates.html
+    python benchmarks/pages.py live --saved-models saved_models --models char-lm sentiment
 
 `trace` prints the seconds of the first call of the signature `trace`, and the median of 20 more. `page` opens a page in
 an installed Chromium without a window, and prints the seconds until all figures are drawn, and the median of 40 times
 from a movement of the pointer to the second frame after it, in which the mark is painted (33 ms at 60 Hz is the
-lowest). Both need an otherwise idle machine.
+lowest). `live` starts the server of `serve --open`, and prints for each model the milliseconds from the click on Run to
+each drawn figure (median of 5 clicks, after the first one), and per token of a completion. All need an otherwise idle
+machine.
 """
 
 import argparse
+import contextlib
+import re
 import shutil
 import statistics
+import subprocess
 import sys
+import threading
 import time
+import urllib.parse
 from pathlib import Path
 
 from training import ROOT
 
 sys.path.insert(0, str(ROOT))
 
+_SENTENCE = (
+    "The flights that the airline operated were full, and nobody who had waited in the long line at the gate knew why "
+    "the old man was still so happy today."
+)
 _MOVE = """async ([x, y]) => {
     const started = performance.now();
     const move = new MouseEvent("mousemove", {clientX: x, clientY: y, bubbles: true});
@@ -42,6 +54,66 @@ def trace(arguments) -> None:
         seconds.append(time.perf_counter() - started)
     count = sum(len(each) for each in tokens.values())
     print(f"{count} tokens: first {seconds[0]:.3f} s, then {1000 * statistics.median(seconds[1:]):.1f} ms")
+
+
+# Clicks, and returns [figure, ms until its canvas is there], and ["completed", ms]; also [tokens, ms] of a completion.
+_CLICK = """async () => {
+    const started = performance.now(), found = new Map(), status = document.getElementById("status");
+    const tokens = () => document.querySelectorAll(".new-token").length;
+    document.getElementById("run").click();
+    await new Promise((done) => {
+        const look = () => {
+            const now = performance.now() - started;
+            for (const each of document.querySelectorAll(".figure:has(canvas)")) {
+                const name = each.ariaLabel.split(":")[0];
+                if (!found.has(name)) found.set(name, now);
+            }
+            if (tokens() && !found.has("first new token")) found.set("first new token", now);
+            if (!status.textContent.startsWith("Done")) return requestAnimationFrame(look);
+            if (tokens()) found.set("each new token", now / tokens());
+            found.set("everything", now);
+            done();
+        };
+        requestAnimationFrame(look);
+    });
+    return [...found];
+}"""
+
+
+@contextlib.contextmanager
+def _server(saved_models: str):
+    """Yields the address of the server in a process of its own."""
+    command = [sys.executable, str(ROOT / "main.py"), "serve", "--saved-models", saved_models]
+    command += ["--rest-port", "0", "--grpc-port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            lines = (re.match(r"serving .*: (http\S+), gRPC", line) for line in process.stderr)
+            found = next(filter(None, lines), None)
+            if found is None:
+                sys.exit("the server did not start")
+            threading.Thread(target=process.stderr.read, daemon=True).start()  # a full pipe would hold the server
+            yield found[1]
+        finally:
+            process.terminate()
+
+
+def live(arguments) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with _server(arguments.saved_models) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for model in arguments.models:
+            tab = browser.new_page(viewport={"width": 1250, "height": 900})
+            tab.goto(f"{address}/#{urllib.parse.urlencode({'model': model})}")
+            tab.locator("#text").fill(arguments.text)
+            tab.wait_for_function("document.querySelector('.model:has(:checked) .kind').textContent")
+            clicks = [dict(tab.evaluate(_CLICK)) for _ in range(6)]
+            print(f"{model}, {len(arguments.text.split())} words")
+            for name, first in clicks[0].items():
+                later = statistics.median(click[name] for click in clicks[1:] if name in click)
+                print(f"  {name}: first {first:.0f} ms, then {later:.0f} ms")
+            tab.close()
+        browser.close()
 
 
 def page(arguments) -> None:
@@ -68,6 +140,11 @@ def main() -> None:
     tracing.add_argument("--export", required=True)
     tracing.add_argument("--text", default="The list of the functions that")
     tracing.set_defaults(run=trace)
+    serving = commands.add_parser("live")
+    serving.add_argument("--saved-models", required=True)
+    serving.add_argument("--models", nargs="+", required=True)
+    serving.add_argument("--text", default=_SENTENCE)
+    serving.set_defaults(run=live)
     paging = commands.add_parser("page")
     paging.add_argument("page")
     paging.set_defaults(run=page)

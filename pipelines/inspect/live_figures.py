@@ -30,9 +30,11 @@ def specifications() -> dict[str, dict]:
         ),
         "probabilities": _probability_chart(),
     }
-    # The colours and fonts of the page take the place of Altair's.
+    # The colours and fonts of the page take the place of Altair's, and its headings that of the titles.
+    left_out = ("config", "title")
     return {
-        name: {key: part for key, part in chart.to_dict().items() if key != "config"} for name, chart in charts.items()
+        name: {key: part for key, part in chart.to_dict().items() if key not in left_out}
+        for name, chart in charts.items()
     }
 
 

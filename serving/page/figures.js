@@ -44,8 +44,8 @@ window.livePage = window.livePage || {};
       background: "transparent",
       font,
       axis: { labelColor: text, titleColor: text, domain: false, ticks: false, grid: false, labelFontSize: 12 },
-      legend: { labelColor: text, titleColor: text },
-      title: { color: text, anchor: "start", fontSize: 13 },
+      axisLeft: { minExtent: 70 }, // figures below each other have their tokens in the same columns
+      legend: { labelColor: text, titleColor: text, orient: "top", gradientLength: 120, gradientThickness: 8 },
       text: { color: text, font },
       view: { stroke: null },
       bar: { color: color("--high") },

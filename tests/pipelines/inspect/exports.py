@@ -1,8 +1,12 @@
 """Traces and exports of small models that are not trained, for the tests of this folder."""
 
+import base64
 import dataclasses
 import functools
+import gzip
 import io
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +62,12 @@ def export_language_model(root: Path, model: str = "lstm", tokenizer: str = "cha
 
 def picture(figure: Figure) -> Image.Image:
     return Image.open(io.BytesIO(figure.png()))
+
+
+def data_of(html: str) -> list[dict]:
+    """The figures of a page: name, specification, data and title."""
+    content = re.search(r'id="figures">(.*?)</script>', html, re.S)[1]
+    return json.loads(gzip.decompress(base64.b64decode(content)))
 
 
 def attentive(weights, queries, keys, is_cross=False) -> Trace:

@@ -1,6 +1,3 @@
-import base64
-import gzip
-import json
 import re
 
 import numpy as np
@@ -10,7 +7,7 @@ from pipelines.inspect import gates, page
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import traces
 from tests.browser import chromium, opened
-from tests.pipelines.inspect.exports import make_trace, outputs_of
+from tests.pipelines.inspect.exports import data_of, make_trace, outputs_of
 
 HOSTILE = ["<start>", "</script><script>window.hacked=1</script>", "\N{RIGHT-TO-LEFT OVERRIDE}abc", "\U0001f600"]
 
@@ -19,11 +16,6 @@ def hostile_figure() -> Figure:
     values = outputs_of()
     values["tokens"] = [[token.encode() for token in HOSTILE]] * 2
     return gates.figures(traces("<b>m</b>/1", "language_model", values)[0], top=2)[0]
-
-
-def data_of(html: str) -> list[dict]:
-    content = re.search(r'id="figures">(.*?)</script>', html, re.S)[1]
-    return json.loads(gzip.decompress(base64.b64decode(content)))
 
 
 def test_the_page_has_everything_in_itself():

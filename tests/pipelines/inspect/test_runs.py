@@ -8,7 +8,7 @@ from pipelines.inspect.runs import TrainedRun
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.run import Destination, train
 from pipelines.support.errors import UserError
-from tests.pipelines.inspect.test_page import data_of
+from tests.pipelines.inspect.exports import data_of
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_the_page_has_a_slider(runs, tmp_path, capsys):
         path.unlink(missing_ok=True)
         arguments = ["training", "the cat", "--run", "kept", "--runs", runs, "--show", show, "--output", path]
         assert main.main(["inspect", *map(str, arguments)]) == 0
-        assert "before the training" in str(data_of(path.read_text()))
+        assert "before the training" in str(data_of(path.read_text())[0]["specification"])
     assert main.main(["inspect", *map(str, arguments[:-2]), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["states"]["data"]["path"]["checkpoint"][0] == 0
 
