@@ -17,8 +17,9 @@ import pandas as pd
 
 from pipelines.inspect.axes import choice
 from pipelines.inspect.figure import Figure
-from pipelines.inspect.gates_by_tag import words_of_tokens
+from pipelines.inspect.gates_by_tag import MIN_WORDS, words_of_tokens
 from pipelines.inspect.trace import Trace
+from pipelines.support.bootstrap import resampled_sums
 from pipelines.support.errors import UserError
 
 SPECIAL = "special tokens"
@@ -33,8 +34,6 @@ KINDS = {
     "punctuation": ("PUNCT",),
 }
 """What a head may look at -> parts of speech, where it is about them."""
-_MIN_WORDS = 20  # of a part of speech
-_BOOTSTRAPS = 500
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +132,7 @@ def _kinds(tags: list[str]) -> np.ndarray:
     return np.stack(masks)
 
 
-def tag_rows(counts: Counts, seed: int = 1) -> pd.DataFrame:
+def tag_rows(counts: Counts) -> pd.DataFrame:
     """Returns layer, head, query, key, words, mean, low, high and uniform.
 
     `mean` is the share of the attention of a word of the part of speech `query` that goes to words of `key`, with the
@@ -143,11 +142,11 @@ def tag_rows(counts: Counts, seed: int = 1) -> pd.DataFrame:
         UserError: no part of speech has 20 words.
     """
     total = counts.words.sum(0)
-    kept = np.flatnonzero(total >= _MIN_WORDS)
+    kept = np.flatnonzero(total >= MIN_WORDS)
     if not len(kept):
-        raise UserError(f"no part of speech has {_MIN_WORDS} words: give a larger treebank")
+        raise UserError(f"no part of speech has {MIN_WORDS} words: give a larger treebank")
     sums, words = counts.to_tags[:, :, kept], counts.words[:, kept]
-    mean, low, high = _bootstrap(sums, words[:, None, :, None], seed)
+    mean, low, high = _bootstrap(sums, words[:, None, :, None])
     keys = [*counts.tags, SPECIAL]
     rows = [
         (
@@ -170,13 +169,13 @@ def tag_rows(counts: Counts, seed: int = 1) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def kind_rows(counts: Counts, seed: int = 1) -> pd.DataFrame:
+def kind_rows(counts: Counts) -> pd.DataFrame:
     """Returns layer, head, kind, words, mean, low, high and uniform: the same by KINDS, over all words.
 
     The kinds overlap: the word before may be a noun. A kind that no head can see is left out.
     """
     words = counts.words.sum(1)  # [sentences]
-    mean, low, high = _bootstrap(counts.to_kinds, words[:, None, None], seed)
+    mean, low, high = _bootstrap(counts.to_kinds, words[:, None, None])
     rows = [
         (layer, head, kind, int(words.sum()), mean[h, k], low[h, k], high[h, k], mean[-1, k])
         for h, (layer, head) in enumerate(counts.heads[:-1])
@@ -186,18 +185,17 @@ def kind_rows(counts: Counts, seed: int = 1) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layer", "head", "kind", "words", "mean", "low", "high", "uniform"])
 
 
-def _bootstrap(sums: np.ndarray, words: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _bootstrap(sums: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns sums / words over all sentences, and the limits of its 95 % interval: each [...].
 
     Args:
         sums: float [sentences, ...].
         words: of the same number of axes.
     """
-    number = len(sums)
-    draws = np.random.default_rng(seed).multinomial(number, np.full(number, 1 / number), _BOOTSTRAPS)
-    shape = (_BOOTSTRAPS, *sums.shape[1:])
-    drawn = (draws @ sums.reshape(number, -1)).reshape(shape)
-    of = (draws @ words.reshape(number, -1)).reshape(_BOOTSTRAPS, *words.shape[1:])
+    flat = [each.reshape(len(each), -1) for each in (sums, words)]
+    drawn = resampled_sums(np.concatenate(flat, axis=1))  # [draws, columns of both]
+    drawn, of = np.split(drawn, [flat[0].shape[1]], axis=1)
+    drawn, of = drawn.reshape(-1, *sums.shape[1:]), of.reshape(-1, *words.shape[1:])
     low, high = np.nanpercentile(drawn / np.where(of > 0, of, np.nan), [2.5, 97.5], axis=0)
     return sums.sum(0) / words.sum(0), low, high
 

@@ -74,3 +74,8 @@ def marker(tokens: list[str] | None) -> alt.Chart:
         .mark_rect(fill=None, stroke="#e8590c", strokeWidth=2)
         .encode(x=token_axis(alt.X, tokens), y=alt.value(0), y2=alt.value("height"))
     )
+
+
+def marked_rule(tokens: list[str]) -> alt.Chart:
+    """Returns a layer with a line at the marked tokens. The chart around it has the data, with the column position."""
+    return alt.Chart().transform_filter(IS_MARKED).mark_rule(color="#e8590c").encode(x=token_axis(alt.X, tokens))

@@ -13,6 +13,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from pipelines.inspect.embeddings import unit_vectors
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.states import Plane
 from pipelines.support.errors import UserError
@@ -97,7 +98,7 @@ def neighbours(found: Occurrences, word: str, count: int) -> pd.DataFrame:
     asked += [(f"{rows.at[i, 'tag']}: {rows.at[i, 'label']}", found.context, i) for i in shown]
     results = []
     for of, vectors, index in asked:
-        unit = _unit(vectors)
+        unit = unit_vectors(vectors)
         cosines = unit @ unit[index]
         best = pd.Series(cosines).groupby(rows["word"].to_numpy()).max().drop(word)
         best = best.sort_values(ascending=False, kind="stable")[:count]
@@ -119,16 +120,12 @@ def same_tag(found: Occurrences, word: str) -> tuple[float, float, collections.C
     counts = collections.Counter(tags.tolist())
     if len(own) < 2:
         return float("nan"), float("nan"), counts
-    unit = _unit(found.context[own])
+    unit = unit_vectors(found.context[own])
     cosines = unit @ unit.T
     np.fill_diagonal(cosines, -np.inf)
     right = float((tags[cosines.argmax(1)] == tags).mean())
     chance = sum(n * (n - 1) for n in counts.values()) / (len(own) * (len(own) - 1))
     return right, chance, counts
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def look(model: "Model", sentences, tags, words: tuple[str, ...], count: int) -> tuple[list[Figure], list[str]]:

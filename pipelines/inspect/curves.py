@@ -5,7 +5,7 @@ import math
 import altair as alt
 import pandas as pd
 
-from pipelines.inspect.axes import IS_MARKED, MARKED, choice, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, choice, marked_rule, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 
 _WIDTH, _HEIGHT = 620, 300
@@ -25,9 +25,8 @@ def word_by_word(rows: pd.DataFrame, words: list[str], candidates: list[str]) ->
         color=alt.Color("candidate:N", sort=candidates, title="next word"),
         tooltip=["model:N", "candidate:N", alt.Tooltip("probability:Q", format=".3g")],
     )
-    marked = alt.Chart().transform_filter(IS_MARKED).mark_rule(color="#e8590c").encode(x=token_axis(alt.X, words))
     chart = (
-        alt.layer(lines.mark_line(point=True), marked)
+        alt.layer(lines.mark_line(point=True), marked_rule(words))
         .properties(width=alt.Step(max(step(words), 36)), height=180)
         .facet(row=alt.Row("model:N", title=None, sort=list(dict.fromkeys(rows["model"]))), data=alt.NamedData("words"))
         .add_params(MARKED, tokens_parameter(words))

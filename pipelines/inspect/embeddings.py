@@ -10,6 +10,11 @@ from pipelines.inspect.states import Plane
 _SPECIAL = 4  # the special tokens come first in every vocabulary
 
 
+def unit_vectors(vectors: np.ndarray) -> np.ndarray:
+    """Returns float [n, size], each divided by its length; zeros remain zeros."""
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
 def nearest(vectors: np.ndarray, names: list[str], words: list[str], count: int) -> pd.DataFrame:
     """Returns word, rank, neighbour and cosine: for each word the tokens whose vectors are most similar to its own.
 
@@ -19,8 +24,7 @@ def nearest(vectors: np.ndarray, names: list[str], words: list[str], count: int)
         words: tokens of the vocabulary.
         count: number of neighbours of each.
     """
-    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    unit = vectors / lengths
+    unit = unit_vectors(vectors)
     index = {name: row for row, name in enumerate(names)}
     rows = []
     for word in words:

@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 
 import altair as alt
-import numpy as np
 import pandas as pd
 
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import GATES, Trace
+from pipelines.support.bootstrap import interval, resampled_sums
 from pipelines.support.errors import UserError
 from pipelines.text.special_tokens import WORD_START
 
-_MIN_WORDS = 20  # of a part of speech
-_BOOTSTRAPS = 500
+MIN_WORDS = 20  # of a part of speech
 
 
 def words_of_tokens(tokens: list[str], words: list[str]) -> list[int] | None:
@@ -77,22 +76,19 @@ def gate_rows(traces: Iterable[Trace], sentences: list[list[str]], tags: list[li
     return pd.DataFrame(rows, columns=["layer", "gate", "tag", "sentence", "value"])
 
 
-def by_tag(rows: pd.DataFrame, seed: int = 1) -> pd.DataFrame:
+def by_tag(rows: pd.DataFrame) -> pd.DataFrame:
     """Returns layer, gate, tag, words, mean, low and high: the 95 % interval of a bootstrap over sentences.
 
     Args:
         rows: of `gate_rows`. Tags with fewer than 20 words are left out.
-        seed: of the bootstrap.
     """
     results = []
     for (layer, gate, tag), group in rows.groupby(["layer", "gate", "tag"], sort=False):
-        if len(group) < _MIN_WORDS:
+        if len(group) < MIN_WORDS:
             continue
         by_sentence = group.groupby("sentence")["value"].agg(["sum", "count"]).to_numpy()
-        rng = np.random.default_rng(seed)
-        draws = rng.integers(len(by_sentence), size=(_BOOTSTRAPS, len(by_sentence)))
-        sums = by_sentence[draws].sum(1)  # [bootstraps, 2]
-        low, high = np.percentile(sums[:, 0] / sums[:, 1], [2.5, 97.5])
+        sums = resampled_sums(by_sentence)  # [draws, 2]
+        low, high = interval(sums[:, 0] / sums[:, 1])
         results.append(
             {
                 "layer": layer,
@@ -105,7 +101,7 @@ def by_tag(rows: pd.DataFrame, seed: int = 1) -> pd.DataFrame:
             }
         )
     if not results:
-        raise UserError(f"no part of speech has {_MIN_WORDS} words: give a larger treebank")
+        raise UserError(f"no part of speech has {MIN_WORDS} words: give a larger treebank")
     return pd.DataFrame(results)
 
 

@@ -3,7 +3,7 @@
 import altair as alt
 import pandas as pd
 
-from pipelines.inspect.axes import IS_MARKED, MARKED, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, marked_rule, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.gates import mean_rows
 from pipelines.inspect.trace import GATES, Trace, require_gates
@@ -79,9 +79,8 @@ def figure(titles: list[str], trace: Trace, rows: pd.DataFrame) -> Figure:
     y = alt.Y("low:Q", scale=alt.Scale(domain=[0, 1]), title="mean over the units")
     band = alt.Chart().mark_area(opacity=0.25).encode(x=x, y=y, y2="high:Q", color=color)
     line = alt.Chart().mark_line(point=True).encode(x=x, y="mean:Q", color=color, tooltip=tooltip)
-    marked = alt.Chart().transform_filter(IS_MARKED).mark_rule(color="#e8590c").encode(x=x)
     chart = (
-        alt.layer(band, line, marked)
+        alt.layer(band, line, marked_rule(tokens))
         .properties(width=alt.Step(max(step(tokens), 28)), height=240)
         .facet(row=alt.Row("layer:N", sort=None, title=None), data=alt.NamedData("seeds"))
         .add_params(MARKED, tokens_parameter(tokens))

@@ -114,7 +114,7 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
     from pipelines.inspect import agreement, curves
 
     is_grammar = "grammar" in source
-    by_distance, by_attractors, notes = [], [], []
+    measured, notes = {}, []
     for model in models:
         asked = agreement.with_known_verbs(model.signatures, sentences) if model.tokenizer == "word" else sentences
         if not asked:
@@ -123,16 +123,13 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
         results = agreement.agreement(score, asked, model.tokenizer)
         counted = results[~results["tied"]]
         notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of {len(counted):,} {source}")
-        for by, bins, tables in (
-            ("distance", agreement.DISTANCE_BINS, by_distance),
-            ("attractors", range(results["attractors"].max() + 1), by_attractors),
-        ):
-            bins = agreement.large_bins(results[by], bins)
-            tables.append(agreement.accuracy(results, by, bins).assign(model=model.title))
-    figures = [
-        curves.accuracy(pd.concat(by_distance, ignore_index=True), "distance", source),
-        curves.accuracy(pd.concat(by_attractors, ignore_index=True), "attractors", source),
-    ]
+        measured[model.title] = results
+    fewest = min(measured.values(), key=len)  # a model is not asked for verbs that it does not know
+    figures = []
+    for by, bins in (("distance", agreement.DISTANCE_BINS), ("attractors", range(fewest["attractors"].max() + 1))):
+        groups = agreement.large_bins(fewest[by], bins)
+        tables = [agreement.accuracy(results, by, groups).assign(model=title) for title, results in measured.items()]
+        figures.append(curves.accuracy(pd.concat(tables, ignore_index=True), by, source))
     name = "grammar" if is_grammar else "treebank"
     return [dataclasses.replace(each, name=f"{each.name}-{name}") for each in figures], notes
 

@@ -9,7 +9,7 @@ import tyro
 from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag
 from pipelines.config import PATH
-from pipelines.inspect.view import ModelsView, View
+from pipelines.inspect.view import ModelsView, View, check_treebank
 from pipelines.support.errors import UserError
 
 
@@ -47,10 +47,7 @@ class Embeddings(ModelsView):
 
     def check(self) -> None:
         """Checks the file and the numbers."""
-        if self.treebank is not None and not self.treebank.is_file():
-            raise UserError(f"--treebank {self.treebank}: no such file")
-        if self.sentences < 1:
-            raise UserError(f"--sentences {self.sentences}: it must be at least 1")
+        check_treebank(self.treebank, self.sentences)
         if not 1 <= self.neighbours <= 50:
             raise UserError(f"--neighbours {self.neighbours}: it must be from 1 to 50")
         super().check()
@@ -79,12 +76,11 @@ class Embeddings(ModelsView):
 
     def _in_context(self, model):
         """Returns the figure of an encoder, and a line for each word."""
-        from pipelines.data import conllu
-        from pipelines.data.encodings import read_text
         from pipelines.inspect import contextual
+        from pipelines.inspect.reference import read_tagged
 
-        words, tags, *_ = conllu.read(self.treebank, read_text(self.treebank), None)
-        return contextual.look(model, words[: self.sentences], tags[: self.sentences], self.words, self.neighbours)
+        words, tags, _ = read_tagged(self.treebank, self.sentences)
+        return contextual.look(model, words, tags, self.words, self.neighbours)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

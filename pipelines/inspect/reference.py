@@ -48,6 +48,19 @@ def read_pieces(path: Path | None) -> list[str]:
     return [text[start : start + _PIECE] for start in range(0, len(text), _PIECE)]
 
 
+def read_tagged(path: Path, count: int) -> tuple[list[list[str]], list[list[str]], list[str]]:
+    """Returns the words, the tags and the texts of the first `count` sentences of a CoNLL-U file.
+
+    Raises:
+        UserError: the file is not CoNLL-U in UTF-8.
+    """
+    from pipelines.data import conllu
+    from pipelines.data.encodings import read_text
+
+    words, tags, texts, *_ = conllu.read(path, read_text(path), None)
+    return words[:count], tags[:count], texts[:count]
+
+
 def read_ids(model: "Model", path: Path | None, count: int) -> "np.ndarray":
     """Returns the first tokens of a file in UTF-8, or of the embedded sample: int32 [at most count].
 

@@ -9,7 +9,7 @@ import tyro
 from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag
 from pipelines.config import PATH
-from pipelines.inspect.view import TextView, View
+from pipelines.inspect.view import TextView, View, check_treebank
 from pipelines.support.errors import UserError
 
 _MAX_UNITS = 4096
@@ -35,7 +35,7 @@ class Gates(TextView):
 
     def check(self) -> None:
         """Checks the file and the numbers."""
-        _check_treebank(self.treebank, self.sentences)
+        check_treebank(self.treebank, self.sentences)
         if self.over_seeds and (self.treebank is not None or self.unit is not None):
             raise UserError("--over-seeds shows means over units and models: leave out --treebank and --unit")
         if not 1 <= self.top <= _MAX_UNITS:
@@ -73,20 +73,11 @@ class Gates(TextView):
         return gates_by_tag.figure(model.title, rows)
 
 
-def _check_treebank(path: Path | None, sentences: int) -> None:
-    if path is not None and not path.is_file():
-        raise UserError(f"--treebank {path}: no such file")
-    if sentences < 1:
-        raise UserError(f"--sentences {sentences}: it must be at least 1")
-
-
 def _tagged_traces(model, path: Path, count: int) -> tuple:
     """Returns the words and the tags of the first sentences of a treebank, and the traces of their texts."""
-    from pipelines.data import conllu
-    from pipelines.data.encodings import read_text
+    from pipelines.inspect.reference import read_tagged
 
-    words, tags, texts, *_ = conllu.read(path, read_text(path), None)
-    words, tags, texts = (each[:count] for each in (words, tags, texts))
+    words, tags, texts = read_tagged(path, count)
     # Words are tokens of their own in the treebank; a model of words between spaces reads them so.
     texts = [" ".join(each) for each in words] if model.tokenizer == "word" else texts
     return words, tags, (model.trace([text])[0] for text in texts)
@@ -133,7 +124,7 @@ class Attention(TextView):
 
     def check(self) -> None:
         """Checks the file and the number."""
-        _check_treebank(self.treebank, self.sentences)
+        check_treebank(self.treebank, self.sentences)
         super().check()
 
     def look_at(self, model):

@@ -8,6 +8,7 @@ import tyro
 
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_json
 from pipelines.config import PATH
+from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, shown, write_text
 
 if TYPE_CHECKING:
@@ -121,6 +122,18 @@ class TextView(ModelsView):
     def notes(self, model: "Model", trace) -> list[str]:
         """Returns what is to say about one model."""
         return []
+
+
+def check_treebank(path: Path | None, sentences: int) -> None:
+    """Checks the values of --treebank and --sentences.
+
+    Raises:
+        UserError: there is no such file, or less than one sentence is asked for.
+    """
+    if path is not None and not path.is_file():
+        raise UserError(f"--treebank {path}: no such file")
+    if sentences < 1:
+        raise UserError(f"--sentences {sentences}: it must be at least 1")
 
 
 def write(path: Path, title: str, figures: "list[Figure]", notes: list[str]) -> None:

@@ -1,10 +1,11 @@
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from pipelines.export import saved_model
-from pipelines.inspect import models, reference, sentences, weights
+from pipelines.inspect import agreement, language_views, models, reference, sentences, weights
 from pipelines.language_model import networks, task
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.servable import Generator
@@ -110,3 +111,18 @@ def test_a_window_that_is_too_short(grammarians):
 )
 def test_mistakes_are_one_line(exports, capsys, arguments, message):
     assert_refused(capsys, message, *arguments, "--saved-models", exports)
+
+
+def test_models_with_different_vocabularies_have_the_same_groups(monkeypatch):
+    generator = np.random.default_rng(1)
+    monkeypatch.setattr(agreement, "with_known_verbs", lambda signatures, sentences: sentences[:: int(signatures)])
+    monkeypatch.setattr(
+        agreement, "score_function", lambda signatures, before: lambda texts: generator.random(len(texts))
+    )
+    models = [SimpleNamespace(title=step, signatures=step, tokenizer="word") for step in ("1", "6")]
+    figures, notes = language_views._accuracies(models, sentences.test_sentences(20, seed=1), "pairs")
+    assert len(notes) == 2
+    for figure in figures:
+        (rows,) = figure.data.values()
+        labels = [rows.loc[rows["model"] == title, "label"].tolist() for title in ("1", "6")]
+        assert labels[0] == labels[1] and (rows["sentences"] >= 20).all()
