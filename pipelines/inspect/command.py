@@ -10,7 +10,7 @@ import tyro
 from pipelines.command_line import join_help_lines
 from pipelines.inspect.language_views import Agreement, Gradients, Memory
 from pipelines.inspect.model_views import Clipping, Cost, Embeddings, Neurons, Positions, Size
-from pipelines.inspect.text_views import Attention, Gates, States, Training
+from pipelines.inspect.text_views import Attention, Gates, Salience, States, Training
 from pipelines.inspect.view import TextView
 
 VIEWS = {
@@ -19,6 +19,7 @@ VIEWS = {
         Gates,
         States,
         Attention,
+        Salience,
         Agreement,
         Memory,
         Gradients,

@@ -96,18 +96,27 @@ class Model:
 
         if "read_out" not in self.signatures:
             raise UserError(f"{self.title} does not predict a next token: --surface needs a language model")
-        encoded = self.ask("encode", text=[token])
-        ids = encoded["ids"][0][: encoded["lengths"][0]]
-        if len(ids) != 1 or ids[0] == UNKNOWN:
-            reason = "does not know it" if len(ids) == 1 else f"divides it into {len(ids)} tokens"
-            raise UserError(f"--surface {token!r}: {self.title} {reason}. Give one token")
+        target = self.token_id(token, "--surface")
 
         def probability(features):
             logits = self.ask("read_out", features=features)["logits"]
             shifted = np.exp(logits - logits.max(1, keepdims=True))
-            return shifted[:, ids[0]] / shifted.sum(1)
+            return shifted[:, target] / shifted.sum(1)
 
         return probability
+
+    def token_id(self, token: str, flag: str) -> int:
+        """Returns the id of a token that the reader names with `flag`.
+
+        Raises:
+            UserError: the model does not know the token, or divides it.
+        """
+        encoded = self.ask("encode", text=[token])
+        ids = encoded["ids"][0][: encoded["lengths"][0]]
+        if len(ids) != 1 or ids[0] == UNKNOWN:
+            reason = "does not know it" if len(ids) == 1 else f"divides it into {len(ids)} tokens"
+            raise UserError(f"{flag} {token!r}: {self.title} {reason}. Give one token")
+        return int(ids[0])
 
     def _why_no_trace(self) -> str:
         without = {"bag", "linear", "cnn", "ngram", "feedforward", "average"}

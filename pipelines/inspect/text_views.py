@@ -13,6 +13,7 @@ from pipelines.inspect.view import TextView, View, check_treebank
 from pipelines.support.errors import UserError
 
 _MAX_UNITS = 4096
+_MAX_STEPS = 4096
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -200,3 +201,68 @@ class Training(View):
         figures = [training.over_epochs(list(each), epochs, losses) for each in zip(*by_epoch, strict=True)]
         notes = ["the model reads only a part of the text, the one that is shown"] if traces[0].cut else []
         return figures, notes
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Salience(TextView):
+    """How much each token counts for the next one: integrated gradients beside occlusion, of language models."""
+
+    NAME: ClassVar[str] = "salience"
+
+    token: str | None = None
+    """The next token whose probability is explained. By default the most probable one."""
+    steps: int = 64
+    """Integrated gradients: points between the text and the baseline. More make the gap smaller."""
+
+    def check(self) -> None:
+        """Checks the number."""
+        if not 1 <= self.steps <= _MAX_STEPS:
+            raise UserError(f"--steps {self.steps}: it must be from 1 to {_MAX_STEPS}")
+        super().check()
+
+    def look_at(self, model):
+        """Returns the figure of one model, and how far the methods agree."""
+        import numpy as np
+
+        from pipelines.inspect import salience, weights
+        from pipelines.language_model.config import WITH_ORDER
+        from pipelines.text.special_tokens import START
+
+        config, network = weights.load_network(model.exported, model.loaded)
+        if config.model in WITH_ORDER:
+            raise UserError(
+                f"{model.title} reads its last {config.order - 1} tokens: salience needs a recurrent model"
+                " or a transformer"
+            )
+        encoded = model.ask("encode", text=[self.text])
+        text_ids = encoded["ids"][0][: encoded["lengths"][0]]
+        ids = np.concatenate([[START], text_ids]).astype(np.int32)
+        limit = min(salience.MAX_TOKENS, config.window)
+        if not 2 <= len(ids) <= limit:
+            raise UserError(f"the text has {len(text_ids)} tokens for {model.title}: give one of 1 to {limit - 1}")
+        target = self._target(model, network, ids)
+        scores, difference, gap = salience.integrated_gradients(network, ids, target, self.steps)
+        by_method = {salience.GRADIENTS: scores, salience.OCCLUSION: salience.occlusion(network, ids, target)}
+        correlation, shared = salience.agreement(*(each[1:] for each in by_method.values()))
+        trace = model.trace([self.text])[0]
+        if trace.attention and not trace.cut:
+            heads = [each.weights[:, len(ids) - 1, : len(ids)] for each in trace.attention.values()]
+            by_method[salience.ATTENTION] = np.concatenate(heads).mean(0)
+        names = [
+            name.decode("utf-8", "replace") for name in model.ask("decode", ids=[[i] for i in [*ids, target]])["text"]
+        ]
+        tokens = ["<start>", *names[1:-1]]
+        found = salience.rows(tokens, by_method)
+        notes = [
+            f"{model.title}: {names[-1]!r} has a log-probability {difference:.2f} above that after unknown tokens; the "
+            f"integrated gradients explain all but {gap:+.3f} of it ({self.steps} steps)",
+            f"{model.title}: rank correlation of integrated gradients and occlusion {correlation:.2f}, "
+            f"{shared} of their {min(3, len(text_ids))} largest tokens are the same",
+        ]
+        return [salience.figure(model.title, tokens, found, names[-1])], notes
+
+    def _target(self, model, network, ids) -> int:
+        """Returns the id of --token, or of the most probable next token."""
+        if self.token is not None:
+            return model.token_id(self.token, "--token")
+        return int(network(ids[None], training=False)[0, -1].numpy().argmax())
