@@ -106,6 +106,7 @@ def test_mistakes_of_the_data():
         attention_by_tag.count([make_trace()], [["a", "b"]], [["NOUN", "VERB"]])
 
 
+@pytest.mark.long
 def test_the_command(exports, tmp_path, capsys):
     treebank = tmp_path / "sample.conllu"
     treebank.write_text(CONLLU * 20)

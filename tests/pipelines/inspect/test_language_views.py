@@ -58,6 +58,7 @@ def grammarians(tmp_path_factory):
     return root
 
 
+@pytest.mark.long
 def test_the_number_of_the_subject_in_every_layer(grammarians, tmp_path, capsys):
     flags = ("--models", "lstm", "transformer", "--back", 1, 8, "--saved-models", grammarians)
     printed = assert_page(capsys, tmp_path / "page.html", "memory", "--grammar", *flags)
