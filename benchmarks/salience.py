@@ -18,7 +18,7 @@ from training import ROOT
 
 sys.path.insert(0, str(ROOT))
 
-LENGTH, STEPS, DELETED = 20, 64, 3
+LENGTH, STEPS = 20, 64
 
 
 def main() -> None:
@@ -61,18 +61,13 @@ def measure(model, path: Path, count: int) -> np.ndarray:
         deleted = salience.occlusion(network, text, target)
         correlation, shared = salience.agreement(gradients[1:], deleted[1:])
         orders = [np.argsort(-each[1:]) for each in (gradients, deleted)] + [generator.permutation(LENGTH)]
-        losses = [loss(network, text, target, order[:DELETED] + 1) for order in orders]
+        whole, *rest = (
+            float(salience.log_probability(network(each[None], training=False), target)[0])
+            for each in (text, *(np.delete(text, order[: salience.TOP] + 1) for order in orders))
+        )
+        losses = [whole - each for each in rest]
         results.append([correlation, shared, abs(gap), *losses])
     return np.array(results)
-
-
-def loss(network, ids: np.ndarray, target: int, deleted: np.ndarray) -> float:
-    """Returns what the log-probability of `target` loses without the tokens at these positions."""
-    import tensorflow as tf
-
-    texts = (ids, np.delete(ids, deleted))
-    whole, rest = (float(tf.nn.log_softmax(network(text[None], training=False)[0, -1])[target]) for text in texts)
-    return whole - rest
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pipelines.text.special_tokens import UNKNOWN
 GRADIENTS, OCCLUSION, ATTENTION = "integrated gradients", "occlusion", "attention (the mechanism)"
 MAX_TOKENS = 128  # of a text
 _ROWS = 8  # texts per call: the logits of all positions are large
-_TOP = 3  # tokens of the overlap
+TOP = 3  # tokens of the overlap
 
 
 def integrated_gradients(network, ids: np.ndarray, target: int, steps: int) -> tuple[np.ndarray, float, float]:
@@ -24,7 +24,7 @@ def integrated_gradients(network, ids: np.ndarray, target: int, steps: int) -> t
     a_i = (v_i - b_i) . mean over k of dF/dv_i at b + (k - 1/2) / steps (v - b), for k = 1 ... steps
 
     v are the vectors of the tokens. The baseline b is a text of as many unknown tokens: <start>, then the vector of
-    <unknown> at each position. Zeros would not do: a layer normalization has no finite gradient there.
+    <unknown> at each position. Zeros would not do: near them the gradient of a layer normalization is very large.
 
     Args:
         network: ids int32 [batch, time] -> logits [batch, time, vocabulary], whose embedding is called "tokens".
@@ -38,8 +38,8 @@ def integrated_gradients(network, ids: np.ndarray, target: int, steps: int) -> t
 
     embedding = network.get_layer("tokens")
     logits = _with_vectors(network, embedding)
-    vectors = tf.cast(embedding(ids[None]), tf.float32)  # [1, time, size]
-    baseline = tf.cast(embedding(np.where(np.arange(len(ids)) == 0, ids, UNKNOWN)[None]), tf.float32)
+    vectors = embedding(ids[None])  # [1, time, size]
+    baseline = embedding(np.where(np.arange(len(ids)) == 0, ids, UNKNOWN)[None])
     total = tf.zeros_like(vectors[0])
     parts = (np.arange(steps) + 0.5) / steps
     for start in range(0, steps, _ROWS):
@@ -47,10 +47,10 @@ def integrated_gradients(network, ids: np.ndarray, target: int, steps: int) -> t
         points = baseline + part * (vectors - baseline)
         with tf.GradientTape() as tape:
             tape.watch(points)
-            values = _log_probability(logits(np.repeat(ids[None], len(points), axis=0), points), target)
+            values = log_probability(logits(np.repeat(ids[None], len(points), axis=0), points), target)
         total += tf.reduce_sum(tape.gradient(values, points), axis=0)
     scores = tf.reduce_sum((vectors - baseline)[0] * total / steps, axis=-1).numpy()
-    ends = [_log_probability(logits(ids[None], each), target).numpy()[0] for each in (vectors, baseline)]
+    ends = [log_probability(logits(ids[None], each), target).numpy()[0] for each in (vectors, baseline)]
     difference = float(ends[0] - ends[1])
     return scores, difference, difference - float(scores.sum())
 
@@ -60,19 +60,19 @@ def occlusion(network, ids: np.ndarray, target: int) -> np.ndarray:
 
     Args: as of `integrated_gradients`.
     """
-    whole = _log_probability(network(ids[None], training=False), target).numpy()[0]
+    whole = log_probability(network(ids[None], training=False), target).numpy()[0]
     scores = [0.0]
     variants = np.array([np.delete(ids, i) for i in range(1, len(ids))], np.int32)  # [time - 1, time - 1]
     for start in range(0, len(variants), _ROWS):
         logits = network(variants[start : start + _ROWS], training=False)
-        scores.extend(whole - _log_probability(logits, target).numpy())
+        scores.extend(whole - log_probability(logits, target).numpy())
     return np.array(scores)
 
 
 def agreement(first: np.ndarray, second: np.ndarray) -> tuple[float, int]:
     """Returns Spearman's rank correlation of two scores, float [n], and how many of their 3 largest are the same."""
     correlation = pd.Series(first).rank().corr(pd.Series(second).rank())
-    top = [set(np.argsort(-each, kind="stable")[:_TOP].tolist()) for each in (first, second)]
+    top = [set(np.argsort(-each, kind="stable")[:TOP].tolist()) for each in (first, second)]
     return float(correlation), len(top[0] & top[1])
 
 
@@ -139,8 +139,8 @@ def _with_vectors(network, embedding):
     return logits
 
 
-def _log_probability(logits, target: int):
+def log_probability(logits, target: int):
     """Logits [batch, time, vocabulary] -> log-probability of `target` after the last position, [batch]."""
     import tensorflow as tf
 
-    return tf.nn.log_softmax(tf.cast(logits[:, -1], tf.float32))[:, target]
+    return tf.nn.log_softmax(logits[:, -1])[:, target]

@@ -244,9 +244,9 @@ class Salience(TextView):
         scores, difference, gap = salience.integrated_gradients(network, ids, target, self.steps)
         by_method = {salience.GRADIENTS: scores, salience.OCCLUSION: salience.occlusion(network, ids, target)}
         correlation, shared = salience.agreement(*(each[1:] for each in by_method.values()))
-        trace = model.trace([self.text])[0]
-        if trace.attention and not trace.cut:
-            heads = [each.weights[:, len(ids) - 1, : len(ids)] for each in trace.attention.values()]
+        if config.model == "transformer":
+            attention = model.trace([self.text])[0].attention
+            heads = [each.weights[:, -1] for each in attention.values()]  # of each layer [heads, keys]
             by_method[salience.ATTENTION] = np.concatenate(heads).mean(0)
         names = [
             name.decode("utf-8", "replace") for name in model.ask("decode", ids=[[i] for i in [*ids, target]])["text"]
@@ -257,7 +257,7 @@ class Salience(TextView):
             f"{model.title}: {names[-1]!r} has a log-probability {difference:.2f} above that after unknown tokens; the "
             f"integrated gradients explain all but {gap:+.3f} of it ({self.steps} steps)",
             f"{model.title}: rank correlation of integrated gradients and occlusion {correlation:.2f}, "
-            f"{shared} of their {min(3, len(text_ids))} largest tokens are the same",
+            f"{shared} of their {min(salience.TOP, len(text_ids))} largest tokens are the same",
         ]
         return [salience.figure(model.title, tokens, found, names[-1])], notes
 
