@@ -1,6 +1,6 @@
 # make demo: trains a sentiment classifier on the embedded sample.
 # make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
-# make lock: resolves requirements.txt and requirements-dev.txt again, and writes what to install into the lock files.
+# make lock: resolves requirements.txt, -dev.txt and -ray.txt again, and writes what to install into the lock files.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 PY := $(patsubst 3.%,python3.%,$(PYTHON))
 READY := .venv/ready
 DEV_READY := .venv/dev-ready
-TORCH_READY := .venv/torch-ready
+ALL_READY := .venv/test-all-ready
 # Not every package of the tests has a wheel; with --use-pep517, pip builds these in an environment of their own.
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
@@ -33,7 +33,7 @@ lint: $(DEV_READY)
 test: $(DEV_READY)
 	@$(PYTEST) -m "not long"
 
-test-all: lint $(TORCH_READY)
+test-all: lint $(ALL_READY)
 	@$(PYTEST)
 	@KERAS_BACKEND=jax $(PYTEST) tests/layers -m any_backend
 	@KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(PYTEST) tests/layers -m any_backend
@@ -41,6 +41,7 @@ test-all: lint $(TORCH_READY)
 lock: $(DEV_READY)
 	@$(LOCK) requirements.txt --output-file requirements.lock
 	@$(LOCK) requirements-dev.txt --constraints requirements.lock --output-file requirements-dev.lock
+	@$(LOCK) requirements.txt requirements-ray.txt --constraints requirements-dev.lock --output-file requirements-ray.lock
 
 $(READY): requirements.lock
 	@case "$$(uname -sm)" in Linux\ *|Darwin\ arm64) ;; \
@@ -62,10 +63,10 @@ $(DEV_READY): requirements-dev.lock $(READY)
 		{ echo "The packages could not be installed (see above): is there a connection, and 1 GB of free disk?"; exit 1; }
 	@touch $@
 
-$(TORCH_READY): requirements-torch.txt $(DEV_READY)
-	@echo "installing PyTorch, a backend on which the layers are tested"
-	@$(PIP) -r requirements-torch.txt || \
-		{ echo "PyTorch could not be installed (see above): is there a connection, and enough free disk?"; exit 1; }
+$(ALL_READY): requirements-ray.lock requirements-test-all.txt $(DEV_READY)
+	@echo "installing Ray, and PyTorch and others that only the tests need"
+	@$(PIP) --require-hashes -r requirements-ray.lock && $(PIP) -r requirements-test-all.txt || \
+		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
 
 clean:

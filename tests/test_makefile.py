@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-torch.txt")
-LOCKS = ("requirements.lock", "requirements-dev.lock")
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-ray.txt", "requirements-test-all.txt")
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-ray.lock")
 
 
 def make(folder, *arguments, **environment):

@@ -12,7 +12,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
-LISTS = {"requirements.txt": "requirements.lock", "requirements-dev.txt": "requirements-dev.lock"}
+LISTS = {
+    "requirements.txt": "requirements.lock",
+    "requirements-dev.txt": "requirements-dev.lock",
+    "requirements-ray.txt": "requirements-ray.lock",
+}
 PLATFORMS = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")]
 PYTHONS = ["3.11.0", "3.12.0", "3.13.0"]
 
@@ -65,14 +69,15 @@ def test_a_lock_has_every_listed_package_for_every_platform_and_python(name, pla
     assert len(locked) > 2 * len(listed(name))  # the packages that these need are locked as well
 
 
-def test_the_tests_run_with_the_packages_that_users_have():
-    assert pins(ROOT / "requirements.lock") <= pins(ROOT / "requirements-dev.lock")
+@pytest.mark.parametrize("lock", ["requirements-dev.lock", "requirements-ray.lock"])
+def test_tests_and_clusters_have_the_packages_that_users_have(lock):
+    assert pins(ROOT / "requirements.lock") <= pins(ROOT / lock)
 
 
 @pytest.mark.long
 def test_make_lock_changes_no_version(tmp_path):
     """Without a change in the lists, resolving them again keeps every version that a lock has."""
-    for name in (*LISTS, *LISTS.values(), "Makefile", "pyproject.toml", "requirements-torch.txt"):
+    for name in (*LISTS, *LISTS.values(), "Makefile", "pyproject.toml", "requirements-test-all.txt"):
         shutil.copy(ROOT / name, tmp_path)
     uv = Path(sys.executable).with_name("uv")
     # In a make of its own: one that knows it was called by `make test-all` prints the names of its folders as well.

@@ -1,0 +1,57 @@
+"""The Ray cluster: refusals in one line, without waiting, and a cluster on this machine."""
+
+import socket
+from importlib import util
+
+import pytest
+
+from pipelines.distributed import cluster
+from pipelines.support.errors import UserError
+
+needs_ray = pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match=r"pip install -r requirements-ray\.txt"):
+        cluster.check("local")
+
+
+@needs_ray
+@pytest.mark.parametrize("address", ["", "localhost", "localhost:", ":6379", "ray://x", "host:99999", "host:port"])
+def test_an_address_of_another_form(address):
+    with pytest.raises(UserError, match="HOST:PORT"):
+        cluster.check(address)
+
+
+@needs_ray
+@pytest.mark.parametrize("prefix", ["", "ray://"])
+def test_nobody_at_the_address(prefix):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(UserError, match=f"{port}: nothing answers there"):
+        cluster.check(f"{prefix}127.0.0.1:{port}")
+
+
+@needs_ray
+def test_versions_that_differ_are_one_line():
+    error = RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 2.59.0\n    Python: 3.11.2\n")
+    assert "\n" not in cluster._reason(error)
+    assert "Ray: 2.59.0" in cluster._reason(error)
+
+
+@needs_ray
+@pytest.mark.long
+def test_a_cluster_on_this_machine_runs_tasks():
+    with cluster.connected("local", num_cpus=1):
+        import ray
+
+        @ray.remote
+        def versions():
+            from pipelines.distributed import cluster
+
+            return cluster.versions()
+
+        assert ray.get(versions.remote()) == cluster.versions()
+    assert not ray.is_initialized()
