@@ -11,8 +11,9 @@ def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, output
     """Returns the concrete function of the signature, texts string [batch] to a dict.
 
     Its outputs are
-        tokens: string [batch, time], from <start> to <end>, "" after it; lengths: int32 [batch]; cut: bool [batch],
-            whether only the first and the last tokens of the text are read.
+        tokens: string [batch, time], from <start> to <end>, "" after it; ids: int32 [batch, time], which the network
+            reads; lengths: int32 [batch]; cut: bool [batch], whether only the first and the last tokens of the text are
+            read.
         The label and the probabilities of what was read, as in serving_default.
         features: float32 [batch, units], from which the logits are computed.
         The states, gates and attention weights of all layers, named as in `traced`; 0 in the padding.
@@ -35,6 +36,7 @@ def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, output
         return {
             **outputs_of(logits),
             "tokens": tokens.to_tensor(),
+            "ids": ids.to_tensor(),
             "lengths": lengths,
             "cut": all_ids.row_lengths() > ids.row_lengths(),
             "features": features,

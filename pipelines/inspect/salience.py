@@ -1,8 +1,13 @@
-"""How much each token of a text counts for the next token: integrated gradients beside occlusion.
+"""How much each token of a text counts for a prediction: integrated gradients beside occlusion.
 
-F is the log-probability of a next token. Integrated gradients (Sundararajan, Taly and Yan 2017, "Axiomatic Attribution
-for Deep Networks") share F(text) - F(baseline) among the tokens; occlusion is what F loses when a token is deleted.
+F is the log-probability of a next token, or the log-odds of a label or a tag (explained.py). Integrated gradients
+(Sundararajan, Taly and Yan 2017, "Axiomatic Attribution for Deep Networks") share F(text) - F(baseline) among the
+tokens; occlusion is what F loses without a token.
 """
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import altair as alt
 import numpy as np
@@ -10,63 +15,87 @@ import pandas as pd
 
 from pipelines.inspect.axes import MARKED, marked_rule, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
-from pipelines.text.special_tokens import UNKNOWN
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+    Vectors = dict[str, tf.Tensor]
 
 GRADIENTS, OCCLUSION, ATTENTION = "integrated gradients", "occlusion", "attention (the mechanism)"
-MAX_TOKENS = 128  # of a text
-_ROWS = 8  # texts per call: the logits of all positions are large
+ROWS = 16  # texts that the network reads at once
 TOP = 3  # tokens of the overlap
 
 
-def integrated_gradients(network, ids: np.ndarray, target: int, steps: int) -> tuple[np.ndarray, float, float]:
-    """Returns how the tokens share the log-probability of the next one, F.
+@dataclasses.dataclass(frozen=True)
+class Explained:
+    """A number F that a network computes for a text, as a function of the vectors of its tokens.
+
+    Attributes:
+        tokens: of the text.
+        target: what F is the log-probability or the log-odds of, such as "'was' as the next token".
+        vectors: embedding layer or input of the network -> its vectors of the text, float [1, time, ...].
+        baseline: the same of a text without information.
+        value: vectors, float [rows, time, ...] each -> F, float [rows].
+        without: sets of positions, all of one size -> F of the text without these tokens, float [sets].
+        tokens_to_explain: positions of the tokens that differ from the baseline.
+        attention: weights of the token that F is about, float [time], the mean over layers and heads; None where the
+            network has no attention.
+    """
+
+    tokens: list[str]
+    target: str
+    vectors: "Vectors"
+    baseline: "Vectors"
+    value: "Callable[[Vectors], tf.Tensor]"
+    without: Callable[[list[list[int]]], np.ndarray]
+    tokens_to_explain: list[int]
+    attention: np.ndarray | None = None
+
+
+def integrated_gradients(explained: Explained, steps: int) -> tuple[np.ndarray, float, float]:
+    """Returns how the tokens share F.
 
     a_i = (v_i - b_i) . mean over k of dF/dv_i at b + (k - 1/2) / steps (v - b), for k = 1 ... steps
 
-    v are the vectors of the tokens. The baseline b is a text of as many unknown tokens: <start>, then the vector of
-    <unknown> at each position. Zeros would not do: near them the gradient of a layer normalization is very large.
-
-    Args:
-        network: ids int32 [batch, time] -> logits [batch, time, vocabulary], whose embedding is called "tokens".
-        ids: int32 [time], with <start>.
-        target: id of the next token.
+    v are the vectors of the tokens, b those of the baseline. Where a token has several vectors, a_i is their sum.
 
     Returns:
         a float [time], F(text) - F(baseline), and the gap: that difference minus the sum of a, 0 with endless steps.
     """
     import tensorflow as tf
 
-    embedding = network.get_layer("tokens")
-    logits = _with_vectors(network, embedding)
-    vectors = embedding(ids[None])  # [1, time, size]
-    baseline = embedding(np.where(np.arange(len(ids)) == 0, ids, UNKNOWN)[None])
-    total = tf.zeros_like(vectors[0])
-    parts = (np.arange(steps) + 0.5) / steps
-    for start in range(0, steps, _ROWS):
-        part = tf.constant(parts[start : start + _ROWS, None, None], tf.float32)  # [rows, 1, 1]
-        points = baseline + part * (vectors - baseline)
+    vectors, baseline = explained.vectors, explained.baseline
+    difference = {name: vectors[name] - baseline[name] for name in vectors}
+    totals = dict.fromkeys(vectors, 0.0)
+    parts = (np.arange(steps, dtype=np.float32) + 0.5) / steps
+    for start in range(0, steps, ROWS):
+        rows = parts[start : start + ROWS]
+        points = {
+            name: baseline[name] + rows.reshape(-1, *[1] * (len(each.shape) - 1)) * each
+            for name, each in difference.items()
+        }
         with tf.GradientTape() as tape:
             tape.watch(points)
-            values = log_probability(logits(np.repeat(ids[None], len(points), axis=0), points), target)
-        total += tf.reduce_sum(tape.gradient(values, points), axis=0)
-    scores = tf.reduce_sum((vectors - baseline)[0] * total / steps, axis=-1).numpy()
-    ends = [log_probability(logits(ids[None], each), target).numpy()[0] for each in (vectors, baseline)]
-    difference = float(ends[0] - ends[1])
-    return scores, difference, difference - float(scores.sum())
+            values = explained.value(points)
+        for name, gradient in tape.gradient(values, points).items():
+            totals[name] += tf.reduce_sum(gradient, axis=0)
+    scores = np.zeros(len(explained.tokens))
+    for name, total in totals.items():
+        shares = (difference[name][0] * total / steps).numpy()  # [time, ...]
+        scores += shares.reshape(len(scores), -1).sum(1)
+    change = float(explained.value(vectors)[0] - explained.value(baseline)[0])
+    return scores, change, change - float(scores.sum())
 
 
-def occlusion(network, ids: np.ndarray, target: int) -> np.ndarray:
-    """Returns what the log-probability of the next token loses when a token is deleted, float [time]; <start> has 0.
-
-    Args: as of `integrated_gradients`.
-    """
-    whole = log_probability(network(ids[None], training=False), target).numpy()[0]
-    scores = [0.0]
-    variants = np.array([np.delete(ids, i) for i in range(1, len(ids))], np.int32)  # [time - 1, time - 1]
-    for start in range(0, len(variants), _ROWS):
-        logits = network(variants[start : start + _ROWS], training=False)
-        scores.extend(whole - log_probability(logits, target).numpy())
-    return np.array(scores)
+def occlusion(explained: Explained) -> np.ndarray:
+    """Returns what F loses without each token, float [time]; 0 for those that are in the baseline, too."""
+    scores = np.zeros(len(explained.tokens))
+    whole = float(explained.value(explained.vectors)[0])
+    places = explained.tokens_to_explain
+    for start in range(0, len(places), ROWS):
+        rows = places[start : start + ROWS]
+        scores[rows] = whole - explained.without([[place] for place in rows])
+    return scores
 
 
 def agreement(first: np.ndarray, second: np.ndarray) -> tuple[float, int]:
@@ -74,6 +103,27 @@ def agreement(first: np.ndarray, second: np.ndarray) -> tuple[float, int]:
     correlation = pd.Series(first).rank().corr(pd.Series(second).rank())
     top = [set(np.argsort(-each, kind="stable")[:TOP].tolist()) for each in (first, second)]
     return float(correlation), len(top[0] & top[1])
+
+
+def look(title: str, explained: Explained, steps: int) -> tuple[list[Figure], list[str]]:
+    """Returns the figure of what a model computes for a text, and two lines: what is explained, how the methods agree.
+
+    Args:
+        title: of the model.
+        steps: of the integrated gradients.
+    """
+    scores, change, gap = integrated_gradients(explained, steps)
+    by_method = {GRADIENTS: scores, OCCLUSION: occlusion(explained)}
+    correlation, shared = agreement(*(each[explained.tokens_to_explain] for each in by_method.values()))
+    if explained.attention is not None:
+        by_method[ATTENTION] = explained.attention
+    notes = [
+        f"{title}: {explained.target} is {change:.2f} nats above the baseline; the integrated gradients explain all "
+        f"but {gap:+.3f} of it ({steps} steps)",
+        f"{title}: rank correlation of integrated gradients and occlusion {correlation:.2f}, {shared} of their "
+        f"{min(TOP, len(explained.tokens_to_explain))} largest tokens are the same",
+    ]
+    return [figure(title, explained, rows(explained.tokens, by_method))], notes
 
 
 def rows(tokens: list[str], scores: dict[str, np.ndarray]) -> pd.DataFrame:
@@ -90,8 +140,9 @@ def rows(tokens: list[str], scores: dict[str, np.ndarray]) -> pd.DataFrame:
     return pd.DataFrame(found, columns=["method", "position", "token", "score"])
 
 
-def figure(title: str, tokens: list[str], found: pd.DataFrame, target: str) -> Figure:
+def figure(title: str, explained: Explained, found: pd.DataFrame) -> Figure:
     """Returns the figure of `rows`: the scores of each method over the tokens."""
+    tokens = explained.tokens
     methods = found["method"].unique().tolist()
     bars = (
         alt.Chart()
@@ -112,35 +163,10 @@ def figure(title: str, tokens: list[str], found: pd.DataFrame, target: str) -> F
     )
     return Figure(
         "salience",
-        f"{title}: what counts for {target!r} as the next token",
-        "Integrated gradients and occlusion say, in units of log-probability, how much each token counts for the next "
-        "one: blue speaks for it, red against it. Where attention is drawn, it is how the network reads, the mean over "
-        "layers and heads at the last token: it does not say what counts.",
+        f"{title}: what counts for {explained.target}",
+        "Integrated gradients and occlusion say, in nats, how much each token counts for it: blue speaks for it, red "
+        "against it. Where attention is drawn, it is how the network reads, the mean over layers and heads: it does "
+        "not say what counts.",
         chart,
         {"salience": found},
     )
-
-
-def _with_vectors(network, embedding):
-    """Returns the network as a function of ids [batch, time] and of vectors [batch, time, size], instead of theirs."""
-
-    def logits(ids, vectors):
-        look_up = embedding.call
-
-        def given(inputs, **options):  # with tied weights the layer is called again, with reverse=True
-            return look_up(inputs, **options) if options.get("reverse") else vectors
-
-        embedding.call = given
-        try:
-            return network(ids, training=False)
-        finally:
-            del embedding.call
-
-    return logits
-
-
-def log_probability(logits, target: int):
-    """Logits [batch, time, vocabulary] -> log-probability of `target` after the last position, [batch]."""
-    import tensorflow as tf
-
-    return tf.nn.log_softmax(logits[:, -1])[:, target]

@@ -205,12 +205,16 @@ class Training(View):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Salience(TextView):
-    """How much each token counts for the next one: integrated gradients beside occlusion, of language models."""
+    """How much each token counts for the next token, the label or a tag: integrated gradients beside occlusion."""
 
     NAME: ClassVar[str] = "salience"
 
     token: str | None = None
-    """The next token whose probability is explained. By default the most probable one."""
+    """Language models: the next token whose probability is explained. By default the most probable one."""
+    label: str | None = None
+    """Classifiers and taggers: the label or tag that is explained. By default the one that the model chooses."""
+    word: str | None = None
+    """Taggers: the word whose tag is explained. By default the one whose tag is the least certain."""
     steps: int = 64
     """Integrated gradients: points between the text and the baseline. More make the gap smaller."""
 
@@ -222,47 +226,7 @@ class Salience(TextView):
 
     def look_at(self, model):
         """Returns the figure of one model, and how far the methods agree."""
-        import numpy as np
+        from pipelines.inspect import explained, salience
 
-        from pipelines.inspect import salience, weights
-        from pipelines.language_model.config import WITH_ORDER
-        from pipelines.text.special_tokens import START
-
-        config, network = weights.load_network(model.exported, model.loaded)
-        if config.model in WITH_ORDER:
-            raise UserError(
-                f"{model.title} reads its last {config.order - 1} tokens: salience needs a recurrent model"
-                " or a transformer"
-            )
-        encoded = model.ask("encode", text=[self.text])
-        text_ids = encoded["ids"][0][: encoded["lengths"][0]]
-        ids = np.concatenate([[START], text_ids]).astype(np.int32)
-        limit = min(salience.MAX_TOKENS, config.window)
-        if not 2 <= len(ids) <= limit:
-            raise UserError(f"the text has {len(text_ids)} tokens for {model.title}: give one of 1 to {limit - 1}")
-        target = self._target(model, network, ids)
-        scores, difference, gap = salience.integrated_gradients(network, ids, target, self.steps)
-        by_method = {salience.GRADIENTS: scores, salience.OCCLUSION: salience.occlusion(network, ids, target)}
-        correlation, shared = salience.agreement(*(each[1:] for each in by_method.values()))
-        if config.model == "transformer":
-            attention = model.trace([self.text])[0].attention
-            heads = [each.weights[:, -1] for each in attention.values()]  # of each layer [heads, keys]
-            by_method[salience.ATTENTION] = np.concatenate(heads).mean(0)
-        names = [
-            name.decode("utf-8", "replace") for name in model.ask("decode", ids=[[i] for i in [*ids, target]])["text"]
-        ]
-        tokens = ["<start>", *names[1:-1]]
-        found = salience.rows(tokens, by_method)
-        notes = [
-            f"{model.title}: {names[-1]!r} has a log-probability {difference:.2f} above that after unknown tokens; the "
-            f"integrated gradients explain all but {gap:+.3f} of it ({self.steps} steps)",
-            f"{model.title}: rank correlation of integrated gradients and occlusion {correlation:.2f}, "
-            f"{shared} of their {min(salience.TOP, len(text_ids))} largest tokens are the same",
-        ]
-        return [salience.figure(model.title, tokens, found, names[-1])], notes
-
-    def _target(self, model, network, ids) -> int:
-        """Returns the id of --token, or of the most probable next token."""
-        if self.token is not None:
-            return model.token_id(self.token, "--token")
-        return int(network(ids[None], training=False)[0, -1].numpy().argmax())
+        found = explained.explain(model, self.text, explained.Wanted(self.token, self.label, self.word))
+        return salience.look(model.title, found, self.steps)

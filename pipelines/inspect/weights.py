@@ -1,4 +1,12 @@
-"""The Keras network of an exported language model, to compute what no signature answers."""
+"""The Keras network of an export, to compute what no signature answers.
+
+An export holds no Keras model. But its card has the settings of the run, and its variables are the network's weights in
+their order.
+"""
+
+import dataclasses
+import types
+from collections.abc import Callable
 
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
@@ -6,10 +14,7 @@ from pipelines.support.errors import UserError
 
 
 def load_network(exported: Exported, loaded=None):
-    """Returns the network of an export, with its weights.
-
-    An export holds no Keras model. But its card has the settings of the run, and its variables are the network's
-    weights in their order.
+    """Returns the network of an exported language model, with its weights.
 
     Args:
         loaded: `exported`, if it is loaded already.
@@ -26,17 +31,91 @@ def load_network(exported: Exported, loaded=None):
         raise UserError(f"{exported.path} is no language model: give an export of `train language-model` or char-lm")
     if settings.get("model") == "ngram":
         raise UserError(f"{exported.path} is an n-gram model, which has no states: give a recurrent one")
-    known = LanguageModelConfig.__dataclass_fields__
-    config = LanguageModelConfig(**{name: value for name, value in settings.items() if name in known}).resolve()
+    config = _config_of(LanguageModelConfig, settings)
+    variables = _variables(exported, loaded)
+    return config, _with_weights(exported, build_network(config, variables[0].shape[0]), variables)
+
+
+def load_classifier(exported: Exported, loaded=None):
+    """Returns the network of an exported classifier that was trained from scratch, with its weights.
+
+    Returns:
+        (config, ids int32 [batch, time] -> logits [batch, classes]). The linear model over n-grams is left out: these
+        are the logits of the encoder.
+
+    Raises:
+        UserError: the export is of another version of Unroll, or has no encoder.
+    """
+    from pipelines.classification import networks
+    from pipelines.classification.config import ClassificationConfig
+
+    card = exported.card()
+    config = _config_of(ClassificationConfig, card["config"])
+    variables = [each for each in _variables(exported, loaded) if networks.NGRAM_LOGITS not in each.name]
+    sizes = {each.name.split("/")[0]: each.shape[0] for each in variables}
+    if networks.WORDS not in sizes:
+        raise UserError(f"{exported.path} has no encoder of words")
+    encoder = dataclasses.replace(config, max_ngrams=0, max_characters=0)
+    build = lambda: networks.network(encoder, sizes[networks.WORDS], len(card["classes"]))  # noqa: E731
+    return config, _with_weights(exported, _in_float32(build), variables)
+
+
+def load_tagger(exported: Exported, loaded=None):
+    """Returns the network of an exported tagger, with its weights.
+
+    Returns:
+        (config, network of `tagging.networks.build`).
+
+    Raises:
+        UserError: the export is of another version of Unroll.
+    """
+    from pipelines.data.tag_schemes import is_spans
+    from pipelines.tagging import networks
+    from pipelines.tagging.config import TaggingConfig
+
+    card = exported.card()
+    config, tags = _config_of(TaggingConfig, card["config"]), tuple(card["classes"])
+    variables = _variables(exported, loaded)
+    sizes = {each.name.split("/")[0]: each.shape[0] for each in variables if each.name.count("/") == 1}
+    features = types.SimpleNamespace(
+        vocabulary_size=sizes["word_vectors"], num_characters=sizes.get("character_vectors"), encoder=None
+    )
+    build = lambda: networks.build(config, features, tags, is_spans(tags))  # noqa: E731
+    network = _in_float32(build)
+    # The servable lists the weights of the CRF a second time.
+    return config, _with_weights(exported, network, variables[: len(network.weights)])
+
+
+def _config_of(config_class, settings: dict):
+    """Returns the resolved config of a card; settings that this version does not know are left out."""
+    known = config_class.__dataclass_fields__
+    values = {name: value for name, value in settings.items() if name in known}
+    return config_class(**values).resolve()
+
+
+def _variables(exported: Exported, loaded) -> list:
+    """Returns the variables of an export, at least one.
+
+    Raises:
+        UserError: it does not hold them.
+    """
     variables = list(getattr(loaded or exported.load(), "_variables", []))
     if not variables:
         raise UserError(f"{exported.path} does not hold its weights: train the model again")
-    model = build_network(config, variables[0].shape[0])
+    return variables
+
+
+def _with_weights(exported: Exported, model, variables: list):
+    """Gives a network the values of variables, and returns it.
+
+    Raises:
+        UserError: they have other shapes.
+    """
     values = [variable.numpy() for variable in variables]
     if [value.shape for value in values] != [tuple(weight.shape) for weight in model.weights]:
         raise UserError(f"{exported.path} is of another version of Unroll: train the model again")
     model.set_weights(values)
-    return config, model
+    return model
 
 
 def untrained_network(
@@ -67,15 +146,20 @@ def untrained_network(
 
 
 def build_network(config: LanguageModelConfig, vocabulary_size: int):
-    """Returns the inference model in float32, whatever the precision of the training."""
-    import keras
-
+    """Returns the inference model of a language model in float32, whatever the precision of the training."""
     from pipelines.language_model import networks
+
+    return _in_float32(lambda: networks.build(config, vocabulary_size))
+
+
+def _in_float32(build: Callable):
+    """Returns what `build` returns under the dtype policy float32."""
+    import keras
 
     policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("float32")
     try:
-        return networks.build(config, vocabulary_size)
+        return build()
     finally:
         keras.config.set_dtype_policy(policy)
 

@@ -15,6 +15,7 @@ def make_trace(model: keras.Model, features: TokenFeatures, max_tokens: int, tag
     Of each text the first sentence is read. The outputs are
         tokens, tags: string [batch, time], "" after the end; scores: float32 [batch, time], the probability of each
             tag; lengths: int32 [batch]; cut: bool [batch], whether the text has more tokens than are read.
+        words, spellings, affixes, characters, vectors: what the network reads, see `TokenFeatures`; 0 in the padding.
         features: float32 [batch, time, units], from which the scores of the tags are computed.
         The states, gates and attention weights of all layers, named as in `traced`; 0 in the padding.
 
@@ -47,6 +48,7 @@ def make_trace(model: keras.Model, features: TokenFeatures, max_tokens: int, tag
             "scores": tf.where(in_text, scores, 0.0),
             "lengths": lengths,
             "cut": all_tokens.row_lengths() > tokens.row_lengths(),
+            **{name: value[:-1] for name, value in inputs.items()},
             **values,
         }
 

@@ -6,6 +6,7 @@ import pytest
 
 from pipelines.export.exported import Exported
 from tests.pipelines.inspect.exports import export_language_model
+from tests.pipelines.tagging.conftest import make_small  # noqa: F401 (a fixture)
 
 
 @pytest.fixture(scope="session")
