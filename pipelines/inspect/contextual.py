@@ -1,13 +1,15 @@
-"""The vectors of words in context beside their embeddings: what an encoder makes of one word in several sentences.
+"""The vectors of words in context beside their embeddings: what a model makes of one word in several sentences.
 
-The embedding of a word is the same everywhere (static). The vector that the encoder computes for it depends on the
-sentence (Peters et al. 2018, "Deep contextualized word representations").
+The embedding of a word is the same everywhere (static). The vector that an encoder computes for it depends on the
+sentence (Peters et al. 2018, "Deep contextualized word representations"), that of a language model on the words before
+it: what predicts the next token, computed from the word's last token.
 """
 
 import collections
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -15,8 +17,10 @@ import pandas as pd
 
 from pipelines.inspect.embeddings import unit_vectors
 from pipelines.inspect.figure import Figure
+from pipelines.inspect.gates_by_tag import words_of_tokens
 from pipelines.inspect.states import Plane
 from pipelines.support.errors import UserError
+from pipelines.text.special_tokens import UNKNOWN
 
 if TYPE_CHECKING:
     from pipelines.inspect.models import Model
@@ -35,7 +39,7 @@ class Occurrences:
     Attributes:
         rows: word (in lower case), tag, sentence and label, which has the words around it.
         static: float [occurrences, size], the embeddings.
-        context: float [occurrences, units], the encoder's vectors.
+        context: float [occurrences, units], the model's vectors.
     """
 
     rows: pd.DataFrame
@@ -44,15 +48,52 @@ class Occurrences:
 
 
 def read(model: "Model", sentences: list[list[str]], tags: list[list[str]]) -> Occurrences:
-    """Returns what the encoder computes for the words of sentences.
+    """Returns what a model computes for the words of sentences.
 
     Raises:
-        UserError: the export is no encoder that gives vectors of words.
+        UserError: the export gives no vectors of words, or knows none of them.
     """
-    if "words" not in model.signatures:
-        raise UserError(f"{model.title} gives no vectors of words: `inspect embeddings --treebank` needs an encoder")
-    rows, static, context = [], [], []
     sentences, tags = ([each[:_MAX_WORDS] for each in lists] for lists in (sentences, tags))
+    if "words" in model.signatures:
+        vectors = _of_encoder(model, sentences)
+    elif model.package == "language_model" and model.tokenizer != "character":
+        vectors = _of_language_model(model, sentences)
+    else:
+        raise UserError(
+            f"{model.title} gives no vectors of words: `inspect embeddings --treebank` needs an encoder, or a language "
+            "model of words or subwords"
+        )
+    rows, static, context = [], [], []
+    for number, (words, names, found) in enumerate(zip(sentences, tags, vectors, strict=True)):
+        static.append(found.static)
+        context.append(found.context)
+        for position in found.positions:
+            rows.append((words[position].lower(), names[position], number, _label(words, position)))
+    if not rows:
+        raise UserError(f"{model.title} knows no word of the sentences of the treebank")
+    return Occurrences(
+        pd.DataFrame(rows, columns=["word", "tag", "sentence", "label"]),
+        np.concatenate(static),
+        np.concatenate(context),
+    )
+
+
+class _Vectors(NamedTuple):
+    """What a model computes for a sentence.
+
+    Attributes:
+        positions: of the words that have vectors.
+        static: their embeddings, float [words, size].
+        context: their vectors in context, float [words, units].
+    """
+
+    positions: Sequence[int]
+    static: np.ndarray
+    context: np.ndarray
+
+
+def _of_encoder(model: "Model", sentences: list[list[str]]) -> Iterator[_Vectors]:
+    """Yields the vectors of all words of each sentence."""
     for start in range(0, len(sentences), _BATCH):
         batch = sentences[start : start + _BATCH]
         longest = max(map(len, batch))
@@ -60,15 +101,31 @@ def read(model: "Model", sentences: list[list[str]], tags: list[list[str]]) -> O
         if "embeddings" not in outputs:
             raise UserError(f"{model.title} was exported by an older version: train it again")
         for i, words in enumerate(batch):
-            static.append(outputs["embeddings"][i, : len(words)])
-            context.append(outputs["vectors"][i, : len(words)])
-            for position, (word, tag) in enumerate(zip(words, tags[start + i], strict=True)):
-                rows.append((word.lower(), tag, start + i, _label(words, position)))
-    return Occurrences(
-        pd.DataFrame(rows, columns=["word", "tag", "sentence", "label"]),
-        np.concatenate(static),
-        np.concatenate(context),
-    )
+            places = range(len(words))
+            yield _Vectors(places, outputs["embeddings"][i, places], outputs["vectors"][i, places])
+
+
+def _of_language_model(model: "Model", sentences: list[list[str]]) -> Iterator[_Vectors]:
+    """Yields the vectors of the words of each sentence that the model knows; none if its tokens do not spell the words.
+
+    The embedding of a word is the mean of those of its tokens.
+    """
+    table = model.embedding_table()
+    for words in sentences:
+        text = " ".join(words)
+        trace = model.trace([text])[0]
+        read = len(trace.tokens["layer"])
+        ids = model.ask("encode", text=[text])["ids"][0][: read - 1]  # without <start>
+        places = words_of_tokens(trace.tokens["layer"], words) or []
+        tokens_of = {number: [] for number in range(len(words))}
+        for position, place in enumerate(places):
+            if place >= 0:
+                tokens_of[place].append(position - 1)
+        kept = [number for number, found in tokens_of.items() if found and (ids[found] != UNKNOWN).all()]
+        static = [table[ids[tokens_of[number]]].mean(0) for number in kept]
+        last = [tokens_of[number][-1] + 1 for number in kept]
+        context = trace.outputs["features"][last]
+        yield _Vectors(kept, np.array(static).reshape(-1, table.shape[1]), context)
 
 
 def _label(words: list[str], position: int) -> str:
@@ -129,7 +186,7 @@ def same_tag(found: Occurrences, word: str) -> tuple[float, float, collections.C
 
 
 def look(model: "Model", sentences, tags, words: tuple[str, ...], count: int) -> tuple[list[Figure], list[str]]:
-    """Returns the figure of an encoder, and a line for each word.
+    """Returns the figure of a model, and a line for each word.
 
     Args:
         sentences: lists of words.
@@ -196,7 +253,7 @@ def _figure(title: str, near: pd.DataFrame, points: pd.DataFrame, words: list[st
         "contextual",
         f"Words in context, of {title}",
         "For each word the other words of the treebank that are most similar to it (cosine): by the embedding, which "
-        "is the same everywhere (static), and by the encoder's vector of single occurrences. Below, each occurrence in "
+        "is the same everywhere (static), and by the model's vector of single occurrences. Below, each occurrence in "
         "the plane of the two largest principal components of the word's vectors.",
         alt.vconcat(*lists, dots, spacing=20).resolve_scale(x="independent", y="independent", color="independent"),
         {"neighbours": near, "points": points.drop(columns="sentence")},

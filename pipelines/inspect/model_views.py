@@ -40,8 +40,8 @@ class Embeddings(ModelsView):
     neighbours: int = 8
     """Number of neighbours of each."""
     treebank: Annotated[Path | None, PATH] = None
-    """Encoders: a file with tagged sentences (.conllu). Show the vectors of words in its sentences beside their
-    embeddings."""
+    """Encoders and language models of words or subwords: a file with tagged sentences (.conllu). Show the vectors of
+    words in its sentences beside their embeddings."""
     sentences: int = 1000
     """With --treebank: number of sentences to read."""
 
@@ -75,7 +75,7 @@ class Embeddings(ModelsView):
         return embeddings.figures(model.title, vectors, names, words, self.neighbours), lines
 
     def _in_context(self, model):
-        """Returns the figure of an encoder, and a line for each word."""
+        """Returns the figure of the words of a treebank, and a line for each word."""
         from pipelines.inspect import contextual
         from pipelines.inspect.reference import read_tagged
 

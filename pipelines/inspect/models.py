@@ -79,12 +79,20 @@ class Model:
         Raises:
             UserError: the model does not show them.
         """
+        vectors = self.embedding_table()
+        names = self.ask("decode", ids=[[each] for each in range(len(vectors))])["text"]
+        return vectors, [name.decode("utf-8", "replace") for name in names]
+
+    def embedding_table(self):
+        """Returns the vectors of the tokens, float [vocabulary, size].
+
+        Raises:
+            UserError: the model does not show them.
+        """
         found = [each for each in self.variables() if each.name.split("/")[0] in _EMBEDDINGS]
         if not found or "decode" not in self.signatures:
             raise UserError(f"{self.title} does not show its embeddings: `inspect embeddings` needs a language model")
-        vectors = found[0].numpy()
-        names = self.ask("decode", ids=[[each] for each in range(len(vectors))])["text"]
-        return vectors, [name.decode("utf-8", "replace") for name in names]
+        return found[0].numpy()
 
     def probability_of(self, token: str):
         """Returns the function features float [n, units] -> probability that `token` comes next, float [n].

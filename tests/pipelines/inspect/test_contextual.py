@@ -2,10 +2,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.inspect import contextual
+from pipelines.inspect import contextual, models
 from pipelines.inspect.contextual import Occurrences
 from pipelines.support.errors import UserError
-from tests.pipelines.inspect.exports import assert_refused, picture
+from tests.pipelines.inspect.exports import assert_refused, export_language_model, picture
 
 STATIC = {"bank": [1.0, 0.0, 0.0], "money": [0.0, 1.0, 0.0], "river": [0.0, 0.0, 1.0]}
 SENTENCES = [["Money", "bank"], ["river", "bank"]] * 10
@@ -70,7 +70,28 @@ def test_a_word_that_is_absent():
         contextual.look(FakeEncoder(), SENTENCES, TAGS, ("lake",), 2)
 
 
-def test_models_that_are_no_encoders(exports, tmp_path, capsys):
+@pytest.mark.long
+@pytest.mark.parametrize("tokenizer", ["word", "subword"])
+def test_a_language_model_reads_what_stands_before_a_word(tokenizer, tmp_path):
+    root = export_language_model(tmp_path, "lstm", tokenizer, name="lm")
+    model = models.find(root, ("lm",))[0]
+    sentences = [["to", "that", "to"], ["zebra", "that"], ["to", "that", "to", "be:"]]
+    found = contextual.read(model, sentences, [["X"] * len(words) for words in sentences])
+    known = found.rows[found.rows["sentence"] != 1]
+    assert known["word"].tolist() == ["to", "that", "to", "to", "that", "to", "be:"]
+    ids = model.ask("encode", text=["to that to"])["ids"][0]
+    if tokenizer == "word":
+        assert found.rows["word"].tolist()[3:5] == ["that", "to"], "zebra is unknown"
+        np.testing.assert_array_equal(found.static[:3], model.embedding_table()[ids])
+    first, _, second, *_, again, _ = known.index
+    np.testing.assert_array_equal(found.static[second], found.static[again])
+    assert np.abs(found.context[first] - found.context[second]).max() > 1e-3
+    np.testing.assert_allclose(found.context[second], found.context[again], atol=1e-6)
+    logits = model.ask("read_out", features=found.context[[second]])["logits"]
+    np.testing.assert_allclose(logits, model.ask("start", text=["to that to"])["logits"], atol=1e-4)
+
+
+def test_models_that_give_no_vectors_of_words(exports, tmp_path, capsys):
     treebank = tmp_path / "one.conllu"
     treebank.write_text("1\tbank\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n")
     flags = ("--models", "small", "--saved-models", exports)
