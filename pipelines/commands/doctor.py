@@ -20,7 +20,7 @@ from pipelines.version import VERSION
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
 _MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
 _MIN_SCRIPT = 0.001  # fraction of the letters
-_LOCK = ROOT / "requirements.lock"
+_LOCK, _RAY = ROOT / "requirements.lock", ROOT / "requirements-ray.txt"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +79,7 @@ def describe_machine(runs: Path, saved_models: Path) -> dict:
         "unroll": VERSION,
         "python": machine.python(),
         "packages": machine.differences_from_lock(_LOCK, ROOT / "requirements.txt") if _LOCK.is_file() else None,
+        "ray": machine.optional_package("ray", _RAY),
         "processor": machine.processor(),
         "threads": {name: os.environ[name] for name in machine.THREAD_VARIABLES if name in os.environ},
         "free_memory": machine.free_memory(),
@@ -116,6 +117,7 @@ def _machine_lines(facts: dict) -> list[str]:
         "Unroll": facts["unroll"],
         "Python": f"{python['version']}, {python['executable']}, {python['system']}",
         "packages": listed,
+        "Ray": _ray_text(**facts["ray"]),
         "processor": f"{processor['name']}; {processor['cores']} of {processor['of']} cores; "
         f"{' '.join(processor['features']) or 'features unknown'}",
         "threads": threads or "chosen by TensorFlow",
@@ -125,6 +127,14 @@ def _machine_lines(facts: dict) -> list[str]:
     }
     lines = ["machine", "", *(f"  {name:<12}{value}" for name, value in values.items())]
     return lines + [f"  note: {text}" for text in facts["advice"]]
+
+
+def _ray_text(installed: str | None, required: str | None) -> str:
+    if installed is None:
+        return f"not installed; `pip install -r {_RAY.name}` adds what --ray needs"
+    if required is None:
+        return installed
+    return f"{installed}, as in {_RAY.name}" if installed == required else f"{installed} ({_RAY.name} has {required})"
 
 
 def _data_lines(name: str, data: dict) -> list[str]:

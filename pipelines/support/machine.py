@@ -43,6 +43,19 @@ def differences_from_lock(lock: Path, requirements: Path) -> list[str]:
     return found
 
 
+def optional_package(name: str, requirements: Path) -> dict[str, str | None]:
+    """Returns the "installed" version of a package and the one that a file of requirements asks for, "required".
+
+    Each is None if there is none.
+    """
+    installed = None
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        installed = importlib.metadata.version(name)
+    lines = requirements.read_text(encoding="utf-8") if requirements.is_file() else ""
+    match = re.search(rf"^{re.escape(name)}(?:\[[^]]*])?==([A-Za-z0-9.+!]+)", lines, re.MULTILINE)
+    return {"installed": installed, "required": match[1] if match else None}
+
+
 def processor() -> dict:
     """Returns the processor: "name", "cores" that this process may use, "of" all cores, and "features"."""
     lines = []

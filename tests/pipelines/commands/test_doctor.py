@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from pipelines.commands import doctor
 from tests.command_line import ROOT, assert_one_line, lines_of
 
 WHERE = ["--runs", "runs", "--saved-models", "saved"]
@@ -21,7 +22,8 @@ def test_the_machine_is_described_without_data(tmp_path, run_main):
     process = run_main(tmp_path, "doctor", *WHERE)
     assert process.returncode == 0, process.stderr
     titles = [line.split()[0] for line in lines_of(process.stdout)]
-    assert [name for name in titles if name in ("Python", "packages", "processor", "memory", "disk", "GPU")]
+    expected = ["Python", "packages", "Ray", "processor", "memory", "disk", "GPU"]
+    assert [name for name in titles if name in expected] == expected
     assert not (tmp_path / "runs").exists()
 
 
@@ -78,3 +80,16 @@ def test_tensorflow_is_not_imported(data):
     )
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=data)
     assert process.returncode == 0, process.stderr
+
+
+@pytest.mark.parametrize(
+    ("installed", "required", "text"),
+    [
+        ("2.60.0", "2.60.0", "2.60.0, as in requirements-ray.txt"),
+        ("2.59.0", "2.60.0", "2.59.0 (requirements-ray.txt has 2.60.0)"),
+        ("2.60.0", None, "2.60.0"),
+        (None, "2.60.0", "not installed; `pip install -r requirements-ray.txt` adds what --ray needs"),
+    ],
+)
+def test_ray_is_there_or_what_adds_it(installed, required, text):
+    assert doctor._ray_text(installed, required) == text

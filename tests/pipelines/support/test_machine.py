@@ -45,3 +45,11 @@ def test_gpus_are_those_that_nvidia_smi_lists(tmp_path, monkeypatch):
     assert machine.gpus() == ["NVIDIA X, 80 GiB, 1.2"]
     program.write_text("#!/bin/sh\necho failed\nexit 9\n")
     assert machine.gpus() == []
+
+
+def test_an_optional_package_beside_what_is_required(tmp_path):
+    requirements = write(tmp_path / "requirements", "numpy[all,more]==0.1  # its reason", "numpy-other==3")
+    numpy = importlib.metadata.version("numpy")
+    assert machine.optional_package("numpy", requirements) == {"installed": numpy, "required": "0.1"}
+    assert machine.optional_package("absent", requirements) == {"installed": None, "required": None}
+    assert machine.optional_package("absent", tmp_path / "absent") == {"installed": None, "required": None}
