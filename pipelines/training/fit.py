@@ -23,7 +23,7 @@ from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
 from pipelines.training.split_batches import train_on_split_batches
 
-EpochEnd = Callable[[dict, float], None]  # takes the row of metrics.csv and the monitored value
+EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,8 +135,8 @@ def fit(
             checkpoints.save(last, variables, position)
             if events:
                 tensorboard.write(events, position.rows)
-            if on_epoch_end and not position.finished:
-                on_epoch_end(row, options.monitor(row))
+            if on_epoch_end:
+                on_epoch_end(position, options.monitor(row))
             if stop_requested():
                 raise KeyboardInterrupt
     if position.best_epoch < 0:

@@ -13,6 +13,7 @@ from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, shown, write_json
 from pipelines.support.installation import default_folder, shell_command
+from pipelines.support.quiet import import_tensorflow
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
 from pipelines.tune import search_report, values, workers
@@ -96,6 +97,7 @@ def _export(command: "TuneCommand", study: Study, number: int, config: TrainingC
             saved_models=command.saved_models,
         )
     )
+    import_tensorflow(config.parallel_ops())
     summary = io.StringIO()
     with contextlib.redirect_stdout(summary):
         train()

@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.config import Values
 from pipelines.inventory import main_score
 from pipelines.support import reports
-from pipelines.support.files import shown
+from pipelines.support.files import shown, written_beside
 from pipelines.tune import values
 from pipelines.tune.search import Search, Tried, best
 from pipelines.tune.study import FAILED, FINISHED, PRUNED, Study
@@ -189,7 +189,8 @@ def _draw(study: Study, of_optuna, space: dict[str, Values]) -> list[str]:
                 plt.close("all")
                 continue
             figure = getattr(axes, "figure", None) or axes[0].figure
-            reports.save(figure, study.folder / f"{name}.png")
+            with written_beside(study.folder / f"{name}.png", "wb") as file:
+                figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
             plt.close("all")
         drawn.append(name)
     return drawn

@@ -12,12 +12,17 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.tune import study as studies
 from pipelines.tune.study import FAILED, FINISHED, PRUNED, UNFINISHED, Outcome
+
+if TYPE_CHECKING:
+    from pipelines.training.checkpoints import Position
 
 _LOCK_SECONDS = 120  # to wait for a process of the same trial that is stopping
 
@@ -83,14 +88,23 @@ def _train(spec: Spec, folder: Path) -> Outcome:
     task = TASKS[task_name].task()
     with studies.exclusive(shared):
         runs.save_tokenizer(task, config, splits, shared)
-    rows: list[dict] = []
-    ended = {"state": UNFINISHED}
+    stopped = Outcome(UNFINISHED)
     should_prune = _reporter(spec) if spec.trial_id is not None else lambda epoch, value: False
 
-    def on_epoch_end(row: dict, value: float) -> None:
-        rows.append(row)
-        if should_prune(row["epoch"], value):
-            ended.update(state=PRUNED, value=value)
+    def on_epoch_end(position: "Position", value: float) -> None:
+        nonlocal stopped
+        is_worse = should_prune(position.epoch, value)
+        if position.finished:
+            return
+        if is_worse:
+            stopped = Outcome(
+                PRUNED,
+                value=position.best_value,
+                epochs=position.rows,
+                epoch_seconds=position.epoch_seconds,
+                best_epoch=position.best_epoch + 1,
+                training_seconds=round(position.seconds, 1),
+            )
             raise _Stop
         if spec.stop_at is not None and time.time() > spec.stop_at:
             raise _Stop
@@ -98,7 +112,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
     try:
         trained = runs.fit_with_tokenizer(task, config, splits, shared, folder, on_epoch_end=on_epoch_end)
     except _Stop:
-        return Outcome(epochs=rows, **ended)
+        return stopped
     position = trained.position
     return Outcome(
         FINISHED,
@@ -112,7 +126,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
     )
 
 
-def _reporter(spec: Spec):
+def _reporter(spec: Spec) -> Callable[[int, float], bool]:
     """Returns a function that reports the value of an epoch to Optuna, and returns whether to prune the trial."""
     import optuna
 

@@ -17,8 +17,8 @@ Settings = dict[str, Any]  # field -> value
 _NOT_COMPARABLE = {
     "data", "valid", "valid_fraction", "valid_target", "target", "pair", "column", "documents", "folds", "polarity",
     "text_column", "label_column", "labels_separator", "label_columns", "encoding", "separator", "no_header",
-    "positive", "threshold", "label_type", "no_baseline", "start_weights", "default_tokenizer", "vectors", "recipe", "precision",
-    "checkpoint_every", "keep_checkpoints",
+    "positive", "threshold", "label_type", "no_baseline", "start_weights", "default_tokenizer", "vectors", "recipe",
+    "precision", "checkpoint_every", "keep_checkpoints",
 }  # fmt: skip
 
 
