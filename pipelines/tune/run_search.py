@@ -49,9 +49,8 @@ def run(command: "TuneCommand", space: dict[str, Values], num_trials: int) -> tu
         winner = best(trials)
         if winner is None:
             raise UserError(
-                f"no trial is finished, of {len(trials)}: repeat the same command with more --minutes, and it goes on"
-                if search.is_time_over
-                else f"no trial is finished, of {len(trials)}: see report.md in {shown(study.folder)}"
+                f"no trial of {shown(study.folder)} is finished: repeat the same command with more --minutes, and it "
+                "goes on"
             )
         preset = command.config.resolve()
         changed = {field: value for field, value in winner.settings.items() if value != getattr(preset, field)}

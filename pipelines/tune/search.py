@@ -3,7 +3,6 @@
 import dataclasses
 import fcntl
 import json
-import time
 import warnings
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from optuna.trial import TrialState
 from pipelines.config import Values
 from pipelines.support import console
 from pipelines.support.errors import UserError
-from pipelines.support.files import read_json, write_json
 from pipelines.tune import study as studies
 from pipelines.tune import values, workers
 from pipelines.tune.study import FAILED, FINISHED, PRUNED, UNFINISHED, Outcome, Study
@@ -91,25 +89,17 @@ class Search:
         remove_half_line(study.journal)
         self._study, self._space, self._num_trials = study, space, num_trials
         self._optuna = load_study(study.journal)
-        self._clock = study.folder / "time.json"
-        self._before = read_json(self._clock)["seconds"] if self._clock.exists() else 0.0
-        self._started = time.time()
-        self._stop_at = None if seconds is None else self._started + seconds - self._before
+        self._clock = studies.Clock(study.folder, seconds)
         self._waiting = [t.number for t in self._optuna.trials if t.state == TrialState.RUNNING]
         if not self._optuna.trials:
             self._optuna.enqueue_trial(self._preset())
-
-    @property
-    def is_time_over(self) -> bool:
-        """Whether the search may start no other trial."""
-        return self._stop_at is not None and time.time() > self._stop_at
 
     def run(self, pool) -> None:
         """Runs all trials in the workers of `pool`."""
         try:
             workers.run_all(pool, self._next, self._ended)
         finally:
-            self._save_time()
+            self._clock.save()
 
     def tried(self) -> list[Tried]:
         """Returns all trials that have been started, by their number."""
@@ -119,12 +109,9 @@ class Search:
         """Returns Optuna's study, for its pictures."""
         return self._optuna
 
-    def _save_time(self) -> None:
-        write_json(self._clock, {"seconds": round(self._before + time.time() - self._started, 1)})
-
     def _next(self) -> Spec | None:
         """Returns the next trial: one that a killed search has left, or a new one."""
-        while not self.is_time_over:
+        while not self._clock.is_over:
             trials = self._optuna.trials
             if self._waiting:
                 number = self._waiting.pop(0)
@@ -143,7 +130,7 @@ class Search:
                 continue
             studies.prepare_trial(self._study, trial.number, config)
             return Spec(
-                str(self._study.folder.absolute()), trial.number, trial._trial_id, trial.number > 0, self._stop_at
+                str(self._study.folder.absolute()), trial.number, trial._trial_id, trial.number > 0, self._clock.stop_at
             )
         return None
 
@@ -169,7 +156,7 @@ class Search:
     def _ended(self, spec: Spec, outcome: Outcome) -> None:
         if outcome.state != UNFINISHED:
             self._end(spec.number, outcome)
-        self._save_time()
+        self._clock.save()
 
     def _end(self, number: int, outcome: Outcome) -> None:
         """Reports to Optuna and to the user what a trial ended with, and keeps the weights of the best one alone."""

@@ -14,13 +14,21 @@ import json
 import pickle
 import secrets
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig, from_dict
 from pipelines.support.errors import UserError
-from pipelines.support.files import check_folder, folder_written_beside, make_folders, written_beside
+from pipelines.support.files import (
+    check_folder,
+    folder_written_beside,
+    make_folders,
+    read_json,
+    write_json,
+    written_beside,
+)
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import RunRecord
 from pipelines.task import TASKS
@@ -75,6 +83,30 @@ class Outcome:
     training_seconds: float = 0.0
     scores: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     parameters: int | None = None
+
+
+class Clock:
+    """The time of a study over all its processes, in time.json. That since the last `save` is lost by a kill.
+
+    Args:
+        folder: of the study.
+        seconds: the time that it may take; None has no limit.
+    """
+
+    def __init__(self, folder: Path, seconds: float | None):
+        self._path = folder / "time.json"
+        self._before = read_json(self._path)["seconds"] if self._path.exists() else 0.0
+        self._started = time.time()
+        self.stop_at = None if seconds is None else self._started + seconds - self._before
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no other trial may start."""
+        return self.stop_at is not None and time.time() > self.stop_at
+
+    def save(self) -> None:
+        """Writes time.json."""
+        write_json(self._path, {"seconds": round(self._before + time.time() - self._started, 1)})
 
 
 def find(task: str, config: TrainingConfig, tried: dict, runs: Path, name: str | None) -> Study:
