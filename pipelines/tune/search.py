@@ -128,11 +128,22 @@ class Search:
             except UserError as error:
                 self._end(trial.number, Outcome(FAILED, reason=f"refused: {error}"))
                 continue
-            studies.prepare_trial(self._study, trial.number, config)
+            folder = studies.prepare_trial(self._study, trial.number, config)
+            earlier = self._same(trial.number, settings)
+            if earlier is not None and studies.outcome_of(folder) is None:
+                outcome = dataclasses.replace(earlier.outcome, reason=f"the settings of trial {earlier.number}")
+                studies.write_outcome(folder, outcome)
+                self._end(trial.number, outcome)
+                continue
             return Spec(
                 str(self._study.folder.absolute()), trial.number, trial._trial_id, trial.number > 0, self._clock.stop_at
             )
         return None
+
+    def _same(self, number: int, settings: Settings) -> Tried | None:
+        """Returns the trial that has trained with the same settings, and would end with the same bits; else None."""
+        ended = [each for each in self.tried()[:number] if each.outcome.state in (FINISHED, PRUNED)]
+        return next((each for each in ended if each.settings == settings), None)
 
     def _set_sampler(self, number: int) -> None:
         """Makes a trial's settings a function of the seed, its number, and the trials that have ended."""
@@ -179,7 +190,7 @@ class Search:
         if outcome.state == FAILED:
             text = f"failed: {outcome.reason}"
         else:
-            text = f"{outcome.state} at {outcome.value:.4f} after {len(outcome.epochs)} epochs"
+            text = f"{outcome.reason or outcome.state}: {outcome.value:.4f} after epoch {len(outcome.epochs)}"
         leader = f"; best so far: {winner.outcome.value:.4f} of trial {winner.number}" if winner else ""
         console.say(f"trial {ended.number} ({values.shown(ended.settings)}): {text}{leader}")
 

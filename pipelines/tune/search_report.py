@@ -64,7 +64,11 @@ def write(
         f"|---:|---|---:|---:|---:|---:|{'---|' * len(space)}",
         *(_row(trial, space) for trial in ordered),
         "",
-        *(f"- Trial {trial.number} failed: {trial.outcome.reason}" for trial in ordered if trial.outcome.reason),
+        *(
+            f"- Trial {trial.number} {'failed:' if trial.outcome.state == FAILED else 'has'} {trial.outcome.reason}"
+            for trial in ordered
+            if trial.outcome.reason
+        ),
         "## What was searched",
         "",
         "| field | values |",

@@ -79,9 +79,10 @@ def parse_grid(texts: Iterable[str], config: TrainingConfig) -> dict[str, tuple]
         config: not resolved.
 
     Raises:
-        UserError: a field does not exist, is there twice, or cannot be compared; or a value has the wrong type.
+        UserError: a field does not exist, is given twice, or cannot be compared; or a value has the wrong type.
     """
-    known = [field.name for field in dataclasses.fields(config)]
+    defaults = {field.name: field.default for field in dataclasses.fields(config)}
+    known = list(defaults)
     found: dict[str, tuple] = {}
     for text in texts:
         name, separator, listed = text.partition("=")
@@ -94,6 +95,8 @@ def parse_grid(texts: Iterable[str], config: TrainingConfig) -> dict[str, tuple]
             raise UserError(f"--grid {text}: --seeds N trains every point with N seeds")
         if field in _NOT_COMPARABLE:
             raise UserError(f"--grid {text}: scores with different {flag(field)} cannot be compared")
+        if getattr(config, field) != defaults[field]:
+            raise UserError(f"--grid {text}: {flag(field)} gives its value: leave out one of them")
         if field in found:
             raise UserError(f"--grid {text}: {field} is given twice")
         values = tuple(parse_value(type(config), field, value.strip()) for value in listed.split(","))
