@@ -73,6 +73,7 @@ def run(spec: Spec) -> Outcome:
                 outcome = Outcome(FAILED, reason=str(error))
             if outcome.state != UNFINISHED:
                 studies.write_outcome(folder, outcome)
+                outcome = studies.outcome_of(folder)  # lists, not tuples, as every later reader gets it
     return outcome
 
 
