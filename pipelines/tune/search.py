@@ -171,7 +171,8 @@ class Search:
 
     def _end(self, number: int, outcome: Outcome) -> None:
         """Reports to Optuna and to the user what a trial ended with, and keeps the weights of the best one alone."""
-        state = {FINISHED: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}[outcome.state]
+        # TPE learns nothing from a trial of the state FAIL, and would propose such settings again; a pruned one is bad.
+        state = TrialState.COMPLETE if outcome.state == FINISHED else TrialState.PRUNED
         if outcome.reason:
             trial_id = self._optuna.trials[number]._trial_id
             self._optuna._storage.set_trial_user_attr(trial_id, "reason", outcome.reason)
@@ -197,8 +198,8 @@ class Search:
     def _tried(self, trial: optuna.trial.FrozenTrial) -> Tried:
         outcome = studies.outcome_of(self._study.trial(trial.number))
         if outcome is None:
-            state = FAILED if trial.state == TrialState.FAIL else UNFINISHED
-            outcome = Outcome(state, reason=trial.user_attrs.get("reason", ""))
+            reason = trial.user_attrs.get("reason", "")
+            outcome = Outcome(FAILED if reason else UNFINISHED, reason=reason)
         fixed = optuna.trial.FixedTrial(trial.params, trial.number)
         settings = {
             field: values.suggest(fixed, field, of) for field, of in self._space.items() if field in trial.params

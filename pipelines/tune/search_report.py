@@ -35,9 +35,9 @@ def write(
         The result of the search: "trials", "best" (number), "states", "measure", "command", "export", "run", "report".
     """
     winner = best(trials)
-    pictures = _draw(study, search.optuna_study(), space)
     ordered = sorted(trials, key=_rank)
     states = {state: sum(trial.outcome.state == state for trial in trials) for state in (FINISHED, PRUNED, FAILED)}
+    pictures = _draw(study, search.optuna_study()) if states[FINISHED] > 1 else []
     measure = (main_score(winner.outcome.scores) or ("value", 0.0))[0]
     sample = [f"**{reports.SAMPLE_WARNING}**", ""] if study.config.data is None else []
     lines = [
@@ -175,8 +175,8 @@ def _as_dict(trial: Tried) -> dict[str, Any]:
     }
 
 
-def _draw(study: Study, of_optuna, space: dict[str, Values]) -> list[str]:
-    """Draws Optuna's pictures that the trials allow; returns their names."""
+def _draw(study: Study, of_optuna) -> list[str]:
+    """Draws Optuna's pictures; returns the names of those that the trials allow."""
     import matplotlib
 
     matplotlib.use("Agg")  # Optuna draws with pyplot
