@@ -1,11 +1,14 @@
 """The command `tune`: its flags, and mistakes, which are one line and leave nothing."""
 
+import dataclasses
+import re
+
 import pytest
 
 import main as main_module
 from pipelines.task import TASKS
-from pipelines.tune import command
-from tests.command_line import assert_one_line
+from pipelines.tune import command, grid, values
+from tests.command_line import ROOT, assert_one_line
 
 MISTAKES = [
     ("tune sentiment --trials 0", ["--trials 0", "at least 1"]),
@@ -72,3 +75,28 @@ def test_grids_and_fields_are_lists():
     )
     assert parsed.grid == (("num_layers=1,2",), ("clip_norm=1,5",)) and parsed.seconds == 90
     assert main_module.parse(["tune", "char-lm", "--fields", "dropout", "window"]).fields == ("dropout", "window")
+
+
+def documented():
+    """The commands in docs/tune.md."""
+    text = (ROOT / "docs" / "tune.md").read_text()
+    return [f"tune {found}" for found in re.findall(r"`(?:python main\.py )?tune ([a-z-]+ --[^`]*)`", text)] + [
+        line.removeprefix("python main.py ") for line in text.splitlines() if line.startswith("python main.py tune")
+    ]
+
+
+@pytest.mark.parametrize("line", documented())
+def test_a_documented_command_can_be_run(line):
+    made = main_module.parse(line.split())
+    config = dataclasses.replace(made.config, data=None)  # the data of the examples does not exist
+    made = dataclasses.replace(made, config=config)
+    grids = values.parse_grid([text for each in made.grid for text in each], config)
+    made._check(bool(grids))
+    if grids:
+        assert len(grid.checked_points(made, grids)) > 1
+    else:
+        assert values.searched(config, made.fields)
+
+
+def test_the_documentation_has_a_command_for_every_claim():
+    assert len(documented()) >= 19
