@@ -1,4 +1,4 @@
-"""Unroll's entry point: `python main.py train|evaluate|predict TASK`, `serve`, `check PATH`, `list` and so on.
+"""Unroll's entry point: `python main.py train|evaluate|predict|tune TASK`, `serve`, `check PATH`, `list` and so on.
 
 Parses the command line and imports nothing heavy before it knows the command, so that `--help` and a mistyped flag
 answer immediately. Results go to stdout, progress and messages to stderr.
@@ -30,17 +30,20 @@ from pipelines.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full
 from pipelines.support.installation import called_name
 from pipelines.task import TASKS
+from pipelines.tune import command as tune
 from pipelines.version import VERSION
 
 _DESCRIPTIONS = {
     "Train": "Train {}, measure it, and export it as a SavedModel. The same command resumes an interrupted run.",
     "Evaluate": "Measure {}.",
     "Predict": "Use {}.",
+    "Tune": "Search for the best settings of {}, or compare settings. The same command resumes.",
 }
 _HELP = {
     "Train": "Train a model on text: the embedded sample, a corpus that is downloaded, or your own files.",
     "Evaluate": "Measure an exported model on text that it has not seen.",
     "Predict": "Use an exported model: label, tag, continue or translate text.",
+    "Tune": "Train with many settings: a search for the best ones, or a comparison.",
 }
 _OTHER_COMMANDS = {
     "serve": Serve(),
@@ -55,12 +58,13 @@ _OTHER_COMMANDS = {
 
 
 def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
-    """Returns task -> an instance of its class named `command` ("Train", "Evaluate" or "Predict") with the defaults."""
+    """Returns task -> an instance of its class for `command` ("Train", "Tune", ...), with the defaults."""
     defaults = {}
     for entry in TASKS.values():
         if command != "Evaluate" or entry.has_evaluation:
-            default = join_help_lines(getattr(entry.command(), command))(task=entry.name)
-            if command == "Train":
+            made = tune.command_of(entry) if command == "Tune" else getattr(entry.command(), command)
+            default = join_help_lines(made)(task=entry.name)
+            if command in ("Train", "Tune"):
                 config = dataclasses.replace(default.config, **entry.defaults)
                 if start and start.task == entry.name:
                     config = start.config
@@ -136,7 +140,8 @@ def main(arguments: list[str] | None = None) -> int:
         print_error(f"error: {error}")
         return 2
     except KeyboardInterrupt:
-        resume = " The same command continues from the last checkpoint." if isinstance(command, TrainCommand) else ""
+        resumable = isinstance(command, TrainCommand | tune.TuneCommand)
+        resume = " The same command continues from the last checkpoint." if resumable else ""
         print_error(f"interrupted.{resume}")
         return 130
     except BrokenPipeError:

@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import tyro
 
@@ -24,6 +24,25 @@ Positions = Literal["none", "sinusoidal", "learned", "rotary"]
 Presets = dict[tuple[str, str], dict]  # (model, preset) -> {field: default}
 
 
+class Range(NamedTuple):
+    """Numbers that `tune` tries for a field, integers if both ends are integers.
+
+    Attributes:
+        low, high: the smallest and the largest number.
+        step: difference between neighbouring numbers; None: 1 for integers, any number between the ends for others.
+        log: whether to try as many numbers from 0.001 to 0.01 as from 0.01 to 0.1.
+    """
+
+    low: float
+    high: float
+    step: float | None = None
+    log: bool = False
+
+
+Values = Range | tuple[Any, ...]  # what `tune` tries for a field: a range, or some values
+Ranges = dict[str, dict[str, Values]]  # model -> {field: values}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """Fields and methods of the configs of all tasks. A task redeclares a field to change its help or default.
@@ -32,6 +51,7 @@ class TrainingConfig:
     """
 
     PRESETS: ClassVar[Presets] = {}
+    RANGES: ClassVar[Ranges] = {}  # of fields that change neither how the data is read and split nor the tokenizer
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {}  # preset -> model
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ()  # change what is reported, not what is trained, nor the run's name
 

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig
@@ -19,6 +19,9 @@ from pipelines.support.quiet import import_tensorflow
 from pipelines.support.run_result import RunRecord, RunResult
 from pipelines.support.temporary import remove_leftovers
 from pipelines.task import TASKS, Task
+
+if TYPE_CHECKING:
+    from pipelines.training.fit import EpochEnd
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,9 +196,19 @@ def save_tokenizer(task: Task, config, splits, folder: Path) -> None:
 
 
 def fit_with_tokenizer(
-    task: Task, config, splits, tokenizer_folder: Path, folder: Path, events: Path | None = None
+    task: Task,
+    config,
+    splits,
+    tokenizer_folder: Path,
+    folder: Path,
+    events: Path | None = None,
+    on_epoch_end: "EpochEnd | None" = None,
 ) -> Trained:
-    """As `fit_and_measure`, with the tokenizer in `tokenizer_folder`."""
+    """As `fit_and_measure`, with the tokenizer in `tokenizer_folder`.
+
+    Args:
+        on_epoch_end: see `fit.fit`.
+    """
     import keras
 
     from pipelines.training import fit, precision
@@ -234,6 +247,7 @@ def fit_with_tokenizer(
         task.fit_options(config, encoded, model),
         inference_model,
         events,
+        on_epoch_end,
     )
     fit.restore_best(inference_model, folder)
 

@@ -30,6 +30,8 @@ HELP = [
     "inspect --help",
     *(f"inspect {view} --help" for view in VIEWS),
     *(f"train {name} --help" for name in TASKS),
+    "tune --help",
+    *(f"tune {name} --help" for name in TASKS),
     *(
         f"{command} {name} --help"
         for name, entry in TASKS.items()
@@ -37,6 +39,8 @@ HELP = [
         if command == "predict" or entry.has_evaluation
     ),
 ]
+
+HEAVY = {"tensorflow", "keras", "pandas", "sklearn", "matplotlib", "numpy", "altair", "optuna", "ray"}
 
 
 def test_help_imports_nothing_heavy(tmp_path):
@@ -46,7 +50,7 @@ def test_help_imports_nothing_heavy(tmp_path):
         "    print(f'help of {arguments}')\n"
         "    try:\n        main.main(arguments.split())\n"
         "    except SystemExit as end:\n        assert not end.code, arguments\n"
-        "    heavy = {'tensorflow', 'keras', 'pandas', 'sklearn', 'matplotlib', 'numpy', 'altair'} & set(sys.modules)\n"
+        f"    heavy = {HEAVY} & set(sys.modules)\n"
         "    assert not heavy, (arguments, heavy)"
     )
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)

@@ -10,6 +10,8 @@ from pipelines.config import (
     Activation,
     Positions,
     Presets,
+    Range,
+    Ranges,
     by_preset,
     reject_without_effect,
     require,
@@ -73,6 +75,40 @@ PRESETS: Presets = {
     | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 1000, "num_negations": 6000, "span_rate": 0.5},
 }
 
+_TRAINING_RANGES = {
+    "batch_size": (16, 32, 64, 128),
+    "learning_rate": Range(0.0003, 0.03, log=True),
+    "dropout": Range(0.0, 0.7, step=0.05),
+    "word_dropout": Range(0.0, 0.3, step=0.05),
+    "embedding_size": (32, 64, 96, 128),
+    "embedding_dropout": Range(0.0, 0.6, step=0.05),
+}
+_SIZE_RANGES = {"hidden_size": (32, 64, 96, 128, 192)}
+_TRANSFORMER_RANGES = {"num_layers": Range(1, 3), "num_heads": (2, 4, 8)}
+RANGES: Ranges = {
+    "linear": {"max_ngrams": (50_000, 100_000, 200_000, 400_000), "max_characters": (0, 500, 1000, 2000)},
+    "bag": {
+        "batch_size": (16, 32, 64, 128),
+        "learning_rate": Range(0.001, 0.1, log=True),
+        "dropout": Range(0.0, 0.7, step=0.05),
+        "word_dropout": Range(0.0, 0.3, step=0.05),
+        "embedding_size": (8, 16, 32, 64),
+        "ngram_buckets": (0, 2**16, 2**18, 2**20),
+    },
+    "cnn": _TRAINING_RANGES | _SIZE_RANGES,
+    **{
+        model: _TRAINING_RANGES
+        | _SIZE_RANGES
+        | {"num_layers": Range(1, 2), "pooling": ("last", "mean", "max", "attention")}
+        for model in _RECURRENT
+    },
+    "transformer": _TRAINING_RANGES | _TRANSFORMER_RANGES,
+    "best": _TRAINING_RANGES
+    | _SIZE_RANGES
+    | {"span_rate": Range(0.0, 1.0, step=0.25), "max_encoder_tokens": (100, 200, 400, 800)},
+}
+
+
 # Field -> the models for which it has an effect. A field that is not listed has one for every model.
 USED_BY = {
     **dict.fromkeys(
@@ -107,6 +143,7 @@ class ClassificationConfig(LabelledConfig):
     """Settings of the training. A default such as "quick 64, bag 16; full 32" depends on --preset and --model."""
 
     PRESETS: ClassVar[Presets] = PRESETS
+    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "linear", "full": "best"}
 
     preset: Literal["quick", "full"] | None = None

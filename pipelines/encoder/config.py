@@ -11,6 +11,8 @@ from pipelines.config import (
     PATHS,
     Positions,
     Presets,
+    Range,
+    Ranges,
     TrainingConfig,
     reject_without_effect,
     require,
@@ -61,6 +63,23 @@ SIZES = {
 _SIZE_OF_PRESET = {"quick": "tiny", "full": "small"}
 _USED_WITH_VECTORS = ("vectors", "max_tokens", "max_bytes")
 
+_RANGES = {
+    "learning_rate": Range(0.0003, 0.03, log=True),
+    "batch_size": (16, 32, 64),
+    "dropout": Range(0.0, 0.5, step=0.05),
+    "weight_decay": (0.0, 0.01, 0.03, 0.1),
+    "window": (32, 64, 128),
+}
+RANGES: Ranges = {
+    "lstm": _RANGES
+    | {
+        "hidden_size": (64, 128, 256, 384, 512, 768),
+        "embedding_size": (32, 64, 128, 256, 768),
+        "num_layers": Range(1, 12),
+    },
+    "transformer": _RANGES | {"num_layers": Range(1, 12)},
+}
+
 
 def _by_size(field: str, metavar: str = "N"):
     """Annotates a field whose default depends on --size."""
@@ -78,6 +97,7 @@ class EncoderConfig(TrainingConfig):
         ("transformer", "quick"): {"epochs": 1, "learning_rate": 0.002},
         ("transformer", "full"): {"epochs": 3, "learning_rate": 0.001},
     }
+    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
 
     data: Annotated[Data | None, PATHS] = None

@@ -1,6 +1,7 @@
 """The data of an encoder: texts without labels. Imports no TensorFlow, so that what it refuses is refused at once."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from pipelines.support.errors import UserError
 @dataclasses.dataclass(frozen=True)
 class Splits:
     """The texts for training and validation.
+
+    They can be pickled, so that several trainings share them (pipelines/tune/study.py).
 
     Attributes:
         train, valid: functions that return an iterator over the texts.
@@ -53,7 +56,8 @@ def load(config: EncoderConfig) -> Splits:
     in_validation = validation_rows(all_texts if groups is None else groups, config.valid_fraction)
     train, valid = all_texts[~in_validation], all_texts[in_validation]
     notes = {f"left out, {reason}": rows for reason, rows in dropped.items()}
-    return Splits(lambda: iter(train), lambda: iter(valid), {"train": len(train), "valid": len(valid)}, notes)
+    rows = {"train": len(train), "valid": len(valid)}
+    return Splits(functools.partial(iter, train), functools.partial(iter, valid), rows, notes)
 
 
 def _files(data: Data | None) -> list[Path]:
@@ -76,10 +80,10 @@ def _files(data: Data | None) -> list[Path]:
 def _load_text_file(config: EncoderConfig) -> Splits:
     splits = texts.split_text(config.data, None, config.valid_fraction)
     rows = {"train": splits.train.characters, "valid": splits.valid.characters}
-    return Splits(
-        lambda: texts.chunks(splits.train.pieces()),
-        lambda: texts.chunks(splits.valid.pieces()),
-        rows,
-        notes={},
-        unit="characters",
-    )
+    train, valid = (functools.partial(_chunks, part) for part in (splits.train, splits.valid))
+    return Splits(train, valid, rows, notes={}, unit="characters")
+
+
+def _chunks(text: texts.Text) -> Iterator[str]:
+    """Yields the chunks of a text file."""
+    return texts.chunks(text.pieces())

@@ -10,6 +10,8 @@ from pipelines.config import (
     Activation,
     Positions,
     Presets,
+    Range,
+    Ranges,
     TrainingConfig,
     by_preset,
     reject_without_effect,
@@ -77,6 +79,37 @@ PRESETS = {
     **{(model, "full"): _WINDOW | {"hidden_size": 512, "epochs": 8} for model in ("feedforward", "average")},
     **{(model, "words"): _WORDS_RECURRENT | _WORDS_WINDOW for model in ("feedforward", "average")},
 }
+_TRAINING_RANGES = {
+    "learning_rate": Range(0.0005, 0.03, log=True),
+    "batch_size": (8, 16, 32, 64, 128),
+    "dropout": Range(0.0, 0.6, step=0.05),
+    "weight_decay": (0.0, 0.01, 0.03, 0.1, 0.3),
+}
+_RECURRENT_RANGES = _TRAINING_RANGES | {
+    "hidden_size": (64, 128, 256, 384, 512, 768),
+    "embedding_size": (32, 64, 128, 256, 512),
+    "num_layers": Range(1, 3),
+    "window": (8, 16, 32, 35, 64, 100),
+}
+_WINDOW_RANGES = _TRAINING_RANGES | {
+    "hidden_size": (64, 128, 256, 384, 512, 768),
+    "embedding_size": (32, 64, 128, 256, 512),
+    "order": Range(2, 10),
+}
+RANGES: Ranges = {
+    **dict.fromkeys(_QUICK_EPOCHS, _RECURRENT_RANGES),
+    "transformer": _TRAINING_RANGES
+    | {
+        "hidden_size": (64, 128, 192, 256),
+        "num_layers": Range(1, 6),
+        "num_heads": (2, 4, 8),
+        "window": (16, 32, 64, 128, 256),
+    },
+    "ngram": {"order": Range(2, 6)},
+    **dict.fromkeys(("feedforward", "average"), _WINDOW_RANGES),
+}
+
+
 _TRAINING_FIELDS = (
     "num_layers", "hidden_size", "embedding_size", "tie_weights", "num_sampled", "activation", "window", "dropout",
     "batch_size", "epochs", "optimizer", "learning_rate", "schedule", "weight_decay", "patience", "checkpoint_every",
@@ -91,6 +124,7 @@ class LanguageModelConfig(TrainingConfig):
     """Settings of the training. Where a default says quick and full, --preset decides."""
 
     PRESETS: ClassVar[Presets] = PRESETS
+    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
     data: Annotated[Data | None, PATHS] = None

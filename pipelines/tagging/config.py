@@ -13,6 +13,8 @@ from pipelines.config import (
     Activation,
     Positions,
     Presets,
+    Range,
+    Ranges,
     TrainingConfig,
     by_preset,
     reject_without_effect,
@@ -61,11 +63,29 @@ PRESETS: Presets = {
 }
 
 
+_RANGES = {
+    "learning_rate": Range(0.0005, 0.02, log=True),
+    "batch_size": (16, 32, 64),
+    "embedding_size": (50, 100, 200),
+    "character_size": (25, 50, 100),
+    "hidden_size": (32, 64, 128, 256, 384),
+    "num_layers": Range(1, 3),
+    "word_dropout": Range(0.0, 0.4, step=0.05),
+    "embedding_dropout": Range(0.0, 0.6, step=0.05),
+    "dropout": Range(0.0, 0.6, step=0.05),
+}
+RANGES: Ranges = {
+    **dict.fromkeys(RECURRENT, _RANGES),
+    "transformer": _RANGES | {"num_layers": Range(1, 6), "num_heads": (2, 4, 8)},
+}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TaggingConfig(TrainingConfig):
     """Settings of the training. A default such as "quick 64; full 256" depends on --preset and --model."""
 
     PRESETS: ClassVar[Presets] = PRESETS
+    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
 

@@ -23,6 +23,8 @@ from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
 from pipelines.training.split_batches import train_on_split_batches
 
+EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
@@ -85,6 +87,7 @@ def fit(
     options: FitOptions,
     inference_model: keras.Model,
     events: Path | None = None,
+    on_epoch_end: EpochEnd | None = None,
 ) -> Position:
     """Trains a compiled model to the end, from its last checkpoint if there is one.
 
@@ -97,6 +100,7 @@ def fit(
         inference_model: the model that is scored and kept. It takes the weights of `model`, or their averages, after
             each epoch; it may be `model` itself.
         events: folder for TensorBoard; None writes no events.
+        on_epoch_end: called after the checkpoint of every epoch; what it raises ends the training.
 
     Returns:
         The last position: `rows` is the history, `best_epoch` the epoch whose weights are in best.npz.
@@ -131,6 +135,8 @@ def fit(
             checkpoints.save(last, variables, position)
             if events:
                 tensorboard.write(events, position.rows)
+            if on_epoch_end:
+                on_epoch_end(position, options.monitor(row))
             if stop_requested():
                 raise KeyboardInterrupt
     if position.best_epoch < 0:

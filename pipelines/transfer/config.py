@@ -10,6 +10,8 @@ from pipelines.config import (
     NAME,
     NEGATED,
     Presets,
+    Range,
+    Ranges,
     reject_without_effect,
     require,
     require_at_least,
@@ -32,6 +34,18 @@ BY_NUM_TEXTS = (
 BY_DEPTH = ((1, 0.001), (5, 0.0002), (float("inf"), 0.00003))
 UNFREEZE_GROUPS = 2
 HEAD_LEARNING_RATE, RESET_LEARNING_RATE = 0.005, 0.001  # of the first stage, without and with --reset-top
+
+RANGES: Ranges = {
+    "hub": {
+        "head_learning_rate": Range(0.0003, 0.03, log=True),
+        "learning_rate": Range(0.00001, 0.003, log=True),
+        "layer_decay": Range(0.6, 1.0, step=0.1),
+        "weight_decay": (0.0, 0.01, 0.03, 0.1),
+        "dropout": Range(0.0, 0.5, step=0.05),
+        "batch_size": (8, 16, 32),
+        "head_layers": Range(0, 1),
+    }
+}
 
 
 def _by_num_texts(field: str):
@@ -81,6 +95,7 @@ class TransferConfig(LabelledConfig, _Handles):
     """Settings of the training."""
 
     PRESETS: ClassVar[Presets] = {("hub", "quick"): {}, ("hub", "full"): {}}
+    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "hub", "full": "hub"}
 
     preset: tyro.conf.Suppress[str | None] = None

@@ -11,6 +11,8 @@ from pipelines.config import (
     Activation,
     Positions,
     Precision,
+    Range,
+    Ranges,
     TrainingConfig,
     by_preset,
     flag,
@@ -94,11 +96,37 @@ PRESETS = {
 }
 
 
+_RANGES = {
+    "learning_rate": Range(0.0005, 0.02, log=True),
+    "dropout": Range(0.0, 0.5, step=0.05),
+    "label_smoothing": (0.0, 0.05, 0.1, 0.2),
+    "ema_momentum": (0.0, 0.99, 0.999),
+}
+_RECURRENT_RANGES = _RANGES | {
+    "batch_tokens": (400, 600, 1000, 2000),
+    "hidden_size": (64, 128, 256, 384, 512),
+    "embedding_size": (64, 128, 256),
+    "num_layers": Range(1, 3),
+}
+RANGES: Ranges = {
+    **dict.fromkeys(MODELS[:-1], _RECURRENT_RANGES),
+    "transformer": _RANGES
+    | {
+        "batch_tokens": (500, 1000, 2000, 4000, 25_000),
+        "hidden_size": (64, 128, 256, 512),
+        "num_layers": Range(2, 6),
+        "num_heads": (2, 4, 8),
+        "warmup_steps": (50, 100, 200, 400, 800, 1600, 4000),
+    },
+}
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TranslationConfig(TrainingConfig):
     """Settings of the training. Where a default depends on --preset, its values for quick and full are shown."""
 
     PRESETS = PRESETS
+    RANGES = RANGES
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
 
     data: Annotated[str | None, PATH] = None
