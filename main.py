@@ -36,11 +36,13 @@ _DESCRIPTIONS = {
     "Train": "Train {}, measure it, and export it as a SavedModel. The same command resumes an interrupted run.",
     "Evaluate": "Measure {}.",
     "Predict": "Use {}.",
+    "Prepare": "Prepare the data of {}: `train --data DIR` then reads it in parts, whatever its size.",
 }
 _HELP = {
     "Train": "Train a model on text: the embedded sample, a corpus that is downloaded, or your own files.",
     "Evaluate": "Measure an exported model on text that it has not seen.",
     "Predict": "Use an exported model: label, tag, continue or translate text.",
+    "Prepare": "Prepare a corpus that may be larger than memory: tokenized, shuffled, in shards that train reads.",
 }
 _OTHER_COMMANDS = {
     "serve": Serve(),
@@ -55,14 +57,14 @@ _OTHER_COMMANDS = {
 
 
 def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
-    """Returns task -> an instance of its class named `command` ("Train", "Evaluate" or "Predict") with the defaults."""
+    """Returns task -> an instance of its class named `command`, a key of _HELP, with the defaults."""
     defaults = {}
     for entry in TASKS.values():
-        if command != "Evaluate" or entry.has_evaluation:
+        if {"Evaluate": entry.has_evaluation, "Prepare": entry.has_preparation}.get(command, True):
             default = join_help_lines(getattr(entry.command(), command))(task=entry.name)
-            if command == "Train":
+            if command in ("Train", "Prepare"):
                 config = dataclasses.replace(default.config, **entry.defaults)
-                if start and start.task == entry.name:
+                if command == "Train" and start and start.task == entry.name:
                     config = start.config
                 default = dataclasses.replace(default, config=config)
             defaults[entry.name] = default

@@ -5,6 +5,7 @@ import functools
 import json
 import sys
 import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -66,6 +67,33 @@ class TrainCommand:
             print_json(dataclasses.asdict(result))
         else:
             print(TASKS[self.task].task().summarize(result))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrepareCommand:
+    """The flags of every `prepare`, and what it does."""
+
+    task: tyro.conf.Suppress[str] = ""
+    """Name of the task in the registry."""
+    output: Annotated[Path | None, PATH] = None
+    """Folder to write, new or empty. It appears when it is complete."""
+    json: bool = False
+    """Print what was prepared as one JSON object."""
+
+    def prepare(self, config: TrainingConfig) -> None:
+        """Prepares the data of the resolved config and prints what was made.
+
+        Raises:
+            UserError: a mistake that the user can fix.
+        """
+        if self.output is None:
+            raise UserError("prepare needs --output: the folder to write")
+        from pipelines import prepare
+
+        made = prepare.prepare(self.task, config, self.output)
+        print_json({**dataclasses.asdict(made), "folder": str(made.folder)}) if self.json else print(
+            prepare.summarize(made)
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,6 +180,22 @@ def join_help_lines(command: type) -> type:
         if dataclasses.is_dataclass(field.default):
             join_help_lines(type(field.default))
     return command
+
+
+def subset(config: type, names: tuple[str, ...], **defaults: tuple) -> type:
+    """Returns a dataclass with some of the fields of a config, in its order, with their help.
+
+    Args:
+        defaults: field -> (annotation, default) where they differ from those of the config.
+    """
+    join_help_lines(config)
+    annotations = typing.get_type_hints(config, include_extras=True)
+    fields = []
+    for field in dataclasses.fields(config):
+        if field.name in names or field.name in defaults:
+            annotation, default = defaults.get(field.name, (annotations[field.name], field.default))
+            fields.append((field.name, annotation, dataclasses.field(default=default, metadata=field.metadata)))
+    return dataclasses.make_dataclass(f"{config.__name__}ToPrepare", fields, frozen=True, kw_only=True)
 
 
 def print_error(message: str) -> None:

@@ -11,6 +11,7 @@ Imports no TensorFlow, so that damaged data is refused at once.
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ class Prepared:
 
     Attributes:
         folder: where the data is.
-        task: folder of the task in pipelines/.
+        task: name of the task in the registry.
         settings: config field -> the value that the preparation fixed.
         source: "name" and "fingerprint" of the data that it was made from.
         shards: of the training rows.
@@ -72,10 +73,6 @@ class Prepared:
     files: dict[str, dict]
     notes: dict[str, int]
     details: dict[str, Any]
-
-    def fingerprint(self) -> str:
-        """Returns a checksum that covers all files, wherever the folder is."""
-        return sha256_of(self.folder / MANIFEST)
 
     def check_files(self) -> None:
         """Reads all files and compares their checksums: all of a shard is checked before a row of it is used.
@@ -108,28 +105,26 @@ def write_rows(folder: Path, split: str, rows: Iterable[dict]) -> None:
         file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def write_manifest(
-    folder: Path,
-    task: str,
-    settings: dict[str, Any],
-    source: dict[str, str],
-    shards: Iterable[Shard],
-    rows: dict[str, int],
-    notes: dict[str, int],
-    details: dict[str, Any],
-) -> None:
+@dataclasses.dataclass(frozen=True)
+class Contents:
+    """What a task has written to a folder. For the attributes see `Prepared`."""
+
+    settings: dict[str, Any]
+    shards: list[Shard]
+    rows: dict[str, int]
+    notes: dict[str, int]
+    details: dict[str, Any]
+
+
+def write_manifest(folder: Path, task: str, source: dict[str, str], contents: Contents) -> None:
     """Writes the manifest of a folder that has all other files. For the arguments see `Prepared`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     names = {path.relative_to(folder).as_posix(): path for path in files}
     values = {
         "format": FORMAT,
         "task": task,
-        "settings": settings,
         "source": source,
-        "rows": rows,
-        "notes": notes,
-        "details": details,
-        "shards": [dataclasses.asdict(shard) for shard in shards],
+        **dataclasses.asdict(contents),
         "files": {name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for name, path in names.items()},
     }
     write_record(folder / MANIFEST, values)
@@ -137,24 +132,42 @@ def write_manifest(
 
 def is_prepared(data: Data | None) -> bool:
     """Whether `data` is a folder with a manifest."""
-    return isinstance(data, str) and (Path(data).expanduser() / MANIFEST).is_file()
+    return isinstance(data, str) and (_folder(data) / MANIFEST).is_file()
+
+
+def task_of(data: str) -> str:
+    """Returns the name of the task that prepared data is for.
+
+    Raises:
+        UserError: the manifest is damaged or of another format.
+    """
+    return _read(_folder(data)).task
+
+
+def fingerprint(data: str) -> str:
+    """Returns a checksum of prepared data: of its manifest, which has those of all other files."""
+    return sha256_of(_folder(data) / MANIFEST)
 
 
 def find(data: Data | None, task: str) -> Prepared | None:
     """Returns the manifest if `data` is prepared data, else None.
 
     Args:
-        task: folder in pipelines/ of the task that is to read it.
+        task: name in the registry of the task that is to read it.
 
     Raises:
         UserError: the manifest is damaged, or it is of another task or format.
     """
     if not is_prepared(data):
         return None
-    found = _read(Path(data).expanduser())
+    found = _read(_folder(data))
     if found.task != task:
-        raise UserError(f"{data} was prepared for {found.task.replace('_', '-')}, not for {task.replace('_', '-')}")
+        raise UserError(f"{data} was prepared for `train {found.task}`, not for `train {task}`")
     return found
+
+
+def _folder(data: str) -> Path:
+    return Path(os.path.expanduser(data))
 
 
 def _read(folder: Path) -> Prepared:
