@@ -77,13 +77,15 @@ class Order:
         """Returns the rows of a worker in the batches of a pool, int [batches, rows of the worker, 2]."""
         first, last = pool * POOL, min((pool + 1) * POOL, self._full)
         mine, size = of.rows(self._batch_size), self._per_stream
+        if mine.start == mine.stop:  # more workers than rows
+            return np.zeros((last - first, 0, 2), np.int64)
         streams = range(mine.start // size, math.ceil(mine.stop / size))
         sorted_rows = []
         for stream in streams:
             rows = self._stream_rows(stream, first * size, last * size)
             lengths = np.concatenate([self._lengths(shard)[rows[at, 1]] for shard, at in _by_shard(rows)])
             sorted_rows.append(rows[np.argsort(lengths, kind="stable")].reshape(last - first, size, 2))
-        offset = mine.start - streams.start * size if streams else 0
+        offset = mine.start - streams.start * size
         batches = np.concatenate(sorted_rows, axis=1)[:, offset : offset + mine.stop - mine.start]
         return batches[self._random(_BATCHES, pool).permutation(last - first)]
 

@@ -6,6 +6,7 @@ What it keeps has a bounded size, whatever the number of texts.
 import collections
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -92,7 +93,7 @@ def survey(
     ids = class_ids(found, classes, polarity)
     held_out = np.zeros(0, np.uint64)
     if held_out_texts is None:
-        chosen = candidates.choose(min(fraction * rows, MAX_HELD_OUT), ids)
+        chosen = candidates.choose(fraction, rows, ids)
         held_out, held_out_texts = np.unique(candidates.groups[chosen]), frozenset(candidates.texts[chosen].tolist())
     return Survey(
         rows,
@@ -171,9 +172,12 @@ class _Candidates:
             low = self.groups <= self._limit
             self.groups, self.texts, self._labels = self.groups[low], self.texts[low], self._labels[low]
 
-    def choose(self, rows: float, class_of_number: np.ndarray) -> np.ndarray:
-        """Returns which candidates are held out, bool [candidates]: about `rows` of them."""
-        return stratified_validation_rows(self.groups, class_of_number[self._labels], rows / len(self.groups))
+    def choose(self, fraction: float, rows: int, class_of_number: np.ndarray) -> np.ndarray:
+        """Returns which candidates are held out, bool [candidates]: about `fraction` of all `rows` texts."""
+        wanted = min(fraction * rows, MAX_HELD_OUT)
+        if wanted < fraction * rows or len(self.groups) < rows:
+            fraction = (math.ceil(wanted) - 0.5) / len(self.groups)  # 0.5: the quotient is rounded
+        return stratified_validation_rows(self.groups, class_of_number[self._labels], fraction)
 
 
 class _Sample:
