@@ -14,6 +14,7 @@ import docstring_parser
 import tyro
 
 from pipelines.config import NAME, PATH, TrainingConfig
+from pipelines.data import prepared
 from pipelines.export.exported import Exported, find_export
 from pipelines.support import installation
 from pipelines.support.errors import UserError
@@ -81,19 +82,22 @@ class PrepareCommand:
     """Print what was prepared as one JSON object."""
 
     def prepare(self, config: TrainingConfig) -> None:
-        """Prepares the data of the resolved config and prints what was made.
+        """Prepares the data of the config and prints what was made.
 
         Raises:
             UserError: a mistake that the user can fix.
         """
         if self.output is None:
             raise UserError("prepare needs --output: the folder to write")
+        if prepared.is_prepared(config.data):
+            raise UserError(f"--data {config.data} is prepared already: give the data that it was made from")
         from pipelines import prepare
 
-        made = prepare.prepare(self.task, config, self.output)
-        print_json({**dataclasses.asdict(made), "folder": str(made.folder)}) if self.json else print(
-            prepare.summarize(made)
-        )
+        made = prepare.prepare(self.task, config.resolve(), self.output)
+        if self.json:
+            print_json({**dataclasses.asdict(made), "folder": str(made.folder)})
+        else:
+            print(prepare.summarize(made))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -235,7 +235,14 @@ TASKS = {
             has_preparation=True,
         ),
         TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
-        TaskEntry("language-model", "a language model of subwords or words", "language_model", "text", "sample_text"),
+        TaskEntry(
+            "language-model",
+            "a language model of subwords or words",
+            "language_model",
+            "text",
+            "sample_text",
+            has_preparation=True,
+        ),
         TaskEntry(
             "char-lm",
             "a language model of characters",
@@ -243,6 +250,7 @@ TASKS = {
             "text",
             "sample_text",
             {"default_tokenizer": "character"},
+            has_preparation=True,
         ),
         TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
         TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),

@@ -62,7 +62,7 @@ class Prepare(PrepareCommand):
 
     def __call__(self) -> None:
         """Prepares, and prints what was made."""
-        self.prepare(ClassificationConfig(**vars(self.config), preset="full", model="gru").resolve())
+        self.prepare(ClassificationConfig(**vars(self.config), preset="full", model="gru"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
