@@ -15,7 +15,7 @@ def load(config: ClassificationConfig) -> LabelledSplits:
     """
     found = config.prepared()
     if found:
-        return sharded.load(found)
+        return sharded.load(found, config.batch_size)
     return complete(config, read_and_split(config, config.polarity))
 
 

@@ -27,6 +27,18 @@ def num_streams(batch_size: int) -> int:
     return math.gcd(batch_size, MAX_STREAMS)
 
 
+def streams_of(batch_size: int, of: part.Part) -> range:
+    """Returns the streams that have the rows of a worker in a full batch; none if it has no rows."""
+    mine, size = of.rows(batch_size), batch_size // num_streams(batch_size)
+    return range(mine.start // size, math.ceil(mine.stop / size)) if mine.start < mine.stop else range(0)
+
+
+def shards_of(num_shards: int, batch_size: int, of: part.Part) -> set[int]:
+    """Returns the numbers of the shards that a worker opens, but for the last batches of an epoch."""
+    streams = num_streams(batch_size)
+    return {shard for shard in range(num_shards) if shard % streams in streams_of(batch_size, of)}
+
+
 class Order:
     """The rows of every batch of an epoch, as pairs (number of the shard, row in it).
 
@@ -77,9 +89,9 @@ class Order:
         """Returns the rows of a worker in the batches of a pool, int [batches, rows of the worker, 2]."""
         first, last = pool * POOL, min((pool + 1) * POOL, self._full)
         mine, size = of.rows(self._batch_size), self._per_stream
-        if mine.start == mine.stop:  # more workers than rows
+        streams = streams_of(self._batch_size, of)
+        if not streams:  # more workers than rows
             return np.zeros((last - first, 0, 2), np.int64)
-        streams = range(mine.start // size, math.ceil(mine.stop / size))
         sorted_rows = []
         for stream in streams:
             rows = self._stream_rows(stream, first * size, last * size)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.data import labelled_texts, paths
+from pipelines.data import labelled_texts, part, paths, shard_order
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import class_ids
 from pipelines.data.prepared import Prepared
@@ -111,13 +111,15 @@ class Rows:
             )
 
 
-def load(data: Prepared) -> LabelledSplits:
+def load(data: Prepared, batch_size: int) -> LabelledSplits:
     """Returns the splits of prepared data; the training texts stay in its shards.
+
+    One of several workers checks only the shards that it reads.
 
     Raises:
         UserError: a file is missing or damaged.
     """
-    data.check_files()
+    data.check_files(shard_order.shards_of(len(data.shards), batch_size, part.current()))
     splits = {name: _labelled(data.read_rows(name)) for name in ("valid", "test")}
     classes, notes = tuple(data.details["classes"]), dict(data.notes)
     return LabelledSplits(ShardedTexts(data), splits["valid"], splits["test"], classes, notes)

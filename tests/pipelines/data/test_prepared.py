@@ -60,6 +60,14 @@ def test_any_change_of_a_shard_is_found_and_named(folder):
             found.check_files()
 
 
+def test_shards_that_a_worker_does_not_read_are_not_checked(folder):
+    (folder / "train-00000-of-00001.tfrecord").write_bytes(b"xyz" * 100)
+    found = prepared.find(str(folder), "classification")
+    found.check_files(shards=set())
+    with pytest.raises(UserError, match="is damaged"):
+        found.check_files(shards={0})
+
+
 @pytest.mark.parametrize("name", ["train-00000-of-00001.tfrecord", "train-00000-of-00001.index.npy", "valid.jsonl"])
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()

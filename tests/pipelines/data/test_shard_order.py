@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipelines.data.part import Part
-from pipelines.data.shard_order import MAX_STREAMS, POOL, Order, num_streams
+from pipelines.data.shard_order import MAX_STREAMS, POOL, Order, num_streams, shards_of, streams_of
 
 SIZES = pytest.mark.parametrize(
     ("rows", "shards", "batch_size"),
@@ -72,6 +72,7 @@ def test_a_worker_reads_only_the_shards_of_its_streams():
     for i, shards in enumerate(opened):
         list(order(3200, 32, 32, opened=shards)[0].batches(0, Part(i, 4)))
     assert [len(shards) for shards in opened] == [8, 8, 8, 8]
+    assert opened == [shards_of(32, 32, Part(i, 4)) for i in range(4)]
     assert set.union(*opened) == set(range(32))
 
 
@@ -102,6 +103,12 @@ def test_batches_of_similar_length_are_apart():
     made, lengths = order(16 * POOL * 4, 16, 32)
     longest = np.array([max(lengths[shard][row] for shard, row in batch) for batch in made.batches()])
     assert abs(np.corrcoef(longest[:-1], longest[1:])[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize(("batch_size", "count"), [(32, 1), (24, 3), (7, 2), (2, 3)])
+def test_the_streams_of_all_workers_are_all_streams(batch_size, count):
+    found = [streams_of(batch_size, Part(i, count)) for i in range(count)]
+    assert {stream for streams in found for stream in streams} == set(range(num_streams(batch_size)))
 
 
 @pytest.mark.parametrize(("batch_size", "streams"), [(1, 1), (7, 1), (24, 8), (32, MAX_STREAMS), (48, 16)])

@@ -103,7 +103,7 @@ def test_the_splits_of_a_training_leave_the_training_texts_in_the_shards(tmp_pat
     )
     prepared.write_manifest(tmp_path, "classification", {}, contents)
     found = prepared.find(str(tmp_path), "classification")
-    loaded = sharded.load(found)
+    loaded = sharded.load(found, 32)
     assert len(loaded.train) == 30 and loaded.sharded == found and loaded.test is None
     assert loaded.valid.texts.tolist() == ["a", "b"] and loaded.valid.labels.tolist() == [1, 0]
     assert splits.class_rows(loaded) == {"x": 10, "y": 20} and loaded.notes == {"n": 1}
