@@ -1,5 +1,6 @@
 """The shards of prepared data for classification: "ids" of the tokens of a text, and "label", the id of its class."""
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pipelines.support import console
 from pipelines.text.tokenizers import Tokenizer, keep_ends, load_tokenizer, train_tokenizer
 
 _TEXTS_PER_CALL = 1000
+_MAX_SUBWORD_SAMPLE = 10_000_000  # characters: SentencePiece needs many bytes for each
 _SAMPLE_TOKENS = 5_000_000  # of the training texts, from which word vectors are computed
 SETTINGS = ("tokenizer", "vocabulary_size", "max_tokens", "max_bytes", "valid_fraction", "text_column", "label_column")
 SETTINGS += ("positive",)
@@ -29,7 +31,7 @@ def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Con
         UserError: a class has no training text, or validation is empty.
     """
     (folder / prepared.TOKENIZER).mkdir()
-    sample = surveyed.train.sample
+    sample = _sample_for(config.tokenizer, surveyed.train.sample)
     console.say(f"making the tokenizer from {len(sample):,} texts ...")
     train_tokenizer(config.tokenizer, sample, config.vocabulary_size, config.max_bytes).save(
         folder / prepared.TOKENIZER
@@ -53,6 +55,12 @@ def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Con
     num_rows = {"train": sum(shard.rows for shard in shards)} | {name: len(rows) for name, rows in parts.items()}
     settings = {name: getattr(config, name) for name in SETTINGS}
     return Contents(settings, shards, num_rows, surveyed.notes | passed.notes, details)
+
+
+def _sample_for(kind: str, texts: list[str]) -> list[str]:
+    """Returns evenly spaced texts, of which a tokenizer is made in little memory."""
+    limit = _MAX_SUBWORD_SAMPLE if kind == "subword" else math.inf
+    return texts[:: max(1, math.ceil(sum(map(len, texts)) / limit))]
 
 
 class _Encoded:

@@ -8,16 +8,17 @@ import tensorflow as tf
 
 from pipelines.data import batching, part, shard_order
 from pipelines.data.prepared import Prepared
+from pipelines.data.shard_order import Indices
 from pipelines.data.shard_writer import FRAME
 
 _MAX_OPEN = 2 * shard_order.MAX_STREAMS  # files
 
 
 class Reader:
-    """Reads rows by their number. Closes its files when it is deleted."""
+    """Reads rows by their number. To be closed after use."""
 
-    def __init__(self, data: Prepared):
-        self._data = data
+    def __init__(self, data: Prepared, indices: Indices):
+        self._data, self._indices = data, indices
         self._files: dict[int, int] = {}  # shard -> file descriptor
 
     def examples(self, rows: np.ndarray) -> list[bytes]:
@@ -31,7 +32,7 @@ class Reader:
         self._files = {}
 
     def _example(self, shard: int, row: int) -> bytes:
-        index = shard_order.read_index(self._data, shard)
+        index = self._indices(shard)
         start = int(index[row - 1, 0]) if row else 0
         before, after = FRAME
         size = int(index[row, 0]) - start - before - after
@@ -55,11 +56,12 @@ def batches(
     Args:
         parse: converts serialized examples, string [batch], to what the model is trained on.
     """
-    order = shard_order.order_of(data, batch_size, seed, epoch)
+    indices = shard_order.indices_of(data)
+    order = shard_order.order_of(data, indices, batch_size, seed, epoch)
     of = part.current()
 
     def read() -> Iterator[list[bytes]]:
-        reader = Reader(data)
+        reader = Reader(data, indices)
         try:
             for rows in order.batches(skip, of):
                 yield reader.examples(rows)
@@ -73,16 +75,14 @@ def batches(
 
 
 def first_examples(data: Prepared, max_tokens: int) -> list[bytes]:
-    """Returns the first rows of the shards in turn, of at most `max_tokens` tokens: a random sample."""
-    reader, chosen, tokens = Reader(data), [], 0
-    indices = [shard_order.read_index(data, i) for i in range(len(data.shards))]
-    pairs = ((shard, row) for row in range(max(map(len, indices))) for shard in range(len(indices)))
-    for shard, row in pairs:
-        if row < len(indices[shard]):
-            tokens += int(indices[shard][row, 1])
-            if tokens > max_tokens:
-                break
-            chosen.append((shard, row))
-    examples = reader.examples(np.array(chosen).reshape(-1, 2))
-    reader.close()
-    return examples
+    """Returns the first rows of all shards, of at most `max_tokens` tokens together: a random sample."""
+    of_shard, chosen = max_tokens // len(data.shards), []
+    indices = shard_order.indices_of(data)
+    for shard in range(len(data.shards)):
+        ends = np.cumsum(indices(shard)[:, 1], dtype=np.int64)
+        chosen += [(shard, row) for row in range(np.searchsorted(ends, of_shard, side="right"))]
+    reader = Reader(data, indices)
+    try:
+        return reader.examples(np.array(chosen, np.int64).reshape(-1, 2))
+    finally:
+        reader.close()

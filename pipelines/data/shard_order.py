@@ -137,20 +137,22 @@ def _by_shard(rows: np.ndarray) -> Iterator[tuple[int, slice]]:
             yield int(rows[start, 0]), slice(start, end)
 
 
-def order_of(data: Prepared, batch_size: int, seed: int, epoch: int) -> Order:
+Indices = Callable[[int], np.ndarray]  # number of a shard -> its index, see `indices_of`
+
+
+def indices_of(data: Prepared) -> Indices:
+    """Returns a function that reads the index of a shard, and keeps those that were read last.
+
+    An index is uint32 [rows, 2]: where each record ends, in bytes, and its length in tokens.
+    """
+
+    def read(shard: int) -> np.ndarray:
+        return np.load(data.folder / data.shards[shard].index)
+
+    return functools.lru_cache(maxsize=2 * MAX_STREAMS)(read)
+
+
+def order_of(data: Prepared, indices: Indices, batch_size: int, seed: int, epoch: int) -> Order:
     """Returns the order of the training rows of prepared data in an epoch."""
-
-    def lengths(shard: int) -> np.ndarray:
-        return read_index(data, shard)[:, 1]
-
-    return Order([shard.rows for shard in data.shards], lengths, batch_size, seed, epoch)
-
-
-@functools.lru_cache(maxsize=2 * MAX_STREAMS)
-def _load(path: str) -> np.ndarray:
-    return np.load(path)
-
-
-def read_index(data: Prepared, shard: int) -> np.ndarray:
-    """Returns the index of a shard, uint32 [rows, 2]: where each record ends, in bytes, and its length in tokens."""
-    return _load(str(data.folder / data.shards[shard].index))
+    rows = [shard.rows for shard in data.shards]
+    return Order(rows, lambda shard: indices(shard)[:, 1], batch_size, seed, epoch)

@@ -80,6 +80,14 @@ def test_the_sample_for_word_vectors_is_of_the_training_texts(made, monkeypatch)
     data = load(made[1]).sharded
     everything = shards.sample(made[1], data)["ids"]
     assert everything.nrows() == data.rows["train"]
-    monkeypatch.setattr(shards, "_SAMPLE_TOKENS", 500)
+    monkeypatch.setattr(shards, "_SAMPLE_TOKENS", 3000)
     few = shards.sample(made[1], data)["ids"]
-    assert 400 < few.flat_values.shape[0] <= 500
+    assert 2000 < few.flat_values.shape[0] <= 3000
+
+
+def test_a_subword_tokenizer_is_made_from_fewer_texts(monkeypatch):
+    texts = [f"text {i}" for i in range(100)]
+    monkeypatch.setattr(shards, "_MAX_SUBWORD_SAMPLE", 300)
+    few = shards._sample_for("subword", texts)
+    assert few == texts[::3]
+    assert shards._sample_for("word", texts) == texts
