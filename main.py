@@ -38,12 +38,14 @@ _DESCRIPTIONS = {
     "Evaluate": "Measure {}.",
     "Predict": "Use {}.",
     "Tune": "Search for the best settings of {}, or compare settings. The same command resumes.",
+    "Prepare": "Prepare the data of {}: `train --data DIR` then reads it in parts, whatever its size.",
 }
 _HELP = {
     "Train": "Train a model on text: the embedded sample, a corpus that is downloaded, or your own files.",
     "Evaluate": "Measure an exported model on text that it has not seen.",
     "Predict": "Use an exported model: label, tag, continue or translate text.",
     "Tune": "Train with many settings: a search for the best ones, or a comparison.",
+    "Prepare": "Prepare a corpus that may be larger than memory: tokenized, shuffled, in shards that train reads.",
 }
 _OTHER_COMMANDS = {
     "serve": Serve(),
@@ -58,15 +60,15 @@ _OTHER_COMMANDS = {
 
 
 def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
-    """Returns task -> an instance of its class for `command` ("Train", "Tune", ...), with the defaults."""
+    """Returns task -> an instance of its class for `command`, a key of _HELP, with the defaults."""
     defaults = {}
     for entry in TASKS.values():
-        if command != "Evaluate" or entry.has_evaluation:
+        if {"Evaluate": entry.has_evaluation, "Prepare": entry.has_preparation}.get(command, True):
             made = tune.command_of(entry) if command == "Tune" else getattr(entry.command(), command)
             default = join_help_lines(made)(task=entry.name)
-            if command in ("Train", "Tune"):
+            if command in ("Train", "Tune", "Prepare"):
                 config = dataclasses.replace(default.config, **entry.defaults)
-                if start and start.task == entry.name:
+                if command == "Train" and start and start.task == entry.name:
                     config = start.config
                 default = dataclasses.replace(default, config=config)
             defaults[entry.name] = default

@@ -5,6 +5,7 @@ import functools
 import json
 import sys
 import types
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ import docstring_parser
 import tyro
 
 from pipelines.config import NAME, PATH, TrainingConfig
+from pipelines.data import prepared
 from pipelines.export.exported import Exported, find_export
 from pipelines.support import installation
 from pipelines.support.errors import UserError
@@ -66,6 +68,36 @@ class TrainCommand:
             print_json(dataclasses.asdict(result))
         else:
             print(TASKS[self.task].task().summarize(result))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrepareCommand:
+    """The flags of every `prepare`, and what it does."""
+
+    task: tyro.conf.Suppress[str] = ""
+    """Name of the task in the registry."""
+    output: Annotated[Path | None, PATH] = None
+    """Folder to write, new or empty. It appears when it is complete."""
+    json: bool = False
+    """Print what was prepared as one JSON object."""
+
+    def prepare(self, config: TrainingConfig) -> None:
+        """Prepares the data of the config and prints what was made.
+
+        Raises:
+            UserError: a mistake that the user can fix.
+        """
+        if self.output is None:
+            raise UserError("prepare needs --output: the folder to write")
+        if prepared.is_prepared(config.data):
+            raise UserError(f"--data {config.data} is prepared already: give the data that it was made from")
+        from pipelines import prepare
+
+        made = prepare.prepare(self.task, config.resolve(), self.output)
+        if self.json:
+            print_json({**dataclasses.asdict(made), "folder": str(made.folder)})
+        else:
+            print(prepare.summarize(made))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,6 +184,22 @@ def join_help_lines(command: type) -> type:
         if dataclasses.is_dataclass(field.default):
             join_help_lines(type(field.default))
     return command
+
+
+def subset(config: type, names: tuple[str, ...], **defaults: tuple) -> type:
+    """Returns a dataclass with some of the fields of a config, in its order, with their help.
+
+    Args:
+        defaults: field -> (annotation, default) where they differ from those of the config.
+    """
+    join_help_lines(config)
+    annotations = typing.get_type_hints(config, include_extras=True)
+    fields = []
+    for field in dataclasses.fields(config):
+        if field.name in names or field.name in defaults:
+            annotation, default = defaults.get(field.name, (annotations[field.name], field.default))
+            fields.append((field.name, annotation, dataclasses.field(default=default, metadata=field.metadata)))
+    return dataclasses.make_dataclass(f"{config.__name__}ToPrepare", fields, frozen=True, kw_only=True)
 
 
 def print_error(message: str) -> None:

@@ -177,6 +177,7 @@ class TaskEntry:
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
         has_evaluation: whether `evaluate` exists.
+        has_preparation: whether `prepare` exists: the package then has shards.py, and `survey` in data.py.
     """
 
     name: str
@@ -186,9 +187,10 @@ class TaskEntry:
     sample: str
     defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
     has_evaluation: bool = True
+    has_preparation: bool = False
 
     def command(self) -> ModuleType:
-        """The module with `Train`, `Predict` and, if `has_evaluation`, `Evaluate`. Imports nothing heavy."""
+        """The module with `Train`, `Predict` and, where they exist, `Evaluate` and `Prepare`. Imports nothing heavy."""
         return importlib.import_module(f"pipelines.{self.package}.command")
 
     def task(self) -> Task:
@@ -198,6 +200,10 @@ class TaskEntry:
     def data(self) -> ModuleType:
         """The module with `Task.load`. Imports no TensorFlow."""
         return importlib.import_module(f"pipelines.{self.package}.data")
+
+    def shards(self) -> ModuleType:
+        """The module with `write(config, surveyed, folder)`, the second pass of `prepare`. Imports TensorFlow."""
+        return importlib.import_module(f"pipelines.{self.package}.shards")
 
     def load(self, config) -> Any:
         """Calls `Task.load` without importing TensorFlow."""
@@ -211,7 +217,14 @@ class TaskEntry:
 TASKS = {
     entry.name: entry
     for entry in (
-        TaskEntry("classification", "a classifier of texts", "classification", "labelled texts", "sample_reviews"),
+        TaskEntry(
+            "classification",
+            "a classifier of texts",
+            "classification",
+            "labelled texts",
+            "sample_reviews",
+            has_preparation=True,
+        ),
         TaskEntry(
             "sentiment",
             "a classifier of positive and negative texts, such as film reviews",
@@ -219,9 +232,17 @@ TASKS = {
             "labelled texts",
             "sample_reviews",
             {"polarity": True},
+            has_preparation=True,
         ),
         TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
-        TaskEntry("language-model", "a language model of subwords or words", "language_model", "text", "sample_text"),
+        TaskEntry(
+            "language-model",
+            "a language model of subwords or words",
+            "language_model",
+            "text",
+            "sample_text",
+            has_preparation=True,
+        ),
         TaskEntry(
             "char-lm",
             "a language model of characters",
@@ -229,6 +250,7 @@ TASKS = {
             "text",
             "sample_text",
             {"default_tokenizer": "character"},
+            has_preparation=True,
         ),
         TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
         TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),

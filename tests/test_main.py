@@ -19,6 +19,7 @@ HELP = [
     "train --help",
     "evaluate --help",
     "predict --help",
+    "prepare --help",
     "serve --help",
     "check --help",
     "list --help",
@@ -35,8 +36,8 @@ HELP = [
     *(
         f"{command} {name} --help"
         for name, entry in TASKS.items()
-        for command in ("evaluate", "predict")
-        if command == "predict" or entry.has_evaluation
+        for command in ("evaluate", "predict", "prepare")
+        if {"evaluate": entry.has_evaluation, "prepare": entry.has_preparation}.get(command, True)
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""`train`, `evaluate` and `predict` for `classification` and `sentiment`."""
+"""`train`, `evaluate`, `predict` and `prepare` for `classification` and `sentiment`."""
 
 import dataclasses
 import sys
@@ -7,11 +7,14 @@ from typing import Annotated
 import tyro
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.command_line import PrepareCommand, subset
 from pipelines.export.exported import Exported
 from pipelines.inventory import find_exports
 from pipelines.labelled import command
 from pipelines.labelled.command import Evaluate
 from pipelines.support.errors import UserError
+
+_TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "no_header")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,26 @@ class Train(command.LabelledTrainCommand):
         from pipelines.data import sources
 
         return sources.name(config.data)
+
+
+_N = Annotated[int, tyro.conf.arg(metavar="N")]
+_ToPrepare = subset(
+    ClassificationConfig,
+    ("data", "valid", "valid_fraction", *_TABLE_FIELDS, "tokenizer", "positive", "max_bytes", "seed", "polarity"),
+    vocabulary_size=(_N, 30_000),
+    max_tokens=(_N, 1000),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepare(PrepareCommand):
+    """Prepare labelled texts that may be larger than memory."""
+
+    config: _ToPrepare = _ToPrepare()
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(ClassificationConfig(**vars(self.config), preset="full", model="gru"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -72,4 +95,4 @@ class Predict(command.Predict):
         return f"{line}\n{format_weights(result, color=sys.stdout.isatty())}"
 
 
-__all__ = ["Evaluate", "Predict", "Train"]
+__all__ = ["Evaluate", "Predict", "Prepare", "Train"]

@@ -19,7 +19,10 @@ from pipelines.config import (
     require_positive,
     require_rate,
 )
+from pipelines.data import prepared
+from pipelines.data.prepared import Prepared
 from pipelines.labelled.config import LabelledConfig
+from pipelines.support.errors import UserError
 
 _ALL = {
     "max_tokens": 1000,
@@ -54,6 +57,7 @@ _QUICK = {
 _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
+_PREPARED_MODEL = "gru"  # the default with prepared data: "best" has a linear model, which needs all texts in memory
 _RECURRENT = ("simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole")
 _NETWORKS = ("bag", "cnn", *_RECURRENT, "transformer", "best")
 
@@ -227,13 +231,29 @@ class ClassificationConfig(LabelledConfig):
     def data_files(self) -> dict[str, str]:  # noqa: D102
         return super().data_files() | ({"start_weights": self.start_weights} if self.start_weights else {})
 
-    def resolve(self) -> "ClassificationConfig":  # noqa: D102
-        without_polarity = {} if self.polarity or self.num_negations is not None else {"num_negations": 0}
-        return super(ClassificationConfig, dataclasses.replace(self, **without_polarity)).resolve()
+    def prepared(self) -> Prepared | None:
+        """Returns the prepared data that --data names; None if --data is other data.
+
+        Raises:
+            UserError: it is damaged, or was prepared for another task.
+        """
+        return prepared.find(self.data, "sentiment" if self.polarity else "classification")
+
+    def resolve(self) -> "ClassificationConfig":
+        """As `TrainingConfig.resolve`; prepared data has its own default model, and fixes some settings."""
+        found = self.prepared()
+        changes = {} if self.polarity or self.num_negations is not None else {"num_negations": 0}
+        if found:
+            changes["model"] = self.model or _PREPARED_MODEL
+        given = dataclasses.replace(self, **changes)
+        resolved = super(ClassificationConfig, given).resolve()
+        return prepared.settled(self, resolved, found, limits=("max_tokens",)) if found else resolved
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
+        if self.prepared():
+            self._check_prepared()
         require_at_least(self, 4, "max_tokens", "max_encoder_tokens")
         require_at_least(self, 1, "embedding_size", "hidden_size", "num_layers", "num_heads", "batch_size", "epochs")
         require_at_least(self, 10, "vocabulary_size")
@@ -266,3 +286,22 @@ class ClassificationConfig(LabelledConfig):
             if self.positions == "rotary":
                 expected += " that gives each head an even number of features"
             require(self.embedding_size % divisor == 0, "num_heads", self.num_heads, expected)
+
+    def _check_prepared(self) -> None:
+        """Checks the settings of a training on prepared data.
+
+        Raises:
+            UserError: a setting needs all texts in memory, or would change what is prepared.
+        """
+        if self.model in ("linear", "best"):
+            models = ", ".join(model for model in _NETWORKS if model != "best")
+            raise UserError(
+                f"--model {self.model}: its linear model of n-grams needs all texts in memory, and prepared data has "
+                f"none; choose one of {models}"
+            )
+        require(not self.max_ngrams, "max_ngrams", self.max_ngrams, "0 with prepared data")
+        require(not self.num_negations, "num_negations", self.num_negations, "0 with prepared data")
+        if self.start_weights:
+            raise UserError("--from needs texts in --data: prepared data has another tokenizer")
+        reason = "the validation texts of prepared data are fixed: give --valid to `prepare`"
+        reject_without_effect(self, reason, "valid", "folds")

@@ -2,6 +2,8 @@
 
 from pipelines.classification import continuing, negations
 from pipelines.classification.config import ClassificationConfig
+from pipelines.labelled import sharded
+from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
 from pipelines.labelled.splits import LabelledSplits, read_and_split, with_generated
 
 
@@ -9,8 +11,11 @@ def load(config: ClassificationConfig) -> LabelledSplits:
     """Reads, splits and completes the texts.
 
     Raises:
-        UserError: the errors of `read_and_split`.
+        UserError: the errors of `read_and_split`; or prepared data is damaged.
     """
+    found = config.prepared()
+    if found:
+        return sharded.load(found, config.batch_size)
     return complete(config, read_and_split(config, config.polarity))
 
 

@@ -10,11 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import continuing, cooccurrence, linear_model, networks, report
+from pipelines.classification import continuing, cooccurrence, linear_model, networks, report, shards
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.servable import Classifier, characters_of, network_inputs
 from pipelines.data import batching
+from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
 from pipelines.labelled.examples import example_texts
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
@@ -42,9 +43,11 @@ Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_charac
 
 
 def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:
-    """Trains the tokenizer on the training texts, or takes that of the run to continue from."""
+    """Trains the tokenizer on the training texts, or takes that of prepared data or of the run to continue from."""
     if config.start_weights:
         return load_tokenizer(continuing.run_of(config) / "tokenizer")
+    if splits.sharded:
+        return load_tokenizer(splits.sharded.folder / TOKENIZER)
     return train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
 
 
@@ -54,7 +57,8 @@ class Encoded:
 
     Attributes:
         splits: the texts and labels.
-        train, valid: the inputs of the network for the texts (see `inputs_of`).
+        train, valid: the inputs of the network for the texts (see `inputs_of`). Of prepared data, `train` has only a
+            sample of the training texts.
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
     """
 
@@ -66,7 +70,10 @@ class Encoded:
 
 def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
     """Encodes the training and the validation texts; keeps nothing in the run's folder."""
-    train, cut = inputs_of(config, tokenizer, splits.train)
+    if splits.sharded:
+        train, cut = shards.sample(config, splits.sharded), splits.sharded.details["cut"]
+    else:
+        train, cut = inputs_of(config, tokenizer, splits.train)
     return Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
 
 
@@ -159,6 +166,8 @@ def initialize(config: ClassificationConfig, model: keras.Model, inputs: Inputs,
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
     """Returns batches of texts of similar length, in an order that depends on the seed and the epoch."""
+    if encoded.splits.sharded:
+        return shards.batches(config, encoded.splits.sharded, epoch, skip)
     order = batching.bucketed_order(encoded.train["ids"].row_lengths().numpy(), config.batch_size, config.seed, epoch)
     labels = encoded.splits.train.labels
     inputs = network_inputs(encoded.train)

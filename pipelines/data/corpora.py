@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
+from pipelines.data import prepared
 from pipelines.support import console
 from pipelines.support.errors import UserError, is_disk_full
 from pipelines.support.files import folder_written_beside, sha256_of
@@ -125,9 +126,12 @@ def existing(data: str, kind: str) -> Path:
     """Returns the path `data`.
 
     Raises:
-        UserError: it does not exist, and the message names the corpora of this kind; or it is a pipe or a device.
+        UserError: it does not exist, and the message names the corpora of this kind; or it is a pipe, a device or
+            prepared data.
     """
     path = _expanded(data)
+    if prepared.is_prepared(data):
+        raise UserError(f"{data} is prepared data, which only `train {prepared.task_of(data)}` reads")
     if not data or not path.exists():
         names = ", ".join(name for name in CORPORA if named(name, kind))
         raise UserError(

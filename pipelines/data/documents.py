@@ -1,8 +1,9 @@
 """Many short texts, each with a beginning and an end: the lines of a text, files, or the rows of a table."""
 
+import array
 import dataclasses
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -37,26 +38,45 @@ class Documents:
         return itertools.islice(read(self.source, self.kind), self.first, self.last)
 
 
-def split_documents(data: Data | None, valid: Data | None, kind: Kind, valid_fraction: float) -> TextSplits:
+def split_documents(
+    data: Data | None, valid: Data | None, kind: Kind, valid_fraction: float, max_valid: int | None = None
+) -> TextSplits:
     """Finds the documents and holds out the last ones for validation.
 
     Args:
         valid: documents for validation; None holds out the last `valid_fraction` of `data`.
+        max_valid: maximum number of characters for validation, but for one document; None: no limit.
 
     Raises:
         UserError: a source cannot be read, or has too few documents.
     """
-    sizes = [len(document) for document in read(data, kind)]
+    sizes = _sizes(data, kind)
     if valid:
-        valid_sizes = [len(document) for document in read(valid, kind)]
+        valid_sizes = _sizes(valid, kind)
         _require(valid_sizes, 1, valid, kind)
         _require(sizes, 1, data, kind)
-        return TextSplits(Documents(data, kind, 0, None, sum(sizes)), Documents(valid, kind, 0, None, sum(valid_sizes)))
+        last = None
+        if max_valid is not None and sum(valid_sizes) > max_valid:
+            last = max(1, _num_within(valid_sizes, max_valid))
+            valid_sizes = valid_sizes[:last]
+        return TextSplits(Documents(data, kind, 0, None, sum(sizes)), Documents(valid, kind, 0, last, sum(valid_sizes)))
     _require(sizes, 2, data, kind)
     cut = min(max(int(len(sizes) * (1 - valid_fraction)), 1), len(sizes) - 1)
+    if max_valid is not None:
+        cut = max(cut, len(sizes) - max(1, _num_within(reversed(sizes), max_valid)))
     return TextSplits(
         Documents(data, kind, 0, cut, sum(sizes[:cut])), Documents(data, kind, cut, None, sum(sizes[cut:]))
     )
+
+
+def _sizes(data: Data | None, kind: Kind) -> array.array:
+    """Returns the number of characters of each document, in 8 bytes each."""
+    return array.array("Q", map(len, read(data, kind)))
+
+
+def _num_within(sizes: Iterable[int], limit: int) -> int:
+    """Returns how many of the first documents have at most `limit` characters together."""
+    return sum(total <= limit for total in itertools.accumulate(sizes))
 
 
 def read(data: Data | None, kind: Kind) -> Iterator[str]:
@@ -84,7 +104,7 @@ def _read(data: Data | None, kind: Kind) -> Iterator[str]:
             yield from map(str, chunk.rows[chunk.column])
 
 
-def _require(sizes: list[int], count: int, data: Data | None, kind: Kind) -> None:
+def _require(sizes: Sequence[int], count: int, data: Data | None, kind: Kind) -> None:
     if len(sizes) < count:
         found = f"{len(sizes)} {kind}{'s' * (len(sizes) != 1)} with text"
         hint = ": give validation documents with --valid" if len(sizes) else ""

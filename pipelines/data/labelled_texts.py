@@ -1,11 +1,12 @@
 """Labelled texts from any source: a file, a folder, a named corpus, or the embedded sample."""
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import corpora, folders, sample_reviews, tables
+from pipelines.data import corpora, folders, paths, sample_reviews, tables
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
@@ -56,12 +57,7 @@ def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, Label
     Raises:
         UserError: the source is missing, empty or not readable, or has no such column.
     """
-    is_table = isinstance(data, tuple) or (data is not None and not Path(data).is_dir())
-    if options.multi_label and (not is_table or corpora.named(data, KIND)):
-        raise UserError(
-            f"{data or 'the sample'}: each text has one label; several labels per text come from a table, with "
-            "--labels-separator or --label-columns"
-        )
+    _check_labels(data, options)
     if data is None:
         splits = {"train": sample_reviews.generate()}
     elif corpora.named(data, KIND):
@@ -73,6 +69,39 @@ def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, Label
     else:
         splits = {"train": tables.read([path], options)}
     return {name: _without_empty_rows(LabelledTexts(*columns)) for name, columns in splits.items()}
+
+
+def read_chunks(data: Data, split: str, options: TableOptions = DEFAULTS) -> Iterator[LabelledTexts]:
+    """Yields what `read` returns for a split, in chunks: `data` may be larger than memory.
+
+    Args:
+        data: path or name of a corpus, or paths of tables with the same columns.
+        split: "train" or "test". A source without a test set yields nothing for it.
+
+    Raises:
+        UserError: as `read`.
+    """
+    _check_labels(data, options)
+    if corpora.named(data, KIND):
+        chunks = folders.read_chunks(corpora.fetch(data), split)
+    elif not isinstance(data, tuple) and (path := corpora.existing(data, KIND)).is_dir():
+        chunks = folders.read_chunks(path, split)
+    elif split == "train":
+        chunks = tables.read_chunks(corpora.existing_files(tuple(paths.each(data)), KIND), options)
+    else:
+        chunks = ()
+    for fields in chunks:
+        yield _without_empty_rows(LabelledTexts(*fields))
+
+
+def _check_labels(data: Data | None, options: TableOptions) -> None:
+    """Raises a UserError if a text is to have several labels and the data is no table."""
+    is_table = isinstance(data, tuple) or (data is not None and not Path(data).is_dir())
+    if options.multi_label and (not is_table or corpora.named(data, KIND)):
+        raise UserError(
+            f"{data or 'the sample'}: each text has one label; several labels per text come from a table, with "
+            "--labels-separator or --label-columns"
+        )
 
 
 def fresh_sample() -> LabelledTexts:

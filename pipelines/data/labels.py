@@ -25,7 +25,7 @@ MAX_CLASSES = 100
 MAX_NUMBERS = 10  # as classes, if some of them are no integers, such as 3.5 stars
 
 
-def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ...]:
+def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None = None) -> tuple[str, ...]:
     """Returns the classes in `labels`: negative before neutral before positive, numbers by size, everything else in
     alphabetical order.
 
@@ -33,6 +33,7 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
         labels: object array [n] of str.
         source: name of the data for messages.
         polarity: whether to use SPELLINGS.
+        rows: number of rows for messages; None: that of `labels`.
 
     Raises:
         UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers, or
@@ -41,7 +42,7 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool) -> tuple[str, ..
     found = set(normalize_labels(labels, polarity))
     if len(found) == 1:
         raise UserError(
-            f"{source}: all {len(labels)} rows have the label {found.pop()!r}; at least two classes are needed"
+            f"{source}: all {rows or len(labels)} rows have the label {found.pop()!r}; at least two classes are needed"
         )
     if not found:
         raise UserError(f"{source}: no row has both a text and a label")

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from pipelines.data import corpora, paths
+from pipelines.data import corpora, paths, prepared
 from pipelines.data.paths import Data
 from pipelines.support.files import fingerprint as fingerprint_of_files
 from pipelines.task import TaskEntry
@@ -46,6 +46,8 @@ def fingerprint(data: Data | None, entry: TaskEntry) -> str:
     """
     if data is None:
         return entry.sample_version()
+    if prepared.is_prepared(data):
+        return prepared.fingerprint(data)
     if isinstance(data, tuple):
         fingerprints = (fingerprint_of_files(path) for path in corpora.existing_files(data, entry.data_kind))
         return hashlib.sha256("\n".join(fingerprints).encode()).hexdigest()

@@ -44,7 +44,7 @@ def stratified_validation_rows(groups: np.ndarray, labels: np.ndarray, fraction:
     hold other classes that then would not be; a class of one group is in training.
 
     Args:
-        groups: name of each row's group, object [n] of str.
+        groups: name of each row's group, object [n] of str; or the first 64 bits of its hash, uint64 [n].
         labels: int [n], ids of the classes.
         fraction: between 0 and 1.
 
@@ -99,6 +99,9 @@ def folds(groups: np.ndarray, labels: np.ndarray, num_folds: int) -> np.ndarray:
 
 def _numbered(groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns (number of each row's group, int [n], and the groups in the order of their hashes, int [groups])."""
+    if groups.dtype == np.uint64:
+        names, index = np.unique(groups, return_inverse=True)
+        return index, np.arange(len(names))
     ids: dict[str, int] = {}  # not np.unique: an array of str has room for the longest one in every row
     index = np.array([ids.setdefault(group, len(ids)) for group in groups])
     return index, np.argsort([hashlib.sha256(name.encode("utf-8", "replace")).hexdigest() for name in ids])

@@ -8,13 +8,14 @@ epoch.
 """
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from pipelines.data import batching, texts
+from pipelines.data.id_files import IdFiles
 from pipelines.support.files import written_beside
 from pipelines.text.tokenizers import END, START, Tokenizer
 
@@ -22,7 +23,24 @@ _CHUNKS_PER_CALL = 250
 
 
 def write_ids(path: Path, tokenizer: Tokenizer, texts: Iterable[str], with_special_tokens: bool = False) -> None:
-    """Tokenizes texts and writes the concatenated ids, int32, to the file `path`, in constant memory.
+    """Writes what `ids_of_texts` yields to the file `path`, in constant memory."""
+    write(path, ids_of_texts(tokenizer, texts, with_special_tokens))
+
+
+def write_documents(path: Path, tokenizer: Tokenizer, documents: Iterable[str]) -> None:
+    """Writes what `ids_of_documents` yields to the file `path`, in constant memory."""
+    write(path, ids_of_documents(tokenizer, documents))
+
+
+def write(path: Path, ids: Iterable[np.ndarray]) -> None:
+    """Writes ids, int32 in pieces, to the file `path`."""
+    with written_beside(path, "wb") as file:
+        for each in ids:
+            file.write(each.tobytes())
+
+
+def ids_of_texts(tokenizer: Tokenizer, texts: Iterable[str], with_special_tokens: bool = False) -> Iterator[np.ndarray]:
+    """Tokenizes texts and yields the concatenated ids, int32, in pieces.
 
     Args:
         texts: `texts.chunks` of a long text, or independent texts.
@@ -32,32 +50,25 @@ def write_ids(path: Path, tokenizer: Tokenizer, texts: Iterable[str], with_speci
     encode = tf.function(
         lambda texts: tokenizer.encode(texts)[:, ids], input_signature=[tf.TensorSpec([None], tf.string)]
     )
-    with written_beside(path, "wb") as file:
-        batch = []
-        for text in texts:
-            batch.append(text.encode("utf-8", "surrogatepass"))
-            if len(batch) == _CHUNKS_PER_CALL:
-                file.write(encode(tf.constant(batch)).flat_values.numpy().tobytes())
-                batch = []
-        if batch:
-            file.write(encode(tf.constant(batch)).flat_values.numpy().tobytes())
+    encoded = (text.encode("utf-8", "surrogatepass") for text in texts)
+    while batch := list(itertools.islice(encoded, _CHUNKS_PER_CALL)):
+        yield encode(tf.constant(batch)).flat_values.numpy()
 
 
-def write_documents(path: Path, tokenizer: Tokenizer, documents: Iterable[str]) -> None:
-    """Tokenizes documents and writes their ids as `write_ids` does, each between START and END, whatever its length."""
+def ids_of_documents(tokenizer: Tokenizer, documents: Iterable[str]) -> Iterator[np.ndarray]:
+    """Tokenizes documents and yields ids as `ids_of_texts` does, each between START and END, whatever its length."""
     encode = tf.function(tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)])
     chunks = ((chunk, i == 0) for document in documents for i, chunk in enumerate(texts.chunks([document])))
-    with written_beside(path, "wb") as file:
-        is_first = True
-        while batch := list(itertools.islice(chunks, _CHUNKS_PER_CALL)):
-            encoded = encode(tf.constant([chunk.encode("utf-8", "surrogatepass") for chunk, _ in batch]))
-            for row, (_, starts) in zip(np.split(encoded.values.numpy(), encoded.row_splits.numpy()[1:-1]), batch):
-                if starts:  # the document before ends
-                    file.write(np.array([START] if is_first else [END, START], np.int32).tobytes())
-                    is_first = False
-                file.write(row[1:-1].tobytes())
-        if not is_first:
-            file.write(np.array([END], np.int32).tobytes())
+    is_first = True
+    while batch := list(itertools.islice(chunks, _CHUNKS_PER_CALL)):
+        encoded = encode(tf.constant([chunk.encode("utf-8", "surrogatepass") for chunk, _ in batch]))
+        for row, (_, starts) in zip(np.split(encoded.values.numpy(), encoded.row_splits.numpy()[1:-1]), batch):
+            if starts:  # the document before ends
+                yield np.array([START] if is_first else [END, START], np.int32)
+                is_first = False
+            yield row[1:-1]
+    if not is_first:
+        yield np.array([END], np.int32)
 
 
 def read_ids(path: Path) -> np.ndarray:
@@ -70,7 +81,9 @@ def steps_per_epoch(tokens: int, batch_size: int, window: int) -> int:
     return max(0, (tokens - window) // batch_size // window)
 
 
-def batches(ids: np.ndarray, batch_size: int, window: int, seed: int, epoch: int, skip: int) -> tf.data.Dataset:
+def batches(
+    ids: np.ndarray | IdFiles, batch_size: int, window: int, seed: int, epoch: int, skip: int
+) -> tf.data.Dataset:
     """Returns the windows of one epoch from step `skip` on: (inputs, targets), both int32 [batch_size, window].
 
     A pure function of (seed, epoch, skip). Each epoch starts at another position within the first window, so that the
@@ -82,9 +95,11 @@ def batches(ids: np.ndarray, batch_size: int, window: int, seed: int, epoch: int
 
     def read():
         for step in range(skip, steps):
-            positions = starts[:, None] + step * window + np.arange(window)  # [batch, window]
-            targets = ids[positions]
-            previous = ids[positions[:, :1] - 1] if step else np.full((batch_size, 1), START)  # [batch, 1]
+            before = 1 if step else 0  # the id before a window is its first input
+            places = (starts + step * window).tolist()
+            windows = np.stack([ids[place - before : place + window] for place in places])  # [batch, before + window]
+            previous = windows[:, :1] if step else np.full((batch_size, 1), START)  # [batch, 1]
+            targets = windows[:, before:]
             yield np.concatenate([previous, targets[:, :-1]], 1).astype(np.int32), targets
 
     shape = tf.TensorSpec([batch_size, window], tf.int32)

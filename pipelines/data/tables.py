@@ -1,5 +1,6 @@
 """Tables of texts and labels in files: read completely for training, in chunks for prediction."""
 
+import collections
 import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ _UNREADABLE = dict.fromkeys(delimited.SUFFIXES, "too many cells in the row") | d
     (".jsonl", ".ndjson"), "the line is no JSON object"
 )
 _NUM_FIRST_ROWS = 100
+_CHUNK_ROWS = 10_000
 _MAX_WORDS_OF_A_NAME = 5
 _MAX_SHOWN = 40
 FORMATS = "a .csv, .tsv, .jsonl, .parquet or .xlsx file"
@@ -193,14 +195,28 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     text = text_column(files[0], first_rows, options)
     label_names = _label_columns(files[0], first_rows, options, text)
     table, dropped = _all_rows(files, first_rows, [text, *label_names], options)
+    return *_fields(files[0], table, text, label_names, options), dropped
+
+
+def read_chunks(files: Sequence[Path], options: TableOptions) -> Iterator[tuple]:
+    """Yields what `read` returns of all rows, for one chunk of rows after the other."""
+    first_rows = columns(files[0], options)
+    text = text_column(files[0], first_rows, options)
+    label_names = _label_columns(files[0], first_rows, options, text)
+    for table, dropped in _chunks_of_all(files, first_rows, [text, *label_names], options):
+        yield *_fields(files[0], table, text, label_names, options), dropped
+
+
+def _fields(path: Path, table: pd.DataFrame, text: str, label_names: list[str], options: TableOptions) -> tuple:
+    """Returns the texts, labels and groups of a table."""
     groups = table[options.group_column].to_numpy(object) if options.group_column in table else None
     if options.label_columns:
-        labels = label_sets.from_columns(files[0], table, options.label_columns)
+        labels = label_sets.from_columns(path, table, options.label_columns)
     else:
         labels = table[label_names[0]].to_numpy(object)
     if options.labels_separator is not None:
         labels = label_sets.split_cells(labels, options.labels_separator)
-    return table[text].to_numpy(object), labels, groups, dropped
+    return table[text].to_numpy(object), labels, groups
 
 
 def _label_columns(path: Path, first_rows: pd.DataFrame, options: TableOptions, text: str) -> list[str]:
@@ -239,23 +255,30 @@ def check_columns(path: Path, first_rows: pd.DataFrame, first: Path, names: Coll
 def _all_rows(
     files: Sequence[Path], first_rows: pd.DataFrame, names: list[str], options: TableOptions
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Returns the columns `names`, and that of groups if there is one, of all rows, and reason -> dropped rows.
+    """Returns all that `_chunks_of_all` yields: (all rows, reason -> dropped rows)."""
+    frames, dropped = [], collections.Counter()
+    for frame, dropped_here in _chunks_of_all(files, first_rows, names, options):
+        frames.append(frame)
+        dropped.update(dropped_here)
+    return pd.concat(frames, ignore_index=True), dict(dropped)
+
+
+def _chunks_of_all(
+    files: Sequence[Path], first_rows: pd.DataFrame, names: list[str], options: TableOptions
+) -> Iterator[tuple[pd.DataFrame, dict[str, int]]]:
+    """Yields (the columns `names`, and that of groups if there is one; reason -> dropped rows) of all rows in chunks.
 
     Args:
         first_rows: of the first file.
     """
     group = options.group_column
     names = [*names, group] if group in first_rows and group not in names else names
-    frames, dropped = [], {}
     for path in files:
         if path != files[0]:
             check_columns(path, columns(path, options), files[0], list(first_rows))
-        for frame, skipped in chunks(path, 10_000, options):
-            frames.append(frame.reindex(columns=names, fill_value=""))
-            if skipped:
-                reason = _UNREADABLE[encodings.suffix(path)]
-                dropped[reason] = dropped.get(reason, 0) + skipped
-    return pd.concat(frames, ignore_index=True), dropped
+        for frame, skipped in chunks(path, _CHUNK_ROWS, options):
+            dropped = {_UNREADABLE[encodings.suffix(path)]: skipped} if skipped else {}
+            yield frame.reindex(columns=names, fill_value=""), dropped
 
 
 def read_texts(files: Sequence[Path], options: TableOptions) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:

@@ -47,21 +47,28 @@ class TextSplits:
     valid: Text
 
 
-def split_text(data: Data | None, valid: Data | None, valid_fraction: float) -> TextSplits:
+def split_text(
+    data: Data | None, valid: Data | None, valid_fraction: float, max_valid: int | None = None
+) -> TextSplits:
     """Finds the text and splits off its end for validation.
 
     Args:
         data: see `Text.source`.
         valid: validation text; None splits off the last `valid_fraction` of `data`.
+        max_valid: maximum number of characters for validation; None: no limit.
 
     Raises:
         UserError: a text cannot be read, or is too short to split.
     """
     source, count = paths.shown(data), characters(data)
     if valid:
-        splits = TextSplits(Text(data, 0, None, count), Text(valid, 0, None, characters(valid)))
+        size = characters(valid)
+        last = None if max_valid is None or size <= max_valid else max_valid
+        splits = TextSplits(Text(data, 0, None, count), Text(valid, 0, last, last or size))
     else:
         cut = int(count * (1 - valid_fraction))
+        if max_valid is not None:
+            cut = max(cut, count - max_valid)
         splits = TextSplits(Text(data, 0, cut, cut), Text(data, cut, None, count - cut))
     for part, name in ((splits.train, source), (splits.valid, paths.shown(valid) if valid else source)):
         if not part.characters:

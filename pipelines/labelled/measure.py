@@ -27,7 +27,7 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         outputs = classify(part.texts)
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
         scores[name] = compute_scores(part, outputs, splits.classes) | _thresholds(servable.decision, splits.classes)
-    if not config.no_baseline:
+    if not config.no_baseline and not splits.sharded:
         labels = {name: each["predicted"] for name, each in results.items()}
         add_baselines(scores, splits, labels, config.class_weights)
     return scores, {"valid": splits.valid, **results["validation"]}

@@ -9,6 +9,7 @@ import numpy as np
 from pipelines.config import flag
 from pipelines.data import label_sets, labelled_texts, labels, paths
 from pipelines.data.labelled_texts import LabelledTexts
+from pipelines.data.prepared import Prepared
 from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
@@ -36,13 +37,38 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def rows_of_classes(self, num_classes: int) -> list[int]:
+        """Returns the number of texts of each class."""
+        if self.labels.ndim == 2:
+            return self.labels.sum(axis=0).tolist()
+        return np.bincount(self.labels, minlength=num_classes).tolist()
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardedTexts:
+    """Training texts in the shards of prepared data, encoded and with class ids.
+
+    Attributes:
+        data: the prepared data.
+    """
+
+    data: Prepared
+
+    def __len__(self) -> int:
+        return self.data.rows["train"]
+
+    def rows_of_classes(self, num_classes: int) -> list[int]:
+        """Returns the number of texts of each class."""
+        return self.data.details["class_rows"]
+
 
 @dataclasses.dataclass
 class LabelledSplits:
     """What a run trains on and is measured on.
 
     Attributes:
-        train, valid: always there.
+        train: in memory, or in the shards of prepared data.
+        valid: always there.
         test: test set, if the source has one.
         classes: names of the classes in the order of their ids.
         notes: what was left out or added and why: reason -> number of rows.
@@ -50,7 +76,7 @@ class LabelledSplits:
         remarks: lines for the terminal on what the user should look at in the data.
     """
 
-    train: Labelled
+    train: Labelled | ShardedTexts
     valid: Labelled
     test: Labelled | None
     classes: tuple[str, ...]
@@ -61,7 +87,12 @@ class LabelledSplits:
     @property
     def multi_label(self) -> bool:
         """Whether a text may have several labels."""
-        return self.train.labels.ndim == 2
+        return self.valid.labels.ndim == 2
+
+    @property
+    def sharded(self) -> Prepared | None:
+        """The prepared data that has the training texts; None if they are in memory."""
+        return self.train.data if isinstance(self.train, ShardedTexts) else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,12 +152,8 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     """
     parts = labelled_texts.read(config.data, config.table_options())
     rows, name = parts["train"], paths.shown(config.data)
-    classes = _classes_of(config, rows.labels, name, polarity)
-    if len(rows) < MIN_ROWS:
-        raise UserError(
-            f"{name}: only {len(rows)} rows have a text and a label; at least {MIN_ROWS} are needed to train and to "
-            "validate: add rows"
-        )
+    classes = classes_of(config, rows.labels, name, polarity)
+    require_rows(len(rows), name)
     notes = {f"left out, {reason}": count for reason, count in rows.dropped.items()}
     valid = None
     if config.valid:
@@ -207,8 +234,23 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-def _classes_of(config: LabelledConfig, found: np.ndarray, source: str, polarity: bool) -> tuple[str, ...]:
+def require_rows(count: int, name: str) -> None:
+    """Raises a UserError if the data `name` has fewer than MIN_ROWS rows."""
+    if count < MIN_ROWS:
+        raise UserError(
+            f"{name}: only {count} rows have a text and a label; at least {MIN_ROWS} are needed to train and to "
+            "validate: add rows"
+        )
+
+
+def classes_of(
+    config: LabelledConfig, found: np.ndarray, source: str, polarity: bool, rows: int | None = None
+) -> tuple[str, ...]:
     """Returns the classes of the training data in the order of their ids; --positive is the last one of two.
+
+    Args:
+        found: the labels of all rows, or each label once.
+        rows: number of rows for messages; None: that of `found`.
 
     Raises:
         UserError: there are fewer than two classes, or --positive or --threshold does not fit them.
@@ -216,7 +258,7 @@ def _classes_of(config: LabelledConfig, found: np.ndarray, source: str, polarity
     options = config.table_options()
     if config.multi_label:
         return label_sets.classes_of(found, source, options.labels_separator, options.label_columns)
-    classes = labels.classes_of(found, source, polarity)
+    classes = labels.classes_of(found, source, polarity, rows)
     for field in ("positive", "threshold"):
         if getattr(config, field) is not None and len(classes) != 2:
             raise UserError(f"{flag(field)} is for two classes or several labels per text: {source} has {len(classes)}")
@@ -276,11 +318,7 @@ def describe(splits: LabelledSplits) -> str:
 
 def class_rows(splits: LabelledSplits) -> dict[str, int]:
     """Returns class -> number of training texts."""
-    if splits.multi_label:
-        counts = splits.train.labels.sum(axis=0)
-    else:
-        counts = np.bincount(splits.train.labels, minlength=len(splits.classes))
-    return dict(zip(splits.classes, counts.tolist(), strict=True))
+    return dict(zip(splits.classes, splits.train.rows_of_classes(len(splits.classes)), strict=True))
 
 
 def class_weight(config: LabelledConfig, splits: LabelledSplits) -> dict[int, float] | None:

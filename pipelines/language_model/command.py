@@ -1,4 +1,4 @@
-"""`train|evaluate|predict language-model` and `char-lm`."""
+"""`train|evaluate|predict|prepare language-model` and `char-lm`."""
 
 import dataclasses
 import sys
@@ -7,7 +7,15 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import (
+    ModelFlags,
+    PrepareCommand,
+    ServedModelFlags,
+    TrainCommand,
+    print_error,
+    print_json,
+    subset,
+)
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
@@ -37,6 +45,24 @@ class Train(TrainCommand):
     def __call__(self) -> None:
         """Trains and prints the summary."""
         self.train(self.config.resolve())
+
+
+_ToPrepare = subset(
+    LanguageModelConfig,
+    ("data", "valid", "valid_fraction", "documents", "tokenizer", "seed", "default_tokenizer"),
+    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], 10_000),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepare(PrepareCommand):
+    """Tokenize a text that may be larger than memory."""
+
+    config: _ToPrepare = _ToPrepare()
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(LanguageModelConfig(**vars(self.config), preset="full", model="lstm"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

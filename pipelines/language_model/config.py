@@ -22,7 +22,10 @@ from pipelines.config import (
     require_rate,
     with_expanded_paths,
 )
+from pipelines.data import prepared
 from pipelines.data.paths import Data
+from pipelines.data.prepared import Prepared
+from pipelines.support.errors import UserError
 
 _RECURRENT = {
     "num_layers": 1,
@@ -209,13 +212,24 @@ class LanguageModelConfig(TrainingConfig):
     default_tokenizer: tyro.conf.Suppress[str] = "subword"
     """Tokenizer where neither --tokenizer nor the preset names one. The registry of tasks sets it."""
 
+    def prepared(self) -> Prepared | None:
+        """Returns the prepared data that --data names; None if --data is other data.
+
+        Raises:
+            UserError: it is damaged, or was prepared for another task.
+        """
+        return prepared.find(self.data, "char-lm" if self.default_tokenizer == "character" else "language-model")
+
     def resolve(self) -> "LanguageModelConfig":
         """Returns the config with preset, model and all fields chosen.
 
         Raises:
-            UserError: the model does not have this preset.
+                UserError: the model does not have this preset; or a setting differs from that of prepared data.
         """
         config = with_expanded_paths(super().resolve(), "data", "valid")
+        found = self.prepared()
+        if found:
+            config = prepared.settled(self, config, found)
         if config.model == "ngram":
             config = dataclasses.replace(config, precision="float32")  # its tables are not computed in any other
         return dataclasses.replace(config, tokenizer=config.tokenizer or config.default_tokenizer)
@@ -231,6 +245,10 @@ class LanguageModelConfig(TrainingConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
+        if self.prepared():
+            if self.model == "ngram":
+                raise UserError("--model ngram counts all tokens in memory: with prepared data choose another --model")
+            reject_without_effect(self, "the validation text of prepared data is fixed", "valid")
         require(self.vocabulary_size >= 10, "vocabulary_size", self.vocabulary_size, "at least 10")
         require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "batch_size", "epochs")
         require_at_least(self, 0, "num_sampled", "weight_decay")

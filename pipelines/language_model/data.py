@@ -1,16 +1,41 @@
 """The data of a language model: one long text, or documents. Imports no TensorFlow, to refuse data at once."""
 
 from pipelines.data import documents, texts
+from pipelines.data.id_files import ShardedText
 from pipelines.data.texts import TextSplits
 from pipelines.language_model.config import LanguageModelConfig
+
+MAX_VALID = 2_000_000  # characters of prepared data: they are scored after every epoch, in memory
 
 
 def load(config: LanguageModelConfig) -> TextSplits:
     """Finds the text or the documents, and splits off the end for validation.
 
     Raises:
+        UserError: a text cannot be read, or is too short to split; or prepared data is damaged.
+    """
+    data = config.prepared()
+    if not data:
+        return _split(config)
+    data.check_files()
+    characters = data.details["characters"]
+    return TextSplits(
+        ShardedText(data, characters["train"]),
+        ShardedText(data, characters["valid"], data.details["beginning"]),
+    )
+
+
+def survey(config: LanguageModelConfig) -> TextSplits:
+    """Finds the text or the documents, and splits off the end for validation: at most MAX_VALID characters.
+
+    Raises:
         UserError: a text cannot be read, or is too short to split.
     """
+    return _split(config, MAX_VALID)
+
+
+def _split(config: LanguageModelConfig, max_valid: int | None = None) -> TextSplits:
     if config.documents:
-        return documents.split_documents(config.data, config.valid, config.documents, config.valid_fraction)
-    return texts.split_text(config.data, config.valid, config.valid_fraction)
+        split = (config.data, config.valid, config.documents, config.valid_fraction, max_valid)
+        return documents.split_documents(*split)
+    return texts.split_text(config.data, config.valid, config.valid_fraction, max_valid)

@@ -1,7 +1,6 @@
 """The task of language models: prompt -> text that continues it. See `pipelines.task.Task` for the members."""
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import paths, streams, texts
+from pipelines.data import paths, streams
+from pipelines.data.id_files import IdFiles, ShardedText
+from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
-from pipelines.language_model import kneser_ney, networks, report
+from pipelines.language_model import kneser_ney, networks, report, shards
 from pipelines.language_model.cache_search import best_cache_options
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.data import load  # noqa: F401 (a member of Task)
@@ -28,16 +29,13 @@ from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config as complete_config
 from pipelines.text import tokenizers
-from pipelines.text.tokenizers import START, Tokenizer, train_tokenizer
+from pipelines.text.tokenizers import START, Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import language_model_optimizer
 from pipelines.training.schedules import warmup_cosine
 
 UNIT = "tokens"
-_TOKENIZER_KINDS = {"character": "character", "word": "spaced", "subword": "pieces"}
-_ALL_CHARACTERS = 2**20
-_MAX_PROMPT_BYTES = 100_000
 _VALIDATION_STREAMS = 16
 _WARMUP_FRACTION = 0.05  # of the steps
 _SHOWN_PROMPT = 40  # characters of the validation text
@@ -47,13 +45,13 @@ load_tokenizer = tokenizers.load_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Encoded:
-    """The ids of both texts, int32 [tokens], mapped into memory from files.
+    """The ids of both texts, int32 [tokens], mapped into memory from files, or read from those of prepared data.
 
     Attributes:
         ngrams: the model "ngram", estimated from the training text.
     """
 
-    train: np.ndarray
+    train: np.ndarray | IdFiles
     valid: np.ndarray
     ngrams: Tables | None = None  # of an n-gram model
 
@@ -66,26 +64,15 @@ def describe(splits: TextSplits) -> str:
 
 
 def make_tokenizer(config: LanguageModelConfig, splits: TextSplits) -> Tokenizer:
-    """Trains the tokenizer on the training text."""
-    kind = _TOKENIZER_KINDS[config.tokenizer]
-    size = _ALL_CHARACTERS if config.tokenizer == "character" else config.vocabulary_size
-    pieces = splits.train.pieces()
-    # With documents, each piece is one: the last word of one and the first word of the next are two words.
-    chunks = itertools.chain.from_iterable(texts.chunks([each]) for each in pieces) if config.documents else None
-    return train_tokenizer(kind, chunks or texts.chunks(pieces), size, _MAX_PROMPT_BYTES)
+    """Trains the tokenizer on the training text, or takes that of prepared data."""
+    if isinstance(splits.train, ShardedText):
+        return load_tokenizer(splits.train.data.folder / TOKENIZER)
+    return shards.make_tokenizer(config, shards.chunks_of(config, splits.train))
 
 
 def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
-    """Tokenizes both texts to files in the run's folder, once."""
-    files = {name: folder / f"{name}.ids" for name in ("train", "valid")}
-    for name, path in files.items():
-        if not path.exists():
-            pieces = getattr(splits, name).pieces()
-            if config.documents:
-                streams.write_documents(path, tokenizer, pieces)
-            else:
-                streams.write_ids(path, tokenizer, texts.chunks(pieces))
-    ids = {name: streams.read_ids(path) for name, path in files.items()}
+    """Tokenizes both texts to files in the run's folder, once; or takes the files of prepared data."""
+    ids = _ids(config, splits, tokenizer, folder)
     ngrams = None
     if config.model == "ngram":
         if len(ids["train"]) < config.order:
@@ -99,6 +86,17 @@ def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer
             f"{config.batch_size} streams of {config.window} tokens: lower --batch-size or --window, or give more text"
         )
     return encoded
+
+
+def _ids(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> dict:
+    if isinstance(splits.train, ShardedText):
+        data = splits.train.data
+        return {"train": IdFiles(data), "valid": streams.read_ids(data.folder / shards.VALID)}
+    files = {name: folder / f"{name}.ids" for name in ("train", "valid")}
+    for name, path in files.items():
+        if not path.exists():
+            streams.write(path, shards.ids(config, getattr(splits, name), tokenizer))
+    return {name: streams.read_ids(path) for name, path in files.items()}
 
 
 def steps_per_epoch(config: LanguageModelConfig, encoded: Encoded) -> int:

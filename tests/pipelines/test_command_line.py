@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import subprocess
 import sys
@@ -6,7 +7,16 @@ import pytest
 import tyro
 
 from pipelines import command_line, run
-from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.classification.config import ClassificationConfig
+from pipelines.command_line import (
+    ModelFlags,
+    PrepareCommand,
+    ServedModelFlags,
+    TrainCommand,
+    print_error,
+    print_json,
+    subset,
+)
 from pipelines.config import TrainingConfig
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -126,3 +136,20 @@ def test_importing_the_commands_imports_nothing_heavy():
     )
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert process.returncode == 0, process.stderr
+
+
+def test_a_subset_has_the_fields_of_the_config_with_their_help():
+    made = subset(ClassificationConfig, ("tokenizer", "data"), max_tokens=(int, 70))
+    assert dataclasses.asdict(made()) == {"data": None, "tokenizer": "word", "max_tokens": 70}
+    helps = {field.name: field.metadata["help"] for field in dataclasses.fields(made)}
+    assert helps["tokenizer"] == "What a token is. subword is SentencePiece."
+    assert helps["data"].startswith("Labelled texts to train on: a CSV,")
+    assert dataclasses.fields(ClassificationConfig)[0].default is None  # the config itself is as before
+
+
+def test_a_preparation_needs_an_output_and_data_that_is_not_prepared(tmp_path):
+    with pytest.raises(UserError, match="prepare needs --output"):
+        PrepareCommand(task="sentiment").prepare(ClassificationConfig(data="x.csv"))
+    (tmp_path / "manifest.json").touch()
+    with pytest.raises(UserError, match=f"--data {tmp_path} is prepared already"):
+        PrepareCommand(task="sentiment", output=tmp_path / "x").prepare(ClassificationConfig(data=str(tmp_path)))

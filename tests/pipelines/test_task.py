@@ -91,6 +91,8 @@ def test_the_commands_of_a_task(entry):
     assert isinstance(command.Train(task=entry.name).config, TrainingConfig)
     assert hasattr(command, "Predict")
     assert hasattr(command, "Evaluate") == entry.has_evaluation
+    assert hasattr(command, "Prepare") == entry.has_preparation
+    assert hasattr(entry.data(), "survey") == entry.has_preparation
 
 
 @ENTRIES
@@ -111,6 +113,15 @@ def test_the_defaults_of_an_entry_are_fields_of_its_config(entry):
     config = entry.command().Train(task=entry.name).config
     for name, value in entry.defaults.items():
         assert getattr(config, name) != value, f"{name} is {value} without the entry's default"
+
+
+@ENTRIES
+def test_the_second_pass_of_a_preparation_is_in_shards(entry):
+    if entry.has_preparation:
+        assert arguments(entry.shards().write)[-1][0] == "folder"
+    else:
+        with pytest.raises(ModuleNotFoundError):
+            entry.shards()
 
 
 @ENTRIES

@@ -1,8 +1,10 @@
+import collections
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.data import labelled_texts, labels
+from pipelines.data import folders, labelled_texts, labels, tables
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
@@ -78,3 +80,46 @@ def test_several_labels_come_from_one_column_or_from_columns_of_0_and_1(tmp_path
 def test_a_folder_has_no_sets_of_labels(tmp_path):
     with pytest.raises(UserError, match="each text has one label.*--labels-separator or --label-columns"):
         labelled_texts.read(str(tmp_path), TableOptions(labels_separator="|"))
+
+
+def joined(chunks):
+    """Returns (texts, labels, groups, dropped) of all chunks."""
+    chunks = list(chunks)
+    dropped = collections.Counter()
+    for chunk in chunks:
+        dropped.update(chunk.dropped)
+    columns = ([each for chunk in chunks for each in getattr(chunk, name)] for name in ("texts", "labels", "groups"))
+    return *columns, dict(dropped)
+
+
+def test_the_chunks_of_tables_are_what_is_read_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_CHUNK_ROWS", 7)
+    for name, first in (("a.csv", 0), ("b.csv", 20)):
+        rows = "".join(f"text {first + i},{i % 2},film {i % 3}\n" for i in range(20))
+        (tmp_path / name).write_text(f"text,label,url\n{rows},1,x\nno label,,x\ntoo,many,cells,here\n")
+    data = (str(tmp_path / "a.csv"), str(tmp_path / "b.csv"))
+    expected = labelled_texts.read(data)["train"]
+    chunks = list(labelled_texts.read_chunks(data, "train"))
+    assert len(chunks) == 8
+    columns = expected.texts.tolist(), expected.labels.tolist(), expected.groups.tolist()
+    assert joined(chunks) == (*columns, expected.dropped)
+    assert expected.dropped == {"too many cells in the row": 2, "empty text": 2, "no label": 2}
+    assert list(labelled_texts.read_chunks(data, "test")) == []
+
+
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_the_chunks_of_a_folder_are_what_is_read_at_once(tmp_path, monkeypatch, split):
+    monkeypatch.setattr(folders, "_CHUNK_TEXTS", 4)
+    for part in ("train", "test"):
+        for label in ("neg", "pos"):
+            (tmp_path / part / label).mkdir(parents=True)
+            (tmp_path / part / f"urls_{label}.txt").write_text("film a\nfilm b\n" * 5)
+            for i in range(6):
+                (tmp_path / part / label / f"{i}_5.txt").write_text(f"{part} {label} {i}")
+            (tmp_path / part / label / "9_5.txt").write_bytes(b"\xff\xff")
+    expected = labelled_texts.read(str(tmp_path))[split]
+    chunks = list(labelled_texts.read_chunks(str(tmp_path), split))
+    assert len(chunks) == 4
+    columns = expected.texts.tolist(), expected.labels.tolist(), expected.groups.tolist()
+    assert joined(chunks) == (*columns, expected.dropped)
+    assert expected.dropped == {"not UTF-8": 2}

@@ -1,3 +1,5 @@
+import hashlib
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,13 @@ def test_a_class_of_one_group_is_in_no_fold():
 def test_more_folds_than_groups_are_refused():
     with pytest.raises(UserError, match="--folds 5: 4 different texts are too few"):
         folds(texts(4), np.array([0, 0, 1, 1]), 5)
+
+
+@pytest.mark.parametrize("num_rare", [0, 3, 25])
+def test_the_hashes_of_the_groups_are_split_as_their_names(groups, num_rare):
+    labels = np.where(np.arange(len(groups)) % 40 < num_rare / 25, 2, np.arange(len(groups)) % 2)
+    digests = [hashlib.sha256(group.encode()).digest()[:8] for group in groups]
+    hashes = np.array([int.from_bytes(digest, "big") for digest in digests], np.uint64)
+    expected = stratified_validation_rows(groups, labels, 0.1)
+    np.testing.assert_array_equal(stratified_validation_rows(hashes, labels, 0.1), expected)
+    assert 0 < expected.sum() < len(groups)

@@ -1,0 +1,88 @@
+"""Batches of the training rows of prepared data, read from its shards as they are needed."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from pipelines.data import batching, part, shard_order
+from pipelines.data.prepared import Prepared
+from pipelines.data.shard_order import Indices
+from pipelines.data.shard_writer import FRAME
+
+_MAX_OPEN = 2 * shard_order.MAX_STREAMS  # files
+
+
+class Reader:
+    """Reads rows by their number. To be closed after use."""
+
+    def __init__(self, data: Prepared, indices: Indices):
+        self._data, self._indices = data, indices
+        self._files: dict[int, int] = {}  # shard -> file descriptor
+
+    def examples(self, rows: np.ndarray) -> list[bytes]:
+        """Returns the serialized examples of rows, int [n, 2]: the number of the shard and of the row in it."""
+        return [self._example(shard, row) for shard, row in rows.tolist()]
+
+    def close(self) -> None:
+        """Closes the files."""
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        self._files = {}
+
+    def _example(self, shard: int, row: int) -> bytes:
+        index = self._indices(shard)
+        start = int(index[row - 1, 0]) if row else 0
+        before, after = FRAME
+        size = int(index[row, 0]) - start - before - after
+        return os.pread(self._descriptor(shard), size, start + before)
+
+    def _descriptor(self, shard: int) -> int:
+        if shard not in self._files:
+            if len(self._files) == _MAX_OPEN:
+                self.close()
+            self._files[shard] = os.open(self._data.folder / self._data.shards[shard].name, os.O_RDONLY)
+        return self._files[shard]
+
+
+def batches(
+    data: Prepared, batch_size: int, seed: int, epoch: int, skip: int, parse: Callable[[tf.Tensor], object]
+) -> tf.data.Dataset:
+    """Returns the batches of an epoch from step `skip` on, those rows of them that the current part computes.
+
+    A pure function of (seed, epoch, skip), whatever the number of workers.
+
+    Args:
+        parse: converts serialized examples, string [batch], to what the model is trained on.
+    """
+    indices = shard_order.indices_of(data)
+    order = shard_order.order_of(data, indices, batch_size, seed, epoch)
+    of = part.current()
+
+    def read() -> Iterator[list[bytes]]:
+        reader = Reader(data, indices)
+        try:
+            for rows in order.batches(skip, of):
+                yield reader.examples(rows)
+        finally:
+            reader.close()
+
+    examples = tf.data.Dataset.from_generator(read, output_signature=tf.TensorSpec([None], tf.string))
+    parsed = examples.map(parse, num_parallel_calls=batching.READERS, deterministic=True)
+    # If Keras does not know the number of batches, it takes the end of an epoch for missing data, and warns.
+    return batching.prefetched(parsed.apply(tf.data.experimental.assert_cardinality(max(0, order.steps - skip))))
+
+
+def first_examples(data: Prepared, max_tokens: int) -> list[bytes]:
+    """Returns the first rows of all shards, of at most `max_tokens` tokens together: a random sample."""
+    of_shard, chosen = max_tokens // len(data.shards), []
+    indices = shard_order.indices_of(data)
+    for shard in range(len(data.shards)):
+        ends = np.cumsum(indices(shard)[:, 1], dtype=np.int64)
+        chosen += [(shard, row) for row in range(np.searchsorted(ends, of_shard, side="right"))]
+    reader = Reader(data, indices)
+    try:
+        return reader.examples(np.array(chosen, np.int64).reshape(-1, 2))
+    finally:
+        reader.close()

@@ -1,0 +1,56 @@
+"""`prepare`: from a corpus that may be larger than memory to shards that `train` reads as it needs them."""
+
+from pathlib import Path
+
+from pipelines.config import TrainingConfig
+from pipelines.data import prepared, sources
+from pipelines.data.prepared import Prepared
+from pipelines.support.errors import UserError
+from pipelines.support.files import check_folder, folder_written_beside
+from pipelines.support.quiet import import_tensorflow
+from pipelines.task import TASKS
+
+
+def prepare(task_name: str, config: TrainingConfig, output: Path) -> Prepared:
+    """Writes prepared data to the folder `output`, which appears complete or not at all.
+
+    The data is read twice. The first pass is before TensorFlow is imported: what is refused is refused early.
+
+    Args:
+        task_name: name in the registry, of a task with preparation.
+        config: resolved config of the task.
+        output: does not exist, or is an empty folder.
+
+    Raises:
+        UserError: a mistake that the user can fix.
+    """
+    if config.data is None:
+        raise UserError("prepare needs --data: the files to prepare")
+    _check_output(output)
+    config.check()
+    entry = TASKS[task_name]
+    source = {"name": sources.name(config.data), "fingerprint": sources.fingerprint(config.data, entry)}
+    surveyed = entry.data().survey(config)
+    import_tensorflow()
+    with folder_written_beside(output) as folder:
+        contents = entry.shards().write(config, surveyed, folder)
+        prepared.write_manifest(folder, task_name, source, contents)
+    return prepared.find(str(output), task_name)
+
+
+def _check_output(output: Path) -> None:
+    """Raises a UserError if no folder can be made there, or one that has files is there."""
+    if output.exists() and not output.is_dir():
+        raise UserError(f"--output {output} is a file: give the name of a new folder")
+    if output.is_dir() and any(output.iterdir()):
+        raise UserError(f"--output {output} is not empty: give the name of a new folder, or remove this one")
+    check_folder(output, "--output")
+
+
+def summarize(data: Prepared) -> str:
+    """Returns the lines for the terminal."""
+    rows = ", ".join(f"{name} {count:,}" for name, count in data.rows.items())
+    size = sum(file["bytes"] for file in data.files.values())
+    lines = [f"prepared {data.folder}: {len(data.shards)} shards, {size / 2**20:,.1f} MiB", f"  rows        {rows}"]
+    lines += [f"  note        {reason}: {count:,}" for reason, count in data.notes.items()]
+    return "\n".join([*lines, f"  next        train {data.task} --data {data.folder}"])

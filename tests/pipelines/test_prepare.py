@@ -1,0 +1,220 @@
+"""`prepare` and `train` on its output, as a user calls them: refusals, kills, and the same bits after a kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pipelines.classification.config import ClassificationConfig
+from pipelines.data import prepared, sample_reviews
+from pipelines.prepare import prepare, summarize
+from pipelines.support.errors import UserError
+from tests.command_line import ROOT, assert_one_line, train_here
+from tests.pipelines.training.test_resume import DRIVER, assert_equal_outcomes, finish, outcome
+
+TRAIN = "--model gru --batch-size 16 --embedding-size 8 --hidden-size 8 --epochs 3 --patience 9 --checkpoint-every 4"
+
+
+def write_reviews(path, count=300):
+    texts, labels, films, _ = sample_reviews.generate(count)
+    rows = zip(texts, labels, films, strict=True)
+    path.write_text("text,label,url\n" + "".join(f'"{text}",{label},{film}\n' for text, label, film in rows))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return write_reviews(tmp_path_factory.mktemp("source") / "reviews.csv")
+
+
+@pytest.fixture(scope="module")
+def made(source, tmp_path_factory):
+    """Prepared data of `sentiment`."""
+    folder = tmp_path_factory.mktemp("made") / "prepared"
+    config = ClassificationConfig(data=source, polarity=True, model="gru", max_tokens=40, vocabulary_size=200)
+    prepare("sentiment", config.resolve(), folder)
+    return folder
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def config(data, **values):
+    return ClassificationConfig(data=data, model="gru", **values).resolve()
+
+
+def test_the_same_data_and_settings_give_the_same_bytes(source, made, tmp_path):
+    again = {"data": source, "polarity": True, "model": "gru", "max_tokens": 40, "vocabulary_size": 200}
+    prepare("sentiment", ClassificationConfig(**again).resolve(), tmp_path / "again")
+    assert files(tmp_path / "again") == files(made)
+    prepare("sentiment", ClassificationConfig(**again, seed=2).resolve(), tmp_path / "other")
+    assert files(tmp_path / "other") != files(made)
+
+
+def test_the_summary_says_what_was_made_and_what_comes_next(made):
+    lines = summarize(prepared.find(str(made), "sentiment")).splitlines()
+    assert lines[0].startswith(f"prepared {made}: 16 shards, ")
+    assert lines[-1] == f"  next        train sentiment --data {made}"
+
+
+def test_an_output_that_is_in_the_way_is_refused_and_stays(source, tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("mine")
+    with pytest.raises(UserError, match="full is not empty: give the name of a new folder"):
+        prepare("classification", config(source), tmp_path / "full")
+    with pytest.raises(UserError, match="mine.txt is a file: give the name of a new folder"):
+        prepare("classification", config(source), tmp_path / "full" / "mine.txt")
+    assert files(tmp_path) == {"mine.txt": b"mine"}
+
+
+def test_an_empty_folder_is_a_place(source, tmp_path):
+    (tmp_path / "empty").mkdir()
+    prepare("classification", config(source), tmp_path / "empty")
+    assert prepared.is_prepared(str(tmp_path / "empty"))
+
+
+def test_without_data_nothing_is_prepared(tmp_path):
+    with pytest.raises(UserError, match="prepare needs --data"):
+        prepare("classification", config(None), tmp_path / "x")
+
+
+def test_bad_data_leaves_nothing(tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("text,label\n" + "".join(f"text {i},{i % 2}\n" for i in range(30)) + "more,commas,here,now\n" * 2)
+    (tmp_path / "twelve.csv").write_text("text,label\n" + "".join(f"text {i},{i % 2}\n" for i in range(12)))
+    with pytest.raises(UserError, match="only 12 rows"):
+        prepare("classification", config(str(tmp_path / "twelve.csv")), tmp_path / "x")
+    assert not (tmp_path / "x").exists() and not list(tmp_path.glob(".tmp-*"))
+    assert "too many cells" in next(iter(prepare("classification", config(str(bad)), tmp_path / "x").notes))
+
+
+COMMANDS = [
+    ("prepare sentiment --data reviews.csv", "prepare needs --output"),
+    ("prepare sentiment --output x", "prepare needs --data"),
+    ("prepare sentiment --data nowhere.csv --output x", "no such file or folder: nowhere.csv"),
+    ("prepare sentiment --data reviews.csv --output made", "made is not empty"),
+    ("prepare sentiment --data made --output x", "--data made is prepared already"),
+    ("prepare sentiment --data reviews.csv --output x --max-tokens 3", "--max-tokens 3: it must be at least 4"),
+    ("prepare sentiment --data reviews.csv --output x --hidden-size 3", "no flag --hidden-size"),
+    ("prepare tagging --data reviews.csv --output x", "no task 'tagging'"),
+    ("train classification --data made", "made was prepared for `train sentiment`, not for `train classification`"),
+    ("train tagging --data made", "made is prepared data, which only `train sentiment` reads"),
+    ("train language-model --data made", "made was prepared for `train sentiment`, not for `train language-model`"),
+    ("train sentiment --data made --model best", "--model best: its linear model of n-grams needs all texts"),
+    ("train sentiment --data made --model linear", "--model linear: its linear model of n-grams needs all texts"),
+    ("train sentiment --data made --max-ngrams 9", "--max-ngrams 9: it must be 0 with prepared data"),
+    ("train sentiment --data made --folds 3", "--folds has no effect here: the validation texts of prepared data"),
+    ("train sentiment --data made --valid reviews.csv", "--valid has no effect here: the validation texts of prepared"),
+    ("train sentiment --data made --max-tokens 41", "--max-tokens 41: made was prepared with 40: lower it"),
+    ("train sentiment --data made --tokenizer subword", "--tokenizer subword: made was prepared with word"),
+    ("train sentiment --data damaged", "train-00003-of-00016.tfrecord is damaged (its bytes have changed)"),
+    ("train sentiment --data cut", "train-00003-of-00016.tfrecord is damaged (100 bytes instead of"),
+]
+
+
+@pytest.fixture(scope="module")
+def place(source, made, tmp_path_factory):
+    """A folder with the data that COMMANDS name."""
+    folder = tmp_path_factory.mktemp("place")
+    (folder / "reviews.csv").symlink_to(source)
+    for name in ("made", "damaged", "cut"):
+        (folder / name).mkdir()
+        for path in made.iterdir():
+            (folder / name / path.name).symlink_to(path)
+    shard = made / "train-00003-of-00016.tfrecord"
+    for name, content in {"damaged": shard.read_bytes()[:-1] + b"x", "cut": shard.read_bytes()[:100]}.items():
+        (folder / name / shard.name).unlink()
+        (folder / name / shard.name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize(("command", "message"), COMMANDS, ids=[command for command, _ in COMMANDS])
+def test_a_mistake_is_one_line_and_leaves_nothing(place, command, message):
+    arguments = command.split()
+    if arguments[0] == "train":
+        arguments += ["--runs", "runs", "--saved-models", "saved"]
+    before = set(place.rglob("*"))
+    process = train_here(place, *arguments)
+    assert_one_line(process, message)
+    assert set(place.rglob("*")) == before
+
+
+def test_json(source, tmp_path):
+    process = train_here(tmp_path, "prepare", "sentiment", "--data", source, "--output", "made", "--json")
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["rows"] == {"train": 267, "valid": 33}
+
+
+# Kills the process in the second pass, after the first rows.
+KILLED = """
+import os, signal, sys
+import main
+from pipelines.data import shard_writer
+original = shard_writer._shuffle
+def shuffle(path, *arguments):
+    if "00005" in path.name:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    return original(path, *arguments)
+shard_writer._shuffle = shuffle
+sys.exit(main.main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "code"), [("SIGKILL", -signal.SIGKILL), ("SIGTERM", 130), ("SIGINT", 130)])
+def test_a_killed_preparation_leaves_no_half_of_it_and_can_be_repeated(source, made, tmp_path, name, code):
+    arguments = ["prepare", "sentiment", "--data", source, "--output", str(tmp_path / "x"), "--max-tokens", "40"]
+    arguments += ["--vocabulary-size", "200"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.run(
+        [sys.executable, "-c", KILLED, name, *arguments], capture_output=True, text=True, env=environment
+    )
+    assert process.returncode == code, process.stderr
+    assert not (tmp_path / "x").exists()
+    process = train_here(tmp_path, *arguments)
+    assert process.returncode == 0, process.stderr
+    assert files(tmp_path / "x") == files(made)
+    assert not list(tmp_path.glob(".tmp-*"))
+
+
+def start(data, folder, kind="never", count=0):
+    """Starts a training that kills itself."""
+    arguments = ["train", "sentiment", "--data", data, "--run", "r", "--runs", folder / "runs"]
+    arguments += ["--saved-models", folder / "saved", *TRAIN.split()]
+    command = [sys.executable, "-c", DRIVER, kind, str(count), *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("count", [6, 21, 44])  # steps; an epoch has 17, and step 4 has the first checkpoint
+def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
+    code, errors = finish(start(made, tmp_path / "whole"))
+    assert code == 0, errors
+    code, errors = finish(start(made, tmp_path / "killed", "step", count))
+    assert code == -signal.SIGKILL, errors
+    code, errors = finish(start(made, tmp_path / "killed"))
+    assert code == 0 and "resuming at epoch" in errors, errors
+    assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
+
+
+@pytest.mark.slow
+def test_a_trained_model_is_measured_and_exported(made, tmp_path):
+    arguments = ["train", "sentiment", "--data", made, *TRAIN.split(), "--runs", "runs", "--saved-models", "saved"]
+    process = train_here(tmp_path, *arguments, "--json")
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    assert result["rows"] == {"train": 267, "valid": 33} and result["classes"] == ["negative", "positive"]
+    assert result["data"]["fingerprint"] == prepared.fingerprint(str(made))
+    assert np.isfinite(result["scores"]["validation"]["log_loss"])
+    assert sum(result["class_rows"].values()) == 267
+    assert (tmp_path / "saved" / "sentiment" / "1" / "saved_model.pb").is_file()
+    report = (next(tmp_path.glob("runs/sentiment/*")) / "report.md").read_text()
+    assert "267" in report
+    again = train_here(tmp_path, *arguments)
+    assert again.returncode == 0 and "is finished" in again.stderr
