@@ -55,13 +55,16 @@ class TrainCommand:
             fit: trains instead of `run.fit_and_measure`.
         """
         from pipelines import run
+        from pipelines.distributed import tf_config, worker
 
-        result = run.train(
-            self.task,
-            config,
-            run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard),
-            fit or run.fit_and_measure,
-        )
+        destination = run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard)
+        part = tf_config.part()
+        if part.count > 1:
+            result = worker.train(self.task, config, destination, part)
+        else:
+            result = run.train(self.task, config, destination, fit or run.fit_and_measure)
+        if result is None:
+            return  # the chief has it
         if self.json:
             print_json(dataclasses.asdict(result))
         else:

@@ -15,10 +15,10 @@ import keras
 import pandas as pd
 import tensorflow as tf
 
+from pipelines.data import part
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
-from pipelines.data import part
 from pipelines.training import checkpoints, group, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging

@@ -34,6 +34,7 @@ class Group:
     def __init__(self, part: Part):
         self.part = part
         self._strategy = None
+        self._reduce_of: dict = {}
         if part.count > 1:
             # It starts this process's server of TF_CONFIG, waits for the other workers, and, every half minute, checks
             # that they live. The workers are no replicas in its sense: each has plain variables of its own.
@@ -140,14 +141,17 @@ class Group:
             communication_hint=self._hint,
         )
         shape = tf.concat([[self.part.count * length], slices.dense_shape[1:]], axis=0)
-        values = tf.ensure_shape(tf.reshape(gathered[:, 1:], shape), slices.values.shape)
+        values = tf.ensure_shape(tf.reshape(gathered[:, 1:], shape), [None, *slices.values.shape[1:]])
         indices = tf.cast(tf.bitcast(gathered[:, 0], tf.int32), slices.indices.dtype)
         return tf.IndexedSlices(values, indices, slices.dense_shape)
 
     def _sum(self, values: np.ndarray, channel: int) -> np.ndarray:
         """Returns the sum over the workers of an array that has the same shape on all."""
         flat = tf.constant(values.reshape(-1))
-        summed = tf.function(self._reduce)(flat, channel * _CHANNEL + values.size)
+        key = tf.constant(channel * _CHANNEL + values.size)
+        # One trace for each shape: the group's own, and what TensorFlow takes for too many of the same function.
+        reduce = self._reduce_of.setdefault((values.size, flat.dtype), tf.function(self._reduce))
+        summed = reduce(flat, key)
         return summed.numpy().reshape(values.shape)
 
     def _reduce(self, values, key, operation: str = "Add"):
