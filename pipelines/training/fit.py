@@ -329,23 +329,31 @@ class _Progress(keras.callbacks.Callback):
         self._bar.close()
 
 
+_stop_requested = threading.Event()
+
+
+def request_stop() -> None:
+    """Stops the training of this process after its current step, from another thread; see `fit`."""
+    _stop_requested.set()
+
+
 @contextlib.contextmanager
 def _stop_signals():
     """Yields a function that returns whether SIGINT or SIGTERM arrived. A second signal interrupts immediately."""
+    _stop_requested.clear()
     if threading.current_thread() is not threading.main_thread():  # no other thread can handle signals
-        yield lambda: False
+        yield _stop_requested.is_set
         return
-    received = []
 
     def request_stop(number, frame):
-        if received:
+        if _stop_requested.is_set():
             raise KeyboardInterrupt
-        received.append(number)
+        _stop_requested.set()
         console.say("stopping after this step ...")
 
     previous = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(received)
+        yield _stop_requested.is_set
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

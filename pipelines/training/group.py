@@ -105,6 +105,8 @@ class Group:
         Args:
             rows: float32 [part.size(total), n], the rows of this worker.
         """
+        if self.part.count == 1:
+            return rows
         joined = np.zeros((total, rows.shape[1]), np.float32)
         joined[self.part.rows(total)] = rows
         return self._sum(joined, _STATES)

@@ -49,6 +49,10 @@ def train_on_parts(model: keras.Model, group: Group, class_weight: dict[int, flo
             loss = tf.cast(loss, tf.float32) * size
         variables = model.trainable_variables
         gradients = tape.gradient(loss, [variable.value for variable in variables])
+        gradients = [
+            tf.ensure_shape(gradient, variable.shape) if isinstance(gradient, tf.Tensor) else gradient
+            for gradient, variable in zip(gradients, variables)
+        ]
         compiled = [metric for metric in model.metrics if metric.name != "loss"]
         states = [variable.value for metric in compiled for variable in metric.variables]
         before = [tf.identity(state) for state in states]
@@ -75,8 +79,9 @@ def _sum_all(group: Group, gradients: list, *lists: list) -> list[list]:
     sparse = [each for each in gradients if isinstance(each, tf.IndexedSlices)]
     dense = [each for each in gradients if isinstance(each, tf.Tensor)]
     flat = [*dense, *(tensor for tensors in lists for tensor in tensors)]
-    values = tf.concat([tf.reshape(tf.cast(each, tf.float32), [-1]) for each in flat], axis=0)
-    summed = tf.split(group.sum_step(values), [each.shape.num_elements() for each in flat])
+    sizes = [each.shape.num_elements() for each in flat]
+    values = tf.concat([tf.reshape(tf.cast(each, tf.float32), [size]) for each, size in zip(flat, sizes)], axis=0)
+    summed = tf.split(group.sum_step(values), sizes)
     summed = iter([tf.cast(tf.reshape(value, each.shape), each.dtype) for value, each in zip(summed, flat)])
     gathered = iter(group.gather_slices(sparse))
     result = []
