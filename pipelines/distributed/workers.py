@@ -247,11 +247,12 @@ def _losses_to(board):
             if ray.get(board.end.remote()):
                 return
             lost = ", ".join(f"worker {rank} ({_last_line(error)})" for rank, error in worker_exceptions.items())
-            ray.get(board.say.remote(f"lost: {lost}; starting all workers again from the last checkpoint"))
+            ray.get(board.say.remote(f"lost {lost}: starting all workers again from the last checkpoint"))
 
     return Losses()
 
 
 def _last_line(error: BaseException) -> str:
+    """Returns the last line of an error, or its first sentence where that says that the process has died."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+    return lines[-1].partition(". Worker exit type")[0].partition(". Some common")[0] if lines else type(error).__name__

@@ -17,7 +17,9 @@ def write_labelled_texts(path: Path) -> Path:
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["text", "label"])
-        rows.writerows([f"{sentence(rng)} {i}", rng.choice(["neg", "neg", "neg", "pos", "pos", "mid"])] for i in range(112))
+        rows.writerows(
+            [f"{sentence(rng)} {i}", rng.choice(["neg", "neg", "neg", "pos", "pos", "mid"])] for i in range(112)
+        )
     return path
 
 

@@ -66,11 +66,9 @@ def _record_losses(arguments: dict, index: int) -> None:
     is_victim = arguments.get("victim", 0) == index
     done = 0
 
-    class Recorder(fit._Progress):
-        def __init__(self, plan, position):
-            super().__init__(plan, position)
-            self._first = position.epoch * plan.steps + position.step
-            self._epoch_losses = []
+    class Recorder(fit._Saver):
+        def _loss_variables(self):
+            return next(metric for metric in self.model.metrics if metric.name == "loss").variables
 
         def on_train_batch_begin(self, batch, logs=None):
             nonlocal done
@@ -79,21 +77,23 @@ def _record_losses(arguments: dict, index: int) -> None:
             if is_victim and done == arguments.get("stop_at"):
                 os.kill(os.getpid(), signal.SIGTERM)
             done += 1
-            tracker = next(metric for metric in self.model.metrics if metric.name == "loss")
-            self._before = float(tracker.total), float(tracker.count)
+            super().on_train_batch_begin(batch, logs)
+            self._before = [float(variable) for variable in self._loss_variables()]
+            for variable in self._loss_variables():  # so that the loss of the step is not rounded to the epoch's sum
+                variable.assign(0.0)
 
         def on_train_batch_end(self, batch, logs=None):
-            super().on_train_batch_end(batch, logs)
-            tracker = next(metric for metric in self.model.metrics if metric.name == "loss")
-            total, count = float(tracker.total) - self._before[0], float(tracker.count) - self._before[1]
-            self._epoch_losses.append(total / count)
+            total, count = (float(variable) for variable in self._loss_variables())
+            for variable, before in zip(self._loss_variables(), self._before):
+                variable.assign_add(before)
             if index == 0:
                 path = Path(arguments["losses"])
                 losses = json.loads(path.read_text()) if path.exists() else []
-                first = self._first + len(self._epoch_losses) - 1
-                path.write_text(json.dumps([*losses[:first], self._epoch_losses[-1]]))
+                first = self._position.epoch * self._steps + self._position.step
+                path.write_text(json.dumps([*losses[:first], total / count]))
+            super().on_train_batch_end(batch, logs)
 
-    fit._Progress = Recorder
+    fit._Saver = Recorder
 
 
 if __name__ == "__main__":
