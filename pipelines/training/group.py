@@ -6,6 +6,7 @@ order. If a worker is lost, the call of each other one raises a `tf.errors.OpErr
 
 import contextlib
 import json
+import socket
 from collections.abc import Iterator
 
 import numpy as np
@@ -85,6 +86,8 @@ class Group:
             yield
         except UserError as error:
             problem = str(error)
+            if not self.is_chief:
+                problem = f"worker {self.part.index} on {socket.gethostname()}: {problem}"
         if self.is_chief:
             self.from_chief(problem)
             if problem:

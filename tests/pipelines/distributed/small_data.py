@@ -4,7 +4,7 @@ import csv
 import random
 from pathlib import Path
 
-_WORDS = "good bad film plot the a was very dull great actor scene story end".split()
+_WORDS = ["good", "bad", "film", "plot", "the", "a", "was", "very", "dull", "great", "actor", "scene", "story", "end"]
 
 
 def sentence(rng: random.Random, longest: int = 12) -> str:
@@ -23,10 +23,10 @@ def write_labelled_texts(path: Path) -> Path:
     return path
 
 
-def write_text(path: Path) -> Path:
-    """3,000 words."""
+def write_text(path: Path, lines: int = 430) -> Path:
+    """Lines of 7 words on average."""
     rng = random.Random(2)
-    path.write_text("\n".join(sentence(rng) for _ in range(430)))
+    path.write_text("\n".join(sentence(rng) for _ in range(lines)))
     return path
 
 

@@ -36,6 +36,11 @@ def environments(num_workers: int) -> list[dict[str, str]]:
 
 def start(folder: Path, task: str, settings: dict, num_workers: int, **options) -> list[subprocess.Popen]:
     """Starts a training in `folder`; see worker_program.py for the options."""
+    return [start_one(folder, task, settings, environment, **options) for environment in environments(num_workers)]
+
+
+def start_one(folder: Path, task: str, settings: dict, environment: dict, **options) -> subprocess.Popen:
+    """Starts one worker."""
     folder.mkdir(exist_ok=True)
     arguments = {
         "task": task,
@@ -47,10 +52,7 @@ def start(folder: Path, task: str, settings: dict, num_workers: int, **options) 
         **options,
     }
     command = [sys.executable, str(PROGRAM), json.dumps(arguments)]
-    return [
-        subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
-        for environment in environments(num_workers)
-    ]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
 
 
 def end(processes: list[subprocess.Popen]) -> list[tuple[int, str]]:
