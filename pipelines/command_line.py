@@ -48,6 +48,12 @@ class TrainCommand:
     """Also write the learning curves for TensorBoard, to the folder tensorboard in the run's folder."""
     json: bool = False
     """Print the result as one JSON object."""
+    workers: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
+    """Train on N processes, each on its rows of every batch; the result is that of one. The machines need the data and
+    the folders --runs and --saved-models under the same paths. Several GPUs: one worker each. The number may change
+    when the same command continues a run."""
+    ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS|local", help_behavior_hint="")] = None
+    """Ray cluster of --workers: local (the default) starts one on this machine; auto, HOST:PORT or ray://HOST:PORT."""
 
     def train(self, config: TrainingConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains with the resolved config and prints the summary.
@@ -57,13 +63,24 @@ class TrainCommand:
             fit: trains instead of `run.fit_and_measure`.
         """
         from pipelines import run
+        from pipelines.distributed import cluster, tf_config
 
-        result = run.train(
-            self.task,
-            config,
-            run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard),
-            fit or run.fit_and_measure,
-        )
+        destination = run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard)
+        part = tf_config.part()
+        if self.workers is not None or self.ray is not None:
+            from pipelines.distributed import workers
+
+            if part.count > 1:
+                raise UserError("--workers starts the workers itself: unset TF_CONFIG, which makes this process one")
+            result = workers.train(self.task, config, destination, self.workers or 1, self.ray or cluster.LOCAL)
+        elif part.count > 1:
+            from pipelines.distributed import worker
+
+            result = worker.train(self.task, config, destination, part)
+        else:
+            result = run.train(self.task, config, destination, fit or run.fit_and_measure)
+        if result is None:
+            return  # the chief has it
         if self.json:
             print_json(dataclasses.asdict(result))
         else:

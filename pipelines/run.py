@@ -211,19 +211,23 @@ def fit_with_tokenizer(
     """
     import keras
 
-    from pipelines.training import fit, precision
+    from pipelines.data import part
+    from pipelines.training import fit, group, precision
 
+    here = group.current()
     # The seeds are set between making and loading the tokenizer: a new run and a resumed run then draw the same random
     # numbers, and setting a seed unloads SentencePiece models (tensorflow/text#570).
     fit.make_deterministic(config.seed)
     tokenizer = task.load_tokenizer(tokenizer_folder / "tokenizer")
     config = task.complete_config(config, splits, tokenizer)
-    encoded = task.encode(config, splits, tokenizer, folder)
+    with here.together():
+        encoded = task.encode(config, splits, tokenizer, folder)
 
     steps = task.steps_per_epoch(config, encoded)
     policy = precision.training_policy(config.precision)
     keras.config.set_dtype_policy(policy)
-    model = task.build(config, splits, tokenizer, encoded, training=True)
+    with part.computed(here.part):
+        model = task.build(config, splits, tokenizer, encoded, training=True)
     keras.config.set_dtype_policy("float32")
     inference_model = model
     if policy != "float32" or task.needs_inference_model(config):
@@ -233,7 +237,7 @@ def fit_with_tokenizer(
     position = fit.fit(
         model,
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
-        task.make_validator(config, tokenizer, encoded, inference_model),
+        task.make_validator(config, tokenizer, encoded, inference_model) if here.is_chief else dict,
         fit.Plan(
             config.epochs,
             config.patience,
@@ -249,6 +253,9 @@ def fit_with_tokenizer(
         events,
         on_epoch_end,
     )
+    here.close()
+    if not here.is_chief:
+        return None
     fit.restore_best(inference_model, folder)
 
     console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")

@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
+from pipelines.data.part import Part, current
+
 READERS = 2  # number of batches that are made in parallel
 _PREFETCH = 8  # number of batches that wait for their use
 _POOL = 50  # number of batches that are sorted by length together: little padding, and still a random order
@@ -106,15 +108,41 @@ def padded_batches(
         order: row numbers, int [m].
 
     Returns:
-        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch] or [batch, classes]).
+        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch] or [batch, classes]); of one of several
+        workers also the weights of its rows (see `rows_of_part`).
     """
     labels = tf.constant(labels, tf.int32)
 
+    part = current()
+
     def gather(rows):
-        return tf.nest.map_structure(lambda each: tf.gather(each, rows).to_tensor(), ids), tf.gather(labels, rows)
+        rows, weights = rows_of_part(part, rows)
+        inputs = tf.nest.map_structure(lambda each: tf.gather(each, rows).to_tensor(), ids)
+        return inputs, tf.gather(labels, rows), *weights
 
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     return prefetched(rows.map(gather, num_parallel_calls=READERS, deterministic=True))
+
+
+def rows_of_part(part: Part, rows: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    """Returns the rows of a batch that a worker computes.
+
+    A worker whose part is empty computes the first row, which does not count: oneDNN aborts the process on products of
+    zero rows.
+
+    Args:
+        rows: row numbers of the batch, int [batch].
+
+    Returns:
+        (row numbers int [rows], [their weights float32 [rows], 1 or 0]); without weights if there is one worker.
+    """
+    if part.count == 1:
+        return rows, []
+    size = tf.size(rows)
+    own = rows[part.rows(size)]
+    is_empty = tf.equal(tf.size(own), 0)
+    own = tf.cond(is_empty, lambda: rows[:1], lambda: own)
+    return own, [tf.fill([tf.size(own)], tf.where(is_empty, 0.0, 1.0))]
 
 
 def prefetched(batches: tf.data.Dataset) -> tf.data.Dataset:

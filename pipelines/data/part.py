@@ -12,9 +12,20 @@ class Part:
     index: int = 0
     count: int = 1
 
-    def rows(self, size: int) -> slice:
-        """Returns the rows of a batch of `size` rows that belong to this worker: sizes differ by one row at most."""
+    def rows(self, size):
+        """Returns the rows of a batch of `size` rows that belong to this worker, as a slice.
+
+        The sizes of the parts differ by one row at most; a batch with fewer rows than workers has empty parts.
+
+        Args:
+            size: a number or an int tensor.
+        """
         return slice(size * self.index // self.count, size * (self.index + 1) // self.count)
+
+    def size(self, size: int) -> int:
+        """Returns the number of these rows."""
+        rows = self.rows(size)
+        return rows.stop - rows.start
 
 
 _parts = [Part()]

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import batching, texts
+from pipelines.data import batching, part, texts
 from pipelines.data.id_files import IdFiles
 from pipelines.support.files import written_beside
 from pipelines.text.tokenizers import END, START, Tokenizer
@@ -86,12 +86,16 @@ def batches(
 ) -> tf.data.Dataset:
     """Returns the windows of one epoch from step `skip` on: (inputs, targets), both int32 [batch_size, window].
 
+    One of several workers reads the streams of its part alone.
+
     A pure function of (seed, epoch, skip). Each epoch starts at another position within the first window, so that the
     text is cut at other positions.
     """
     steps = steps_per_epoch(len(ids), batch_size, window)
     first = int(np.random.default_rng([seed, epoch]).integers(window))
     starts = first + np.arange(batch_size) * ((len(ids) - first) // batch_size)  # [batch]
+    starts = starts[part.current().rows(batch_size)]
+    batch_size = len(starts)
 
     def read():
         for step in range(skip, steps):

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import paths, streams
+from pipelines.data.part import current
 from pipelines.encoder import networks, report
 from pipelines.encoder.blanks import make_fill
 from pipelines.encoder.config import EncoderConfig
@@ -96,7 +97,8 @@ def needs_inference_model(config: EncoderConfig) -> bool:
 
 def build(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, encoded: Encoded, training: bool) -> keras.Model:
     """Builds the network to pretrain; a causal one for training with one state per stream."""
-    return networks.build(config, tokenizer.vocabulary_size, streams=config.batch_size if training else None)
+    num_streams = current().size(config.batch_size) if training else None
+    return networks.build(config, tokenizer.vocabulary_size, streams=num_streams)
 
 
 def compile_model(config: EncoderConfig, model: keras.Model, total_steps: int) -> None:

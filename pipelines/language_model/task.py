@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import paths, streams
+from pipelines.data import part, paths, streams
 from pipelines.data.id_files import IdFiles, ShardedText
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
@@ -117,9 +117,10 @@ def needs_inference_model(config: LanguageModelConfig) -> bool:
 def build(
     config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, encoded: Encoded, training: bool
 ) -> keras.Model:
-    """Builds the network; for training with one state per stream."""
+    """Builds the network; for training with one state per stream of this worker."""
     sizes = table_sizes(encoded.ngrams) if config.model == "ngram" else None
-    return networks.build(config, tokenizer.vocabulary_size, config.batch_size if training else None, sizes)
+    num_streams = part.current().size(config.batch_size) if training else None
+    return networks.build(config, tokenizer.vocabulary_size, num_streams, sizes)
 
 
 def compile_model(config: LanguageModelConfig, model: keras.Model, total_steps: int) -> None:

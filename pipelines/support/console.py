@@ -4,7 +4,7 @@ import contextlib
 import contextvars
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tqdm import TqdmWarning
 
@@ -13,11 +13,17 @@ with warnings.catch_warnings():
     from tqdm.auto import tqdm
 
 _silent = contextvars.ContextVar("silent", default=False)
+_forward = contextvars.ContextVar("forward", default=None)
 
 
 def say(message: str) -> None:
     """Prints one line on stderr, above the progress bar if there is one."""
-    if not _silent.get():
+    if _silent.get():
+        return
+    forward = _forward.get()
+    if forward:
+        forward(message)
+    else:
         tqdm.write(message, file=sys.stderr)
 
 
@@ -47,6 +53,16 @@ def silence(silent: bool = True) -> Iterator[None]:
         yield
     finally:
         _silent.reset(token)
+
+
+@contextlib.contextmanager
+def forwarded(say: Callable[[str], None]) -> Iterator[None]:
+    """Gives the messages of the block to `say` instead of printing them."""
+    token = _forward.set(say)
+    try:
+        yield
+    finally:
+        _forward.reset(token)
 
 
 def _in_notebook() -> bool:

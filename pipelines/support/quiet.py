@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 
 # The descriptor belongs to the process: of two threads, the second one would restore the file of the first one.
 _capturing = threading.RLock()
@@ -36,12 +37,15 @@ def capture_stderr_descriptor():
             os.close(stderr_copy)
 
 
-def import_tensorflow(parallel_ops: int | None = None) -> None:
+def import_tensorflow(
+    parallel_ops: int | None = None, before_first_operation: Callable[[], None] = lambda: None
+) -> None:
     """Imports TensorFlow, its text operations and Keras. Afterwards `import tensorflow` is silent and takes no time.
 
     Args:
         parallel_ops: number of operations that run in parallel and share the cores. By default TensorFlow chooses. Only
             the first call of a process has an effect.
+        before_first_operation: called after the import; what it writes on stderr is captured, too.
     """
     os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -51,5 +55,6 @@ def import_tensorflow(parallel_ops: int | None = None) -> None:
     with capture_stderr_descriptor():
         for name in ("tensorflow", "tensorflow_text", "keras"):
             importlib.import_module(name)
+        before_first_operation()
         # The first operation searches for devices and prints what it does not find.
         importlib.import_module("tensorflow").zeros([])

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import batching
+from pipelines.data.part import current
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import UNKNOWN, TokenFeatures
@@ -129,14 +130,17 @@ def batches(encoded: EncodedSentences, order: np.ndarray, batch_size: int) -> tf
         order: row numbers, int [m].
 
     Returns:
-        Batches (inputs of the network, tags int32 [batch, time]).
+        Batches (inputs of the network, tags int32 [batch, time]); of one of several workers also the weights of its
+        rows (see `batching.rows_of_part`).
     """
     starts, ends = tf.constant(encoded.starts), tf.constant(encoded.ends)
     words, spellings, affixes = map(tf.constant, (encoded.words, encoded.spellings, encoded.affixes))
     tags = tf.constant(encoded.tags)
     vectors = None if encoded.vectors is None else tf.constant(encoded.vectors)
+    part = current()
 
     def gather(rows):
+        rows, weights = batching.rows_of_part(part, rows)
         tokens = tf.ragged.range(tf.gather(starts, rows), tf.gather(ends, rows))  # [batch, (time)]
         inputs = {
             "words": tf.gather(words, tokens).to_tensor(),
@@ -147,7 +151,7 @@ def batches(encoded: EncodedSentences, order: np.ndarray, batch_size: int) -> tf
             inputs["characters"] = tf.gather(encoded.characters, tokens).to_tensor()
         if vectors is not None:
             inputs["vectors"] = tf.gather(vectors, tokens).to_tensor()
-        return inputs, tf.gather(tags, tokens).to_tensor()
+        return inputs, tf.gather(tags, tokens).to_tensor(), *weights
 
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     return batching.prefetched(rows.map(gather, num_parallel_calls=batching.READERS, deterministic=True))

@@ -44,15 +44,19 @@ def state_variables(model: keras.Model) -> list[keras.Variable]:
     These are the weights, dropout's seeds, the optimizer's variables, the running metrics, and the states that
     recurrent layers carry from batch to batch. Keras's own files leave out the seeds, the metrics and the states.
     """
+    return [*model.variables, *model.optimizer.variables, *model.metrics_variables, *carried_states(model)]
+
+
+def carried_states(model: keras.Model) -> list[keras.Variable]:
+    """Returns the states, [streams, units] each, that recurrent layers carry from batch to batch."""
     stateful = [layer for layer in model.layers if getattr(layer, "stateful", False)]
-    carried_states = [state for layer in stateful for state in keras.tree.flatten(layer.states)]
-    return [*model.variables, *model.optimizer.variables, *model.metrics_variables, *carried_states]
+    return [state for layer in stateful for state in keras.tree.flatten(layer.states)]
 
 
 _DIGITS = 64  # of the SHA-256 checksum of all other bytes, which is the comment at the end of the zip file
 
 
-def save(path: Path, variables: list[keras.Variable], position: Position) -> None:
+def save(path: Path, variables: list[keras.Variable | np.ndarray], position: Position) -> None:
     """Writes the values of `variables`, the position and a checksum to `path`, atomically."""
     arrays = {f"v{i:05d}": keras.ops.convert_to_numpy(variable) for i, variable in enumerate(variables)}
     with written_beside(path, "w+b") as file:
@@ -66,9 +70,18 @@ def save(path: Path, variables: list[keras.Variable], position: Position) -> Non
 
 
 def restore(path: Path, variables: list[keras.Variable], remedy: str | None = None) -> Position:
-    """Sets `variables` to the values that `save` wrote, in the same order.
+    """Sets `variables` to the values that `save` wrote, in the same order. See `read`."""
+    arrays, position = read(path, [tuple(variable.shape) for variable in variables], remedy)
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
+    return position
+
+
+def read(path: Path, shapes: list[tuple[int, ...]], remedy: str | None = None) -> tuple[list[np.ndarray], Position]:
+    """Returns the values that `save` wrote, in the same order, and the position.
 
     Args:
+        shapes: of the values.
         remedy: what the user can do if the file cannot be used; by default, delete the run.
 
     Raises:
@@ -81,8 +94,6 @@ def restore(path: Path, variables: list[keras.Variable], remedy: str | None = No
     with np.load(io.BytesIO(data)) as saved:
         arrays = [saved[name] for name in sorted(saved.files) if name != "position"]
         position = Position(**json.loads(str(saved["position"])))
-    if [array.shape for array in arrays] != [tuple(variable.shape) for variable in variables]:
+    if [array.shape for array in arrays] != shapes:
         raise UserError(f"{path} belongs to another model: {remedy}")
-    for variable, array in zip(variables, arrays, strict=True):
-        variable.assign(array)
-    return position
+    return arrays, position

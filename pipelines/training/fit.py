@@ -15,13 +15,16 @@ import keras
 import pandas as pd
 import tensorflow as tf
 
+from pipelines.data import part
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
-from pipelines.training import checkpoints, tensorboard
+from pipelines.training import checkpoints, group, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
+from pipelines.training.parallel_step import train_on_parts
 from pipelines.training.split_batches import train_on_split_batches
+from pipelines.training.state import State
 
 EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
 
@@ -94,6 +97,9 @@ def fit(
     Writes `folder`/checkpoints/last.npz (the whole state), best.npz (the weights of the best epoch) and
     `folder`/metrics.csv (one row per epoch). Killed at any moment, the same call continues and ends with the same bits.
 
+    With several workers (`group.current`) all call it. The chief restores, initializes, validates and writes, and the
+    others take from it what they need; all stop at the same step. The number of workers may differ from call to call.
+
     Args:
         batches: (epoch, steps to skip) -> the batches of that epoch; the same for the same arguments.
         validate: returns the validation scores of `inference_model`; they have "val_loss".
@@ -110,34 +116,45 @@ def fit(
         UserError: the monitored value was not a number in any epoch.
     """
     last = folder / "checkpoints" / "last.npz"
-    make_folders(last.parent)
-    if options.split_batches:
+    here = group.current()
+    if here.is_chief:
+        make_folders(last.parent)
+    stops = None
+    if here.part.count > 1:
+        stops = train_on_parts(model, here, options.class_weight)
+        batches = _of_part(batches, here.part)
+    elif options.split_batches:
         train_on_split_batches(model)
-    variables = _create_variables(model, batches)
-    position = _restore_or_initialize(last, variables, plan, options)
-    if plan.keep and not position.epoch and not position.step:
+    _create_variables(model, batches)
+    state = State(model, here)
+    position = state.share(_restore_or_initialize(last, state, plan, options) if here.is_chief else None)
+    if plan.keep and not position.epoch and not position.step and here.is_chief:
         if inference_model is not model:
             copy_weights(model, inference_model)
         checkpoints.save(kept_weights(folder, 0), inference_model.weights, position)
     with _stop_signals() as stop_requested:
         while not position.finished:
-            saver = _Saver(last, variables, position, plan, options.save_within_epochs, stop_requested)
+            saver = _Saver(last, state, position, plan, options.save_within_epochs, stop_requested, stops)
             started, first_step = time.monotonic(), position.step
             # Weights that are all computed by `options.initialize` need no step.
             needs_steps = bool(model.trainable_variables)
             losses = _train_epoch(model, batches, plan, options, position, saver) if needs_steps else {}
             rate = plan.items * (plan.steps - first_step) / plan.steps / (time.monotonic() - started)
-            if inference_model is not model:
-                copy_weights(model, inference_model)
-            row = {"epoch": position.epoch + 1, **losses, **validate()}
-            _print_epoch(row, plan, rate if needs_steps else None)
-            _end_epoch(position, row, plan, options, inference_model, folder, time.monotonic() - started)
-            checkpoints.save(last, variables, position)
-            if events:
+            row = None
+            if here.is_chief:
+                if inference_model is not model:
+                    copy_weights(model, inference_model)
+                row = {"epoch": position.epoch + 1, **losses, **validate()}
+                _print_epoch(row, plan, rate if needs_steps else None)
+            row = here.from_chief(row)
+            kept_model = inference_model if here.is_chief else None
+            _end_epoch(position, row, plan, options, kept_model, folder, time.monotonic() - started)
+            state.save(last, position)
+            if events and here.is_chief:
                 tensorboard.write(events, position.rows)
             if on_epoch_end:
                 on_epoch_end(position, options.monitor(row))
-            if stop_requested():
+            if any(here.exchange(stop_requested())):
                 raise KeyboardInterrupt
     if position.best_epoch < 0:
         raise UserError(
@@ -172,17 +189,26 @@ def copy_weights(source: keras.Model, target: keras.Model) -> None:
         source.optimizer.copy_averages(target.trainable_variables)
 
 
-def _create_variables(model: keras.Model, batches: Callable) -> list[keras.Variable]:
-    """Creates all variables that a checkpoint holds, so that they can be restored; returns them."""
+def _of_part(batches: Callable, rows: part.Part) -> Callable:
+    """Returns `batches` with the rows of this worker alone."""
+
+    def batches_of_part(epoch: int, skip: int) -> tf.data.Dataset:
+        with part.computed(rows):
+            return batches(epoch, skip)
+
+    return batches_of_part
+
+
+def _create_variables(model: keras.Model, batches: Callable) -> None:
+    """Creates all variables that a checkpoint holds, so that they can be restored."""
     model.optimizer.build(model.trainable_variables)
     model.test_on_batch(*next(iter(batches(0, 0).take(1))))  # Keras creates the metrics' variables with the first batch
-    return checkpoints.state_variables(model)
 
 
-def _restore_or_initialize(last: Path, variables: list, plan: Plan, options: FitOptions) -> Position:
+def _restore_or_initialize(last: Path, state: State, plan: Plan, options: FitOptions) -> Position:
     """Restores the last checkpoint; without one, initializes the model."""
     if last.exists():
-        position = checkpoints.restore(last, variables)
+        position = state.restore(last)
     else:
         options.initialize()
         position = Position()
@@ -203,7 +229,7 @@ def _train_epoch(
             initial_epoch=position.epoch,
             epochs=position.epoch + 1,
             callbacks=[saver, progress],
-            class_weight=options.class_weight,
+            class_weight=options.class_weight if group.current().part.count == 1 else None,  # else the step has it
             shuffle=False,
             verbose=0,
         )
@@ -217,16 +243,21 @@ def _end_epoch(
     row: dict,
     plan: Plan,
     options: FitOptions,
-    inference_model: keras.Model,
+    inference_model: keras.Model | None,
     folder: Path,
     seconds: float,
 ) -> None:
-    """Saves the weights if the epoch is the best so far, moves to the next epoch, and decides whether to stop."""
+    """Saves the weights if the epoch is the best so far, moves to the next epoch, and decides whether to stop.
+
+    Args:
+        inference_model: None for a worker that writes no files.
+    """
     value = options.monitor(row)
     if value < position.best_value:
         position.best_value, position.best_epoch = value, position.epoch
-        checkpoints.save(folder / "checkpoints" / "best.npz", inference_model.weights, position)
-    if position.epoch + 1 in _kept_epochs(plan):
+        if inference_model:
+            checkpoints.save(folder / "checkpoints" / "best.npz", inference_model.weights, position)
+    if position.epoch + 1 in _kept_epochs(plan) and inference_model:
         checkpoints.save(kept_weights(folder, position.epoch + 1), inference_model.weights, position)
     position.rows.append(row)
     position.epoch_seconds.append(round(seconds, 1))
@@ -235,7 +266,8 @@ def _end_epoch(
     epochs_without_gain = position.epoch - 1 - position.best_epoch
     position.finished = position.epoch == plan.max_epochs or epochs_without_gain >= plan.patience
     # metrics.csv is rewritten from the checkpoint's rows, so that it never has a row that the checkpoint does not know.
-    write_text(folder / "metrics.csv", pd.DataFrame(position.rows).to_csv(index=False))
+    if inference_model:
+        write_text(folder / "metrics.csv", pd.DataFrame(position.rows).to_csv(index=False))
 
 
 class _Saver(keras.callbacks.Callback):
@@ -247,16 +279,18 @@ class _Saver(keras.callbacks.Callback):
     def __init__(
         self,
         path: Path,
-        variables: list,
+        state: State,
         position: Position,
         plan: Plan,
         within_epochs: bool,
         stop_requested: Callable[[], bool],
+        stops: tf.Variable | None,
     ):
         super().__init__()
-        self._path, self._variables, self._position = path, variables, position
+        self._path, self._state, self._position = path, state, position
         self._every = plan.checkpoint_every if within_epochs else 0
         self._steps, self._stop_requested = plan.steps, stop_requested
+        self._stops = stops  # of several workers; see `train_on_parts`
 
     def set_model(self, model):
         super().set_model(model)
@@ -267,13 +301,17 @@ class _Saver(keras.callbacks.Callback):
             for variable, value in zip(self.model.metrics_variables, self._metrics, strict=True):
                 variable.assign(value)
 
+    def on_train_batch_begin(self, batch, logs=None):
+        if self._stops is not None:
+            self._stops.assign(float(self._stop_requested()))
+
     def on_train_batch_end(self, batch, logs=None):
         self._position.step += 1
         if self._position.step == self._steps:
             return  # an epoch ends with its validation; `fit` saves then
-        stop = self._stop_requested()
+        stop = self._stop_requested() if self._stops is None else bool(self._stops.numpy() > 0)
         if self._every and (stop or self._position.step % self._every == 0):
-            checkpoints.save(self._path, self._variables, self._position)
+            self._state.save(self._path, self._position)
         if stop:
             raise KeyboardInterrupt
 
@@ -297,23 +335,31 @@ class _Progress(keras.callbacks.Callback):
         self._bar.close()
 
 
+_stop_requested = threading.Event()
+
+
+def request_stop() -> None:
+    """Stops the training of this process after its current step, from another thread; see `fit`."""
+    _stop_requested.set()
+
+
 @contextlib.contextmanager
 def _stop_signals():
     """Yields a function that returns whether SIGINT or SIGTERM arrived. A second signal interrupts immediately."""
+    _stop_requested.clear()
     if threading.current_thread() is not threading.main_thread():  # no other thread can handle signals
-        yield lambda: False
+        yield _stop_requested.is_set
         return
-    received = []
 
     def request_stop(number, frame):
-        if received:
+        if _stop_requested.is_set():
             raise KeyboardInterrupt
-        received.append(number)
+        _stop_requested.set()
         console.say("stopping after this step ...")
 
     previous = {number: signal.signal(number, request_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: bool(received)
+        yield _stop_requested.is_set
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

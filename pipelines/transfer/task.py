@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import batching
+from pipelines.data.part import current
 from pipelines.labelled import losses, thresholds
 from pipelines.labelled.examples import example_texts
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
@@ -160,11 +161,20 @@ def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> 
 
 
 def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.data.Dataset:
-    """Batches of (string [batch], int32 [batch]); the texts are cut as in the export."""
+    """Batches of (string [batch], int32 [batch]); the texts are cut as in the export.
+
+    One of several workers has also the weights of its rows (see `batching.rows_of_part`).
+    """
     texts = tf.constant([text.encode("utf-8", "surrogatepass") for text in data.texts[order]], tf.string)
     labels = tf.constant(data.labels[order], tf.int32)
-    dataset = tf.data.Dataset.from_tensor_slices((texts, labels)).batch(config.batch_size)
-    return batching.prefetched(dataset.map(lambda text, label: (valid_utf8(text, config.max_bytes), label)))
+    part = current()
+
+    def gather(rows):
+        rows, weights = batching.rows_of_part(part, rows)
+        return valid_utf8(tf.gather(texts, rows), config.max_bytes), tf.gather(labels, rows), *weights
+
+    rows = tf.data.Dataset.range(len(order)).batch(config.batch_size)
+    return batching.prefetched(rows.map(gather))
 
 
 def make_validator(

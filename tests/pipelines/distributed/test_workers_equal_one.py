@@ -1,0 +1,72 @@
+"""Several workers train as one: the same losses, whatever their number."""
+
+import numpy as np
+import pytest
+
+from tests.pipelines.distributed import small_data, worker_processes
+
+_COMMON = {"precision": "float32", "patience": 1000, "dropout": 0.0}
+_TRAININGS = {
+    # 101 texts or so in batches of 33: the last batch has fewer rows than there are workers.
+    "classification": (
+        "classification",
+        small_data.write_labelled_texts,
+        {"model": "lstm", "batch_size": 33, "epochs": 26, "hidden_size": 8, "embedding_size": 8, "learning_rate": 0.01}
+        | {"word_dropout": 0.0, "embedding_dropout": 0.0, "class_weights": True, "clip_norm": 0.1},
+    ),
+    "language-model": (
+        "language-model",
+        small_data.write_text,
+        {"model": "lstm", "batch_size": 5, "window": 16, "hidden_size": 16, "embedding_size": 16, "vocabulary_size": 60}
+        | {"epochs": 3, "tie_weights": False, "num_sampled": 0, "schedule": "plateau"},
+    ),
+    # Keras's Adam and its norm of gradients square each row of an embedding's gradient, also those of the same token.
+    # Such a row is here the sum over a worker's windows, not over the batch, so Adam would differ a little.
+    "sampled-softmax": (
+        "language-model",
+        small_data.write_text,
+        {"model": "gru", "batch_size": 5, "window": 16, "hidden_size": 16, "embedding_size": 16, "vocabulary_size": 60}
+        | {"epochs": 3, "tie_weights": True, "num_sampled": 20}
+        | {"optimizer": "sgd", "clip_norm": 1000.0, "learning_rate": 0.5},
+    ),
+    "translation": (
+        "translation",
+        small_data.write_pairs,
+        {"model": "transformer", "pair": "aa-bb", "hidden_size": 16, "num_layers": 1, "num_heads": 2, "max_tokens": 60}
+        | {"vocabulary_size": 120, "batch_tokens": 100, "epochs": 4, "ema_momentum": 0.9, "label_smoothing": 0.1},
+    ),
+    "tagging": (
+        "tagging",
+        small_data.write_tagged_sentences,
+        {"batch_size": 11, "epochs": 12, "hidden_size": 8, "word_dropout": 0.0, "embedding_dropout": 0.0}
+        | {"final_stop_dropout": 0.0},
+    ),
+    "encoder": (
+        "encoder",
+        small_data.write_text,
+        {"batch_size": 5, "window": 16, "vocabulary_size": 60, "epochs": 3, "valid_fraction": 0.3},
+    ),
+}
+
+
+_SUFFIXES = {"classification": ".csv", "translation": ".tsv", "tagging": ".conll"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "name, num_workers",
+    [("classification", 2), *((name, 3) for name in _TRAININGS)],
+)
+def test_the_losses_are_those_of_one_worker(name, num_workers, tmp_path):
+    task, write, settings = _TRAININGS[name]
+    settings = _COMMON | settings | {"data": str(write(tmp_path / f"data{_SUFFIXES.get(name, '.txt')}"))}
+    one, many = (
+        worker_processes.train(tmp_path / str(workers), task, settings, workers, only_train=True)
+        for workers in (1, num_workers)
+    )
+    assert len(one) >= 100
+    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
+    assert np.std(one) > 1e-3  # it learns something: the losses are not constant
+    rows = [(tmp_path / str(workers) / "runs" / task / "r" / "metrics.csv").read_text() for workers in (1, num_workers)]
+    values = [np.array([line.split(",") for line in text.splitlines()[1:]], float) for text in rows]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-3, atol=1e-3)

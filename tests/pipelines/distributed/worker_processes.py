@@ -1,0 +1,73 @@
+"""Workers as processes on this machine, each with its TF_CONFIG."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = Path(__file__).with_name("worker_program.py")
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def environments(num_workers: int) -> list[dict[str, str]]:
+    """Returns the environment of each worker; of one worker without TF_CONFIG."""
+    base = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
+    base |= {"PYTHONPATH": str(ROOT), "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "2"}
+    if num_workers == 1:
+        return [base]
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(num_workers)]
+    return [
+        base | {"TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": i}})}
+        for i in range(num_workers)
+    ]
+
+
+def start(folder: Path, task: str, settings: dict, num_workers: int, **options) -> list[subprocess.Popen]:
+    """Starts a training in `folder`; see worker_program.py for the options."""
+    return [start_one(folder, task, settings, environment, **options) for environment in environments(num_workers)]
+
+
+def start_one(folder: Path, task: str, settings: dict, environment: dict, **options) -> subprocess.Popen:
+    """Starts one worker."""
+    folder.mkdir(exist_ok=True)
+    arguments = {
+        "task": task,
+        "settings": settings,
+        "runs": str(folder / "runs"),
+        "saved_models": str(folder / "saved_models"),
+        "run": "r",
+        "losses": str(folder / "losses.json"),
+        **options,
+    }
+    command = [sys.executable, str(PROGRAM), json.dumps(arguments)]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def end(processes: list[subprocess.Popen]) -> list[tuple[int, str]]:
+    """Waits for the workers; returns exit status and stderr of each."""
+    try:
+        return [(process.wait(), text) for process in processes for text in [process.communicate(timeout=600)[1]]]
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
+def train(folder: Path, task: str, settings: dict, num_workers: int, **options) -> list[float]:
+    """Trains to the end; returns the loss of every step."""
+    for status, text in end(start(folder, task, settings, num_workers, **options)):
+        assert status == 0, text
+    return json.loads((folder / "losses.json").read_text())
