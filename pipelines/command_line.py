@@ -138,8 +138,8 @@ class RayFlags:
     """Predict the files of --input on Ray: on several machines, and so that an interrupted job continues."""
 
     ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS|local")] = None
-    """Predict on this Ray cluster: HOST:PORT of its head, or local for the processors of this machine. --input then also
-    takes folders and object storage (s3://bucket/folder/*.parquet), and --output is a folder of part files. The same
+    """Predict on this Ray cluster: HOST:PORT of its head, or local for the processors of this machine. --input may then
+    also be a folder or object storage (s3://bucket/folder/*.parquet), and --output is a folder for part files. The same
     command continues an interrupted job."""
     actors: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """With --ray: number of processes that load the model. By default one per processor of the cluster."""

@@ -55,7 +55,7 @@ def parquet(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.D
 
 
 def _rows(batch, options: TableOptions) -> list[dict]:
-    """Returns the rows of a record batch. Its strings may have bytes that are not UTF-8: not all programs check them."""
+    """Returns the rows of a record batch. Not all programs that write Parquet check that strings are UTF-8."""
     import pyarrow
 
     try:

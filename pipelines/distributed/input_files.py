@@ -129,8 +129,8 @@ def _check_suffixes(names: list[str]) -> None:
     for name in names:
         if not tables.is_table(Path(name)) and encodings.suffix(Path(name)) not in _LINES:
             raise UserError(
-                f"{name} has an unknown suffix: a folder or pattern may have {', '.join(tables.READERS)} and .txt files; "
-                "name it alone to read it line by line"
+                f"{name} has an unknown suffix: a folder or pattern may have {', '.join(tables.READERS)} and .txt "
+                "files; name it alone to read it line by line"
             )
 
 
