@@ -9,10 +9,11 @@ Only the driver writes: machines need no common file system. What is on its way 
 size of the input.
 """
 
+import contextlib
 import hashlib
 import json
 import logging
-import os
+import sys
 from pathlib import Path
 
 from pipelines.data.paths import Data
@@ -20,7 +21,7 @@ from pipelines.data.text_chunks import Columns
 from pipelines.distributed import batch_workers, cluster, input_files, part_files
 from pipelines.distributed.file_steps import FileSteps
 from pipelines.export.exported import Exported, files_of
-from pipelines.support import console
+from pipelines.support import console, quiet
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 
@@ -78,9 +79,12 @@ def _run(
     parts: part_files.PartFiles,
     missing: list[int],
 ) -> None:
-    # A worker that is killed is no error of this process: Ray starts another one.
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    with cluster.connected(address), console.bar(None, "texts", initial=parts.rows()) as bar:
+    with contextlib.ExitStack() as stack:
+        # What Ray prints at its start; later, its notes on workers that end, which it would print to stdout.
+        with quiet.capture_stderr_descriptor():
+            stack.enter_context(cluster.connected(address))
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        bar = stack.enter_context(console.bar(None, "texts", initial=parts.rows()))
         for unit in _units(exported, paths, first, steps, address, actors, parts, missing).iter_rows():
             record = json.loads(unit["record"])
             if "error" in record:

@@ -17,11 +17,10 @@ from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.distributed.file_steps import FileSteps, Predicted, add_counts, table_steps
 from pipelines.export.exported import Exported
+from pipelines.labelled.command import OUTPUT_SUFFIXES
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
-
-OUTPUT_SUFFIXES = (".csv", ".tsv", ".jsonl")
 
 
 def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
