@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import json
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -80,7 +81,8 @@ def _run(
     missing: list[int],
 ) -> None:
     with contextlib.ExitStack() as stack:
-        # What Ray prints at its start; later, its notes on workers that end, which it would print to stdout.
+        # Ray's messages: of its C++ code, of its start, and, to stdout, on workers that end.
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
         with quiet.capture_stderr_descriptor():
             stack.enter_context(cluster.connected(address))
         stack.enter_context(contextlib.redirect_stdout(sys.stderr))

@@ -10,7 +10,7 @@ import json
 import os
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipelines.data.text_chunks import Chunk, Columns
@@ -32,12 +32,12 @@ def read_units(jobs: dict, steps: FileSteps, first: Columns | None) -> Iterator[
     try:
         with input_files.here(path) as here:
             like = first and first._replace(path=here if first.path == path else first.path)
-            number, before = 0, 0
+            number, num_before = 0, 0
             for chunks in _groups(steps.read(here, like), steps.chunks_per_part):
                 if number not in done:
-                    yield _unit(file, number, pickle.dumps((chunks, before)))
+                    yield _unit(file, number, pickle.dumps((chunks, num_before)))
                 number += 1
-                before += sum(len(chunk.rows) for chunk in chunks)
+                num_before += sum(len(chunk.rows) for chunk in chunks)
         yield _unit(file, number, record={"parts": number})
     except UserError as error:
         yield _unit(file, 0, record={"error": str(error)})
@@ -73,7 +73,7 @@ class Predictor:
             if self._error:
                 yield _unit(file, number, record={"error": self._error})
             elif content:
-                yield self._predicted(file, number, *pickle.loads(content))
+                yield _unit(file, number, *predict_unit(self._predict, self._steps, content))
             else:
                 yield _unit(file, number, record=json.loads(record))
 
@@ -89,15 +89,26 @@ class Predictor:
             (folder / name).write_bytes(content)
         return Exported(model["name"], model["version"], folder)
 
-    def _predicted(self, file: int, number: int, chunks: list[Chunk], before: int) -> dict:
-        predicted, poisoned, rows = [], {}, 0
-        for chunk in chunks:
-            result, reasons = predict_chunk(self._predict, chunk)
-            predicted.append(result)
-            poisoned |= {rows + row: reason for row, reason in reasons.items()}
-            rows += len(chunk.rows)
-        content, counts = self._steps.write(predicted, before)
-        return _unit(file, number, content, {"counts": counts, "poisoned": poisoned})
+
+def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[bytes, dict]:
+    """Predicts the rows of a unit.
+
+    Args:
+        predict: see `FileSteps.load`.
+        content: of a unit that was read.
+
+    Returns:
+        (content of the part, {"counts": see `FileSteps.write`, "poisoned": row of the part -> reason}).
+    """
+    chunks, num_before = pickle.loads(content)
+    predicted, poisoned, num_rows = [], {}, 0
+    for chunk in chunks:
+        result, reasons = predict_chunk(predict, chunk)
+        predicted.append(result)
+        poisoned |= {num_rows + row: reason for row, reason in reasons.items()}
+        num_rows += len(chunk.rows)
+    part, counts = steps.write(predicted, num_before)
+    return part, {"counts": counts, "poisoned": poisoned}
 
 
 def _groups(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:

@@ -98,6 +98,7 @@ def _find_stored(address: str) -> list[InputFile]:
     start = address.removesuffix(path)
     with _errors_of(address):
         if glob.has_magic(path):
+            storage.get_file_info(path.split("/")[0])  # raises the error of the storage, which `glob` would not
             keys = [each for each in ArrowFSWrapper(storage).glob(path) if not each.endswith("/")]
             infos = [each for each in storage.get_file_info(keys) if each.type == fs.FileType.File] if keys else []
         else:
