@@ -87,15 +87,34 @@ def _run(
             stack.enter_context(cluster.connected(address))
         stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         bar = stack.enter_context(console.bar(None, "texts", initial=parts.rows()))
-        for unit in _units(exported, paths, first, steps, address, actors, parts, missing).iter_rows():
-            record = json.loads(unit["record"])
-            if "error" in record:
-                raise UserError(record["error"])
-            if "parts" in record:
-                parts.end(unit["file"], record["parts"])
-            else:
-                parts.add(unit["file"], unit["number"], unit["content"], record)
-                bar.update(record["counts"]["rows"])
+        import ray.exceptions
+
+        try:
+            for unit in _units(exported, paths, first, steps, address, actors, parts, missing).iter_rows():
+                _write(unit, parts, bar)
+        except ray.exceptions.RayTaskError:  # a bug: it keeps its traceback
+            raise
+        except ray.exceptions.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UserError(
+                f"--ray {address}: the cluster has ended the job ({reason}): the same command continues"
+            ) from error
+
+
+def _write(unit: dict, parts: part_files.PartFiles, bar) -> None:
+    """Writes a part that comes back.
+
+    Raises:
+        UserError: an actor or a reader has one.
+    """
+    record = json.loads(unit["record"])
+    if "error" in record:
+        raise UserError(record["error"])
+    if "parts" in record:
+        parts.end(unit["file"], record["parts"])
+    else:
+        parts.add(unit["file"], unit["number"], unit["content"], record)
+        bar.update(record["counts"]["rows"])
 
 
 def _units(
