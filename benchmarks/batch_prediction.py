@@ -5,7 +5,8 @@
 Trains the classifier `bag` on the embedded sample (or takes the folder of an export of `sentiment`) and labels made-up
 reviews of about 450 characters: with the plain command; with Ray; and with Ray while the driver, actors and readers are
 killed by SIGKILL in turn. Prints texts per second with the start of all processes included, the memory of all processes
-in the course of the job, and whether the outputs are identical. Needs an otherwise idle machine and requirements-ray.txt.
+in the course of the job, and whether the outputs are identical. Needs requirements-ray.txt and an otherwise idle
+machine.
 """
 
 import argparse
