@@ -65,17 +65,6 @@ def read(source: Data, options: TableOptions) -> Iterator[Chunk]:
             yield chunk
 
 
-def columns(path: str, options: TableOptions) -> Columns:
-    """Returns the columns of the first rows of a file.
-
-    Raises:
-        UserError: the file does not exist, is empty, or cannot be read.
-    """
-    for chunk in read_file(path, options):
-        return Columns(list(chunk.rows), chunk.column, path)
-    raise UserError(f"{path} has no rows")
-
-
 def read_file(
     source: str, options: TableOptions, first: Columns | None = None, max_lines: int | None = None
 ) -> Iterator[Chunk]:

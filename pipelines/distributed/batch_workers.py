@@ -5,6 +5,7 @@ is read, the content is the pickled rows; of a predicted one, it is the part. A 
 with "parts" follows the last unit of a file.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -63,7 +64,8 @@ class Predictor:
             os.environ[variable] = str(threads)
         try:
             quiet.import_tensorflow()
-            self._predict = steps.load(self._exported(model))
+            with _export_of(model) as exported:  # loading reads all files
+                self._predict = steps.load(exported)
         except UserError as error:
             self._error = str(error)
 
@@ -76,18 +78,6 @@ class Predictor:
                 yield _unit(file, number, *predict_unit(self._predict, self._steps, content))
             else:
                 yield _unit(file, number, record=json.loads(record))
-
-    def _exported(self, model: dict) -> Exported:
-        if "path" in model:
-            return Exported(model["name"], model["version"], Path(model["path"]))
-        import ray
-
-        self._folder = tempfile.TemporaryDirectory(prefix="unroll-model-")  # until the process ends
-        folder = Path(self._folder.name)
-        for name, content in ray.get(model["files"]).items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
-        return Exported(model["name"], model["version"], folder)
 
 
 def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[bytes, dict]:
@@ -109,6 +99,21 @@ def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[b
         num_rows += len(chunk.rows)
     part, counts = steps.write(predicted, num_before)
     return part, {"counts": counts, "poisoned": poisoned}
+
+
+@contextlib.contextmanager
+def _export_of(model: dict) -> Iterator[Exported]:
+    """Yields the export: the argument `model` of `Predictor`."""
+    if "path" in model:
+        yield Exported(model["name"], model["version"], Path(model["path"]))
+        return
+    import ray
+
+    with tempfile.TemporaryDirectory(prefix="unroll-model-") as name:
+        for path, content in ray.get(model["files"]).items():
+            (Path(name) / path).parent.mkdir(parents=True, exist_ok=True)
+            (Path(name) / path).write_bytes(content)
+        yield Exported(model["name"], model["version"], Path(name))
 
 
 def _groups(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:

@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.data.table_options import DEFAULTS
-from pipelines.distributed import batch_prediction, batch_workers, cluster
+from pipelines.distributed import batch_prediction, cluster
 from pipelines.export.exported import CARD
 from pipelines.labelled.predict import file_steps, predict_file
 from pipelines.support.errors import UserError
@@ -214,21 +213,6 @@ sys.exit(status)
     process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert process.returncode == 0, process.stderr[-3000:]
     assert joined(tmp_path / "out") == plain
-
-
-def test_a_machine_with_other_packages_is_one_line(monkeypatch, saved):
-    pytest.importorskip("ray")
-    here = cluster.versions()
-    model = {"name": "sentiment", "version": 1, "path": str(saved / "sentiment" / "1")}
-    steps = file_steps(_exported(saved), DEFAULTS, ".csv")
-    monkeypatch.setattr("ray.util.get_node_ip_address", lambda: "10.0.0.7")
-    predictor = batch_workers.Predictor(model, steps, here | {"tensorflow-text": "9.9", "other": "1"}, 1)
-    unit = {"file": [0], "number": [0], "content": [b"x"], "record": ["{}"]}
-    (answer,) = predictor(unit)
-    error = json.loads(answer["record"][0])["error"]
-    assert re.match(
-        r"the machine 10\.0\.0\.7 of the cluster has tensorflow-text \S+ \(here 9\.9\), other is missing", error
-    )
 
 
 @needs_ray
