@@ -91,9 +91,9 @@ def run(flags: list) -> tuple[float, list[float]]:
 
 def report(name: str, rows: int, seconds: float, memory: list[float]) -> None:
     print(f"{name}: {seconds:.1f} s, {rows / seconds:,.0f} texts per second")
-    half, whole = max(memory[: len(memory) // 2], default=0), max(memory)
-    peaks = f"{half / _MEGABYTE:,.0f} MB in the first half, {whole / _MEGABYTE:,.0f} MB in all"
-    print(f"  memory of all processes at most: {peaks}", flush=True)
+    quarters = [memory[len(memory) * i // 4 : len(memory) * (i + 1) // 4] for i in range(4)]
+    peaks = ", ".join(f"{max(quarter, default=0) / _MEGABYTE:,.0f}" for quarter in quarters)
+    print(f"  memory of all processes, peaks of the four quarters of the time: {peaks} MB", flush=True)
 
 
 def killed(on_ray: list, output: Path, kills: int, num_parts: int) -> None:
@@ -139,12 +139,12 @@ def tree(pid: int) -> list[tuple[int, str]]:
 
 
 def resident(pid: int) -> int:
-    """Returns the memory of a process that no other one shares, in bytes; 0 if it has ended."""
+    """Returns the memory of a process in bytes, with its share of what several have; 0 if it has ended."""
     try:
-        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE") if len(fields) > 2 else 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def is_joined(parts: Path, plain: Path) -> bool:

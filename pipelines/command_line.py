@@ -189,9 +189,9 @@ class RayFlags:
         if as_json:
             print_json({"model": exported.title, "parts": len(manifest["parts"]), **counts})
             return
-        named = {**counts.pop("labels", {}), **counts}
-        listed = ", ".join(f"{count:,} {name}" for name, count in named.items() if count)
-        print_error(f"{len(manifest['parts']):,} parts in {shown(output)}: {listed}")
+        others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
+        listed = "".join(f", {name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
+        print_error(f"{counts['rows']:,} texts in {len(manifest['parts']):,} parts{listed}: {shown(output)}")
 
 
 @functools.cache

@@ -51,13 +51,13 @@ def table(tmp_path, monkeypatch):
 
 def test_a_file_is_cut_into_units_and_those_that_are_done_are_left_out(table):
     units = read(table)
-    assert [unit["number"] for unit in units] == [[0], [1], [2], [0]]
+    assert [unit["number"] for unit in units] == [[0], [1], [2], [3]]
     assert records(units) == [{}, {}, {}, {"parts": 3}]
     chunks = [pickle.loads(unit["content"][0]) for unit in units[:-1]]
     assert [[len(chunk.rows) for chunk in each] for each, _ in chunks] == [[2, 2], [2, 2], [1]]
     assert [before for _, before in chunks] == [0, 4, 8]
     some = read(table, done=[0, 2])
-    assert [unit["number"] for unit in some] == [[1], [0]]
+    assert [unit["number"] for unit in some] == [[1], [3]]
     ((chunk, _), before) = pickle.loads(some[0]["content"][0])
     assert before == 4 and chunk.rows["id"].tolist() == ["4", "5"]
     assert records(some)[-1] == {"parts": 3}
