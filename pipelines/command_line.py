@@ -13,11 +13,13 @@ from typing import Annotated, Any
 import docstring_parser
 import tyro
 
-from pipelines.config import NAME, PATH, TrainingConfig
+from pipelines.config import NAME, PATH, TrainingConfig, flag, require
 from pipelines.data import prepared
+from pipelines.data.paths import Data
 from pipelines.export.exported import Exported, find_export
 from pipelines.support import installation
 from pipelines.support.errors import UserError
+from pipelines.support.files import shown
 from pipelines.task import TASKS
 
 Fit = Callable[..., Any]  # `run.Fit`, whose module is imported when it is needed
@@ -178,6 +180,67 @@ class ServedModelFlags(ModelFlags):
             return client.predict(self.server, model, inputs, signature, ca_file=self.ca_file)
         except client.Unanswered as error:
             raise UserError(f"--server {self.server}: {error}") from error
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RayFlags:
+    """Predict the files of --input on Ray: on several machines, and so that an interrupted job continues."""
+
+    ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS|local")] = None
+    """Predict on this Ray cluster: HOST:PORT of its head, or local for the processors of this machine. --input may then
+    also be a folder or object storage (s3://bucket/folder/*.parquet), and --output is a folder for part files. The same
+    command continues an interrupted job."""
+    actors: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """With --ray: number of processes that load the model. By default one per processor of the cluster."""
+    part_format: Annotated[str | None, tyro.conf.arg(metavar="FORMAT")] = None
+    """With --ray: suffix of the part files, one of those that --output may have. By default the first one."""
+
+    def check(self, given: Data | None, output: Path | None, suffixes: tuple[str, ...]) -> None:
+        """Checks that the flags fit together.
+
+        Args:
+            given: --input.
+            suffixes: of the files that --output may name.
+
+        Raises:
+            UserError: they do not.
+        """
+        if not self.ray:
+            for name in ("actors", "part_format"):
+                if getattr(self, name) is not None:
+                    raise UserError(f"{flag(name)} has no effect without --ray")
+            return
+        if not given or not output:
+            raise UserError("--ray is for files: give --input and, for the part files, a folder with --output")
+        require(self.actors is None or self.actors >= 1, "actors", self.actors, "at least 1")
+        formats = [suffix.removeprefix(".") for suffix in suffixes]
+        known = self.part_format is None or self.part_format.removeprefix(".") in formats
+        require(known, "part_format", self.part_format, " or ".join(formats))
+
+    def suffix(self, suffixes: tuple[str, ...]) -> str:
+        """Returns the suffix of the parts."""
+        return f".{self.part_format.removeprefix('.')}" if self.part_format else suffixes[0]
+
+    def predict(self, exported: Exported, source: Data, output: Path, steps, as_json: bool) -> None:
+        """Predicts the files on the cluster, and prints what came of it.
+
+        Args:
+            steps: `FileSteps` of the task.
+            as_json: print the manifest without its files and parts as one JSON object.
+
+        Raises:
+            UserError: see `batch_prediction.predict`.
+        """
+        from pipelines.distributed import batch_prediction
+
+        manifest = batch_prediction.predict(exported, source, output, steps, self.ray, self.actors)
+        counts = manifest["counts"]
+        if as_json:
+            print_json({"model": exported.title, "parts": len(manifest["parts"]), **counts})
+            return
+        others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
+        listed = "".join(f", {name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
+        print_error(f"{counts['rows']:,} texts in {len(manifest['parts']):,} parts{listed}: {shown(output)}")
 
 
 @functools.cache

@@ -32,8 +32,9 @@ def chunks(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.Da
                 file,
                 sep=options.separator or _separator(path, file.peek(_NUM_SNIFFED_BYTES), encoding),
                 encoding=encoding,
+                encoding_errors=options.encoding_errors,
                 header=0 if options.header else None,
-                dtype=str,
+                dtype=str if options.encoding_errors == "strict" else object,  # str has valid Unicode alone
                 keep_default_na=False,
                 index_col=False,
                 chunksize=rows,

@@ -32,6 +32,7 @@ class TableOptions:
             with usual names, if the table has them.
         labels_separator: the string between the labels of a cell; None: a cell has one label.
         label_columns: columns of 0 and 1, one per label; empty: the labels are in one column.
+        encoding_errors: what becomes of bytes that are not in the encoding, as for `open`.
     """
 
     text_column: str | None = None
@@ -44,6 +45,7 @@ class TableOptions:
     trained_label_column: str | None = None
     labels_separator: str | None = None
     label_columns: tuple[str, ...] = ()
+    encoding_errors: str = "strict"
 
     @property
     def multi_label(self) -> bool:

@@ -1,6 +1,7 @@
 """The texts of files of any size, in chunks."""
 
 import io
+import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,20 @@ class Chunk(NamedTuple):
     num_skipped: int
 
 
+class Columns(NamedTuple):
+    """The columns of the first one of several files.
+
+    Attributes:
+        names: in their order.
+        text: name of the column with the text.
+        path: of the file.
+    """
+
+    names: list[str]
+    text: str
+    path: str
+
+
 def read(source: Data, options: TableOptions) -> Iterator[Chunk]:
     """Yields the rows of all files. Those of further files have the columns of the first one, in its order.
 
@@ -43,19 +58,36 @@ def read(source: Data, options: TableOptions) -> Iterator[Chunk]:
     Raises:
         UserError: a file does not exist, is empty, or cannot be read.
     """
-    first_path, *others = paths.each(source)
     first = None
-    for chunk in _read_file(first_path, options):
-        first = first or chunk
-        yield chunk
-    for path in others:
-        for chunk in _read_file(path, options):
-            first = first or chunk
-            tables.check_columns(Path(path), chunk.rows, Path(first_path), list(first.rows))
-            yield Chunk(chunk.rows[list(first.rows)], first.column, chunk.num_skipped)
+    for path in paths.each(source):
+        for chunk in read_file(path, options, first):
+            first = first or Columns(list(chunk.rows), chunk.column, path)
+            yield chunk
 
 
-def _read_file(source: str, options: TableOptions) -> Iterator[Chunk]:
+def read_file(
+    source: str, options: TableOptions, first: Columns | None = None, max_lines: int | None = None
+) -> Iterator[Chunk]:
+    """Yields the rows of one file.
+
+    Args:
+        source: path of a file, or "-".
+        options: how to read a table.
+        first: columns of the first one of several files. This file must have them, too; they get their order.
+        max_lines: of a chunk of a file that is no table. By default as many as have about CHUNK_BYTES.
+
+    Raises:
+        UserError: the file does not exist, is empty, cannot be read, or has other columns.
+    """
+    for chunk in _read_file(source, options, max_lines):
+        if first is None or source == first.path:
+            yield chunk
+        else:
+            tables.check_columns(Path(source), chunk.rows, Path(first.path), first.names)
+            yield Chunk(chunk.rows[first.names], first.text, chunk.num_skipped)
+
+
+def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Iterator[Chunk]:
     path = Path(source)
     if source != "-":
         if not path.is_file():
@@ -77,9 +109,9 @@ def _read_file(source: str, options: TableOptions) -> Iterator[Chunk]:
         file, encoding = sys.stdin.buffer, options.encoding or "utf-8-sig"
     else:
         file, encoding = encodings.open_text(path, options.encoding)
-    lines = io.TextIOWrapper(file, encoding, newline="\n")
+    lines = io.TextIOWrapper(file, encoding, options.encoding_errors, newline="\n")
     try:
-        while texts := lines.readlines(CHUNK_BYTES):
+        while texts := list(itertools.islice(lines, max_lines)) if max_lines else lines.readlines(CHUNK_BYTES):
             yield Chunk(pd.DataFrame({"text": [line.rstrip("\r\n") for line in texts]}, dtype=object), "text", 0)
     except UnicodeDecodeError as error:
         raise encodings.not_decodable(path, error) from error

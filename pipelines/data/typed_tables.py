@@ -20,7 +20,7 @@ def json_lines(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[p
     columns: dict[str, None] = {}  # of all objects so far, in their order
     found, skipped = [], 0
     try:
-        with io.TextIOWrapper(file, encoding) as lines:
+        with io.TextIOWrapper(file, encoding, options.encoding_errors) as lines:
             for number, line in enumerate(lines, 1):
                 row = _object(line)
                 if row is None and number == 1:
@@ -49,9 +49,27 @@ def parquet(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.D
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=rows):
-                yield _frame(batch.to_pylist(), dict.fromkeys(batch.schema.names)), 0
+                yield _frame(_rows(batch, options), dict.fromkeys(batch.schema.names)), 0
     except pyarrow.ArrowException as error:
         raise UserError(f"{path} is damaged, or no Parquet file ({error}): get the file again") from error
+
+
+def _rows(batch, options: TableOptions) -> list[dict]:
+    """Returns the rows of a record batch. Not all programs that write Parquet check that strings are UTF-8."""
+    import pyarrow
+
+    try:
+        return batch.to_pylist()
+    except UnicodeDecodeError:
+        errors = "replace" if options.encoding_errors == "strict" else options.encoding_errors
+        columns = {}
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            if pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type):
+                cells = values.cast(pyarrow.large_binary()).to_pylist()
+                columns[name] = [None if cell is None else cell.decode("utf-8", errors) for cell in cells]
+            else:
+                columns[name] = values.to_pylist()
+        return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
 def excel(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.DataFrame, int]]:

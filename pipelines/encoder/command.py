@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
@@ -73,12 +73,15 @@ class Predict:
     """With --input: column with the text. By default the first column with a usual name (text, sentence, ...)."""
     json: bool = False
     """Print one JSON object."""
+    distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
         """Prints the tokens or the cosines, or writes the vectors."""
         self._check()
-        if self.input:
+        if self.distributed.ray:
+            self._write_vectors_on_ray()
+        elif self.input:
             self._write_vectors()
         elif self.near:
             self._compare()
@@ -107,6 +110,7 @@ class Predict:
             )
         if self.model.server and (self.near or self.input):
             raise UserError("--server fills blanks: leave out --near and --input")
+        self.distributed.check(self.input, self.output, (".npy",))
 
     def _fill(self) -> None:
         from pipelines.encoder import predict
@@ -136,6 +140,13 @@ class Predict:
         exported = self.model.find(self.task)
         result = predict.compare_words(exported, list(self.texts), self.word)
         print_json({"model": exported.title, **result}) if self.json else print(predict.format_comparison(result))
+
+    def _write_vectors_on_ray(self) -> None:
+        from pipelines.encoder import predict
+
+        exported = self.model.find(self.task)
+        steps = predict.file_steps(table_options.make(self.text_column))
+        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _write_vectors(self) -> None:
         from pipelines.encoder import predict

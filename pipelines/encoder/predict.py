@@ -1,5 +1,6 @@
 """`predict encoder`: blanks filled, words compared in their contexts, and the vectors of texts."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from pipelines.data import paths, text_chunks
 from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
+from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.encoder.config import BLANK
 from pipelines.export.exported import Exported
 from pipelines.support import console
@@ -147,6 +149,24 @@ def write_vectors(exported: Exported, source: Data, target: Path, options: Table
     return counts
 
 
+def file_steps(options: TableOptions) -> FileSteps:
+    """Returns what `write_vectors` does, as steps that other processes can do. A poisoned row has a vector of NaN."""
+    return table_steps(options, ".npy", 5, _load, _write_part)
+
+
+def _load(exported: Exported):
+    encode = _signature(exported, exported.load(), "serving_default", "encodes texts")
+    return lambda texts: encode(texts)["embedding"].astype("<f4")
+
+
+def _write_part(predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
+    """See `FileSteps.write`."""
+    file = io.BytesIO()
+    np.save(file, np.concatenate([np.where(each.poisoned[:, None], np.nan, each.outputs) for each in predicted]))
+    rows = sum(len(each.poisoned) for each in predicted)
+    return file.getvalue(), {"rows": rows, "skipped": sum(each.chunk.num_skipped for each in predicted)}
+
+
 def _write_header(file, rows: int, size: int) -> None:
     """Writes the header of a .npy file. NumPy leaves room in it for any number of rows."""
     np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, size)})
@@ -157,7 +177,7 @@ def _signature(exported: Exported, loaded, name: str, purpose: str):
     signature = _checked(exported, loaded, name, purpose)
     from pipelines.export.signatures import BatchedSignature
 
-    return BatchedSignature(signature)
+    return BatchedSignature(signature, model=loaded)
 
 
 def _checked(exported: Exported, loaded, name: str, purpose: str):

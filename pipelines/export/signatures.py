@@ -17,10 +17,12 @@ class BatchedSignature:
     Args:
         signature: string [batch] -> dict of tensors, batch first: of a servable or of a loaded SavedModel.
         batch_size: number of texts per call.
+        model: what has to be kept as long as the signature is used.
     """
 
-    def __init__(self, signature: Callable, batch_size: int = 64):
+    def __init__(self, signature: Callable, batch_size: int = 64, model=None):
         self._signature = signature
+        self._model = model
         self._batch_size = batch_size
         self._is_called = False
 
@@ -65,7 +67,9 @@ def call_in_batches(
     if hide_messages and batches:
         with capture_stderr_descriptor():
             results.append(call(batches[0]))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    # A process that may use a part of the cores has set the variable.
+    threads = os.environ.get("TF_NUM_INTEROP_THREADS", "")
+    with ThreadPoolExecutor(int(threads) if threads.isdecimal() and threads != "0" else os.cpu_count()) as pool:
         results += pool.map(call, batches[len(results) :])
     return order, results
 

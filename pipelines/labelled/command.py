@@ -6,13 +6,15 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import Fit, ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import Fit, ModelFlags, RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
 from pipelines.support.errors import UserError
+
+OUTPUT_SUFFIXES = (".csv", ".tsv", ".jsonl")  # of the files with predicted labels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,7 @@ class Predict:
     json: bool = False
     """Print one JSON object. With --input it has the counts, and needs --output."""
     table: TableFlags = TableFlags()
+    distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
@@ -126,6 +129,8 @@ class Predict:
         self.check()
         if self.model.server:
             self._label_on_server()
+        elif self.distributed.ray:
+            self._label_on_ray(self.model.find(self.task))
         elif self.input:
             self._label_file(self.model.find(self.task))
         else:
@@ -147,6 +152,7 @@ class Predict:
             raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
         if self.model.server and self.input:
             raise UserError('--server is for texts "in quotes": leave out --input')
+        self.distributed.check(self.input, self.output, OUTPUT_SUFFIXES)
 
     def label(self, exported: Exported) -> list[dict]:
         """Returns one dict per text, as `predict_texts` does."""
@@ -174,6 +180,12 @@ class Predict:
         notes = {name: rows for name, rows in counts.items() if name not in ("rows", "labels") and rows}
         listed = ", ".join(f"{name} {rows:,}" for name, rows in (counts["labels"] | notes).items())
         print_error(f"{counts['rows']:,} texts: {listed}")
+
+    def _label_on_ray(self, exported: Exported) -> None:
+        from pipelines.labelled.predict import file_steps
+
+        steps = file_steps(exported, self.table.options(), self.distributed.suffix(OUTPUT_SUFFIXES))
+        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _label_on_server(self) -> None:
         model = self.model.name or self.task

@@ -2,6 +2,8 @@
 
 import contextlib
 import csv
+import functools
+import io
 import itertools
 import json
 import sys
@@ -13,7 +15,9 @@ import pandas as pd
 from pipelines.data import paths, text_chunks
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
+from pipelines.distributed.file_steps import FileSteps, Predicted, add_counts, table_steps
 from pipelines.export.exported import Exported
+from pipelines.labelled.command import OUTPUT_SUFFIXES
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
@@ -60,7 +64,7 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
     Raises:
         UserError: there is nothing to read, or `target` exists or has another suffix.
     """
-    check_output(target, suffixes=(".csv", ".tsv", ".jsonl"))
+    check_output(target, suffixes=OUTPUT_SUFFIXES)
     card = exported.card()
     chunks = text_chunks.read(source, options.after_training(card["config"]))
     first = next(chunks, None)
@@ -83,13 +87,54 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
     return counts
 
 
+def file_steps(exported: Exported, options: TableOptions, suffix: str) -> FileSteps:
+    """Returns what `predict_file` does, as steps that other processes can do.
+
+    Args:
+        options: how to read a table.
+        suffix: one of OUTPUT_SUFFIXES.
+    """
+    card = exported.card()
+    write = functools.partial(_write_part, card["classes"], card["window"]["max_bytes"], suffix)
+    return table_steps(options.after_training(card["config"]), suffix, 5, _load, write)
+
+
+def _load(exported: Exported):
+    return _batched(exported.load())
+
+
+def _write_part(
+    classes: list[str], max_bytes: int, suffix: str, predicted: list[Predicted], num_before: int
+) -> tuple[bytes, dict]:
+    """See `FileSteps.write`."""
+    file = io.StringIO(newline="")
+    counts = {"rows": 0, "labels": dict.fromkeys(classes, 0), "skipped": 0}
+    for i, (chunk, outputs, poisoned) in enumerate(predicted):
+        outputs = _without(outputs, poisoned)
+        _write(file, _with_outputs(chunk.rows, outputs, classes, suffix), suffix, header=i == 0)
+        read = ~poisoned
+        texts = chunk.rows[chunk.column][read].tolist()
+        _count(counts, texts, {name: values[read] for name, values in outputs.items()}, chunk.num_skipped, max_bytes)
+        add_counts(counts, {"rows": int(poisoned.sum())})
+    return file.getvalue().encode(), counts
+
+
+def _without(outputs: dict[str, np.ndarray], poisoned: np.ndarray) -> dict[str, np.ndarray]:
+    """Returns the outputs with empty ones for the poisoned rows."""
+    if not poisoned.any():
+        return outputs
+    emptied = {name: values.copy() for name, values in outputs.items()}
+    for values in emptied.values():
+        values[poisoned] = np.nan if values.dtype.kind == "f" else ""
+    return emptied
+
+
 def _batched(loaded):
     """The default signature of a loaded classifier: texts -> dict of arrays."""
-    from pipelines.export.signatures import (
-        BatchedSignature,
-    )  # after `load`, which imports TensorFlow without its messages
+    # after `load`, which imports TensorFlow without its messages
+    from pipelines.export.signatures import BatchedSignature
 
-    return BatchedSignature(loaded.signatures["serving_default"])
+    return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
 
 
 def names_of(labels: np.ndarray) -> list[str]:
@@ -127,6 +172,7 @@ def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: l
 def _write(file, rows: pd.DataFrame, suffix: str, header: bool) -> None:
     if suffix == ".jsonl":
         for row in rows.to_dict("records"):
+            row = {name: None if value != value else value for name, value in row.items()}  # NaN
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
     else:
         separator = "\t" if suffix == ".tsv" else ","

@@ -10,6 +10,7 @@ import tyro
 from pipelines.command_line import (
     ModelFlags,
     PrepareCommand,
+    RayFlags,
     ServedModelFlags,
     TrainCommand,
     print_error,
@@ -24,6 +25,7 @@ from pipelines.language_model.config import LanguageModelConfig
 from pipelines.support.errors import UserError
 
 MAX_NEXT = 1000  # tokens
+OUTPUT_SUFFIXES = (".csv", ".jsonl")  # of files of scores
 GenerationFlags = flags_class("GenerationFlags", SAMPLING)
 BeamFlags = flags_class("BeamFlags", (BEAM_WIDTH, LENGTH_PENALTY))
 CacheFlags = flags_class("CacheFlags", CACHE)
@@ -113,12 +115,15 @@ class Predict:
     generation: GenerationFlags = GenerationFlags()
     beam: BeamFlags = BeamFlags()
     cache: CacheFlags = CacheFlags()
+    distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
         """Prints the continuations, the next tokens or the scores, or writes the scores."""
         self._check()
-        if self.input:
+        if self.distributed.ray:
+            self._score_on_ray()
+        elif self.input:
             self._score_file()
         elif self.score:
             self._score()
@@ -142,6 +147,7 @@ class Predict:
             raise UserError("--text-column has no effect without --input")
         if self.input and self.model.server:
             raise UserError('--server scores texts "in quotes": leave out --input')
+        self.distributed.check(self.input, self.output, OUTPUT_SUFFIXES)
         if self.next is not None and not 1 <= self.next <= MAX_NEXT:
             raise UserError(f"--next {self.next}: it must be from 1 to {MAX_NEXT}")
         for name, value in {**vars(self.generation), **vars(self.beam), **vars(self.cache)}.items():
@@ -217,6 +223,14 @@ class Predict:
             print_json({"model": exported.title, **counts})
         else:
             print_error(f"{counts['rows']:,} texts scored: {self.output}")
+
+    def _score_on_ray(self) -> None:
+        from pipelines.language_model.scores import file_steps
+
+        exported = self.model.find(self.task)
+        options, suffix = table_options.make(self.text_column), self.distributed.suffix(OUTPUT_SUFFIXES)
+        steps = file_steps(options, vars(self.cache), suffix)
+        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _ask(self, own, on_server, *arguments) -> tuple[str, list[dict]]:
         """Returns the title of the model, and the answer of the export or of the server."""

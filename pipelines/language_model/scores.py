@@ -1,6 +1,8 @@
 """How likely texts are: log-probability, perplexity, and the surprisal of each token, -log2 p."""
 
 import csv
+import functools
+import io
 import json
 import math
 from pathlib import Path
@@ -12,8 +14,10 @@ from pipelines.data import paths, text_chunks
 from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import CACHE, filled
+from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
+from pipelines.language_model.command import OUTPUT_SUFFIXES
 from pipelines.language_model.next_tokens import has_end_tokens, shown
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -85,11 +89,11 @@ def score_file(
     Raises:
         UserError: there is nothing to read, or `target` exists or has another suffix.
     """
-    check_output(target, suffixes=(".csv", ".jsonl"))
+    check_output(target, suffixes=OUTPUT_SUFFIXES)
     scorer = _Scorer(exported, cache)
     counts = {"rows": 0, "skipped": 0}
     with written_beside(target) as file, console.bar(None, "texts") as bar:
-        write = _csv_writer(file) if target.suffix == ".csv" else lambda row: file.write(_json_line(row))
+        write = _writer(file, target.suffix)
         for chunk in text_chunks.read(source, options):
             texts = chunk.rows[chunk.column].tolist()
             for result in scorer.score(texts, with_tokens=False):
@@ -100,6 +104,33 @@ def score_file(
         if not counts["rows"]:
             raise UserError(f"{paths.shown(source)} has no rows")
     return counts
+
+
+def file_steps(options: TableOptions, cache: dict, suffix: str) -> FileSteps:
+    """Returns what `score_file` does, as steps that other processes can do. A poisoned row has its text alone.
+
+    Args:
+        suffix: one of `OUTPUT_SUFFIXES`.
+    """
+    load, write = functools.partial(_load, cache), functools.partial(_write_part, suffix)
+    return table_steps(options, suffix, 1, load, write, cache=cache)
+
+
+def _load(cache: dict, exported: Exported):
+    scorer = _Scorer(exported, cache)
+    return lambda texts: list(scorer.score(texts, with_tokens=False))
+
+
+def _write_part(suffix: str, predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
+    """See `FileSteps.write`."""
+    file = io.StringIO(newline="")
+    write, counts = _writer(file, suffix), {"rows": 0, "skipped": 0}
+    for chunk, results, poisoned in predicted:
+        for text, result, is_poisoned in zip(chunk.rows[chunk.column], results, poisoned, strict=True):
+            write({name: text if name == "text" else None if is_poisoned else result[name] for name in COLUMNS})
+        counts["rows"] += len(results)
+        counts["skipped"] += chunk.num_skipped
+    return file.getvalue().encode(), counts
 
 
 def token_losses(signatures, ids, cache: dict | None = None) -> np.ndarray:
@@ -237,14 +268,13 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _csv_writer(file):
+def _writer(file, suffix: str):
+    """Returns a function that writes a row of `COLUMNS`."""
+    if suffix == ".jsonl":
+        return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
     writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
     writer.writeheader()
     return writer.writerow
-
-
-def _json_line(row: dict) -> str:
-    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _colored_text(surprisal: list[list], color: bool) -> str:

@@ -8,12 +8,14 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import ModelFlags, RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths
 from pipelines.data.paths import Data
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
+
+OUTPUT_SUFFIXES = (".conllu", ".jsonl", ".csv")  # of files with predicted tags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -74,12 +76,15 @@ class Predict:
     json: bool = False
     """Print one JSON object: for each token its tag, its probability, and its start and end in the text, counted in
     characters. With --input it has the counts, and needs --output."""
+    distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
         """Tags the texts, and prints or writes the tags."""
         self._check()
-        if self.input:
+        if self.distributed.ray:
+            self._tag_on_ray()
+        elif self.input:
             self._tag_file()
         elif self.model.server:
             self._ask_server()
@@ -99,6 +104,7 @@ class Predict:
             raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
         if self.model.server and self.input:
             raise UserError('--server is for texts "in quotes": leave out --input')
+        self.distributed.check(self.input, self.output, OUTPUT_SUFFIXES)
 
     def _tag_file(self) -> None:
         from pipelines.tagging.predict import predict_file
@@ -109,6 +115,13 @@ class Predict:
             print_json({"model": exported.title, **counts})
         else:
             print_error(", ".join(f"{count:,} {name}" for name, count in counts.items() if count))
+
+    def _tag_on_ray(self) -> None:
+        from pipelines.tagging.predict import file_steps
+
+        exported = self.model.find(self.task)
+        steps = file_steps(exported, self.pretokenized, self.distributed.suffix(OUTPUT_SUFFIXES))
+        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _ask_server(self) -> None:
         from pipelines.tagging.results import format_results, padded

@@ -33,7 +33,9 @@ _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _CSV_COLUMNS = ("text", "sentence", "token", "tag", "score", "start", "end")
 
 
-def writer(file: TextIO, suffix: str, column: str | None, tags: Collection[str]) -> Callable[[list[dict]], None]:
+def writer(
+    file: TextIO, suffix: str, column: str | None, tags: Collection[str], first_number: int = 1
+) -> Callable[[list[dict]], None]:
     """Returns a function that writes results, each with "text" and, one value per token, "tokens", "tags" and "scores".
 
     Results of raw texts also have "start", "end" and "sentence"; without them, a text is one sentence, with spaces
@@ -41,14 +43,15 @@ def writer(file: TextIO, suffix: str, column: str | None, tags: Collection[str])
 
     Args:
         file: where to write.
-        suffix: .conllu, .jsonl (a result per line) or .csv (a token per line; texts and their sentences are numbered
-            from 1).
+        suffix: .conllu, .jsonl (a result per line) or .csv (a token per line; texts are numbered from `first_number`,
+            and the sentences of a text from 1).
         column: the column of the training data with the tags, for CoNLL-U: see `conllu_column`.
         tags: all tags of the model, for CoNLL-U.
+        first_number: of the texts.
     """
     if suffix == ".jsonl":
         return lambda results: file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in results)
-    numbers = itertools.count(1)
+    numbers = itertools.count(first_number)
     if suffix == ".csv":
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_CSV_COLUMNS)

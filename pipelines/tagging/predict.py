@@ -2,18 +2,21 @@
 
 import contextlib
 import functools
+import io
 import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.data import texts
+from pipelines.data.table_options import DEFAULTS
+from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.export.exported import Exported
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.tagging.command import OUTPUT_SUFFIXES
 
-OUTPUT_SUFFIXES = (".conllu", ".jsonl", ".csv")
 _CHUNK_LINES = 1000  # a file is read in chunks, so that it may be larger than memory
 
 
@@ -69,6 +72,46 @@ def predict_file(exported: Exported, source: str, target: Path | None, pretokeni
             counts["empty"] += sum(not result["tokens"] for result in results)
             progress.update(len(chunk))
     return counts
+
+
+def file_steps(exported: Exported, pretokenized: bool, suffix: str) -> FileSteps:
+    """Returns what `predict_file` does, as steps that other processes can do. They also read the texts of tables.
+
+    A poisoned row has no tokens. Texts are numbered within their file.
+
+    Args:
+        pretokenized: as in `predict_texts`.
+        suffix: one of `OUTPUT_SUFFIXES`.
+    """
+    card = exported.card()
+    load = functools.partial(_load, pretokenized)
+    write = functools.partial(_write_part, suffix, card["config"]["column"], card["classes"])
+    return table_steps(DEFAULTS, suffix, 5, load, write, pretokenized=pretokenized, max_lines=_CHUNK_LINES)
+
+
+def _load(pretokenized: bool, exported: Exported):
+    loaded = exported.load()
+    tag = _tagger(loaded, pretokenized)
+    return lambda texts: (loaded, tag(texts))[1]  # the model is kept as long as the function
+
+
+def _write_part(
+    suffix: str, column: str | None, tags: list[str], predicted: list[Predicted], num_before: int
+) -> tuple[bytes, dict]:
+    """See `FileSteps.write`."""
+    from pipelines.tagging import output
+
+    file = io.StringIO(newline="")
+    write = output.writer(file, suffix, column, tags, num_before + 1)
+    counts = {"rows": 0, "tokens": 0, "empty": 0, "skipped": 0}
+    for chunk, results, _ in predicted:
+        results = [result | {"text": text} for result, text in zip(results, chunk.rows[chunk.column], strict=True)]
+        write(results)
+        counts["rows"] += len(results)
+        counts["tokens"] += sum(len(result["tokens"]) for result in results)
+        counts["empty"] += sum(not result["tokens"] for result in results)
+        counts["skipped"] += chunk.num_skipped
+    return file.getvalue().encode(), counts
 
 
 def _tagger(loaded, pretokenized: bool):

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import ModelFlags, RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
 from pipelines.config import NAME, PATH, flag
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
@@ -132,6 +132,7 @@ class Predict:
     """Print one JSON object; with --input, the numbers of lines (which needs --output)."""
     search: SearchFlags = SearchFlags()
     sampling: SampleFlags = SampleFlags()
+    distributed: RayFlags = RayFlags()
     model: ServedTranslatorFlags = ServedTranslatorFlags()
 
     def __call__(self) -> None:
@@ -141,6 +142,8 @@ class Predict:
             self._score()
         elif self.model.server:
             self._ask_server()
+        elif self.distributed.ray:
+            self._translate_on_ray()
         elif self.input:
             self._translate_file()
         else:
@@ -162,6 +165,7 @@ class Predict:
             self._check_reference()
         if self.model.server and self.input:
             raise UserError('--server is for sentences "in quotes": leave out --input')
+        self.distributed.check(self.input, self.output, (".txt",))
 
     def _check_reference(self) -> None:
         is_search = self.n_best > 1 or self._is_given
@@ -202,6 +206,13 @@ class Predict:
             print_json({"model": exported.title, **counts})
         else:
             print_error(", ".join(f"{lines:,} {name}" for name, lines in counts.items() if lines))
+
+    def _translate_on_ray(self) -> None:
+        from pipelines.translation.predict import file_steps, make_request
+
+        exported = self.model.find(self.task)
+        steps = file_steps(make_request(self._given, 1, exported.card()["generation_defaults"]))
+        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _ask_server(self) -> None:
         from pipelines.translation.predict import Request, ask, format_results, make_request

@@ -1,6 +1,7 @@
 """Translates with an exported translator: texts of the command line and files of any size; draws the attention."""
 
 import contextlib
+import functools
 import itertools
 import sys
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.config import flag, require
+from pipelines.data.table_options import DEFAULTS
 from pipelines.decoding.options import (
     BEAM_WIDTH,
     SAMPLED_TRANSLATION,
@@ -16,6 +18,7 @@ from pipelines.decoding.options import (
     filled,
     with_defaults,
 )
+from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, versions
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -198,6 +201,33 @@ def translate_file(exported: Exported, source: str, target: Path | None, request
     return counts
 
 
+def file_steps(request: Request) -> FileSteps:
+    """Returns what `translate_file` does, as steps that other processes can do. They also read the texts of tables.
+
+    The translation of a poisoned row is empty.
+    """
+    load = functools.partial(_load, request)
+    return table_steps(DEFAULTS, ".txt", 1, load, _write_part, **request.options, max_lines=_CHUNK_LINES)
+
+
+def _load(request: Request, exported: Exported):
+    return _batched(exported.load(), request)
+
+
+def _write_part(predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
+    """See `FileSteps.write`."""
+    lines, counts = [], {"rows": 0, "skipped": 0}
+    for chunk, outputs, poisoned in predicted:
+        translations = zip(outputs["translation"], poisoned, strict=True)
+        lines += ["\n" if is_poisoned else f"{translation}\n" for translation, is_poisoned in translations]
+        counts["rows"] += len(poisoned)
+        counts["skipped"] += chunk.num_skipped
+        for note, is_poisoned in zip(_notes(chunk.rows[chunk.column].tolist(), outputs), poisoned, strict=True):
+            if note and not is_poisoned:
+                counts[note] = counts.get(note, 0) + 1
+    return "".join(lines).encode(), counts
+
+
 def _check_input(source: str) -> None:
     if source == "-":
         return
@@ -225,7 +255,7 @@ def _batched(loaded, request: Request) -> Callable:
     def translate(text):
         return loaded.signatures[request.signature](text=text, **request.inputs(text))
 
-    return BatchedSignature(translate)
+    return BatchedSignature(translate, model=loaded)
 
 
 def _notes(texts: list[str], outputs: dict) -> list[str | None]:

@@ -1,7 +1,9 @@
+import pyarrow.parquet
 import pytest
 
 from pipelines.data import text_chunks
-from pipelines.data.table_options import DEFAULTS
+from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data.text_chunks import read_file
 from pipelines.support.errors import UserError
 
 
@@ -23,3 +25,30 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     for name, message in (("absent.txt", "no such file"), ("empty.txt", "is empty")):
         with pytest.raises(UserError, match=message):
             texts_of(str(tmp_path / name))
+
+
+def test_lines_in_chunks_of_a_number(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n\nfour")
+    chunks = read_file(str(tmp_path / "a.txt"), TableOptions(), max_lines=3)
+    assert [chunk.rows["text"].tolist() for chunk in chunks] == [["one", "two", ""], ["four"]]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.txt"])
+def test_bytes_that_are_not_utf_8_can_be_kept(tmp_path, name):
+    path = tmp_path / name
+    if name == "a.parquet":
+        cells = pyarrow.array([b"good", b"caf\xe9", None], pyarrow.binary()).view(pyarrow.string())
+        pyarrow.parquet.write_table(pyarrow.table({"n": [1, 2, 3], "text": cells}), path)
+    elif name == "a.jsonl":
+        path.write_bytes(b'{"text": "good"}\n{"text": "caf\xe9"}\n{"text": null}\n')
+    else:
+        path.write_bytes(b"text\n" * (name == "a.csv") + b"good\ncaf\xe9\n" + b'""\n' * (name == "a.csv"))
+    (chunk,) = read_file(str(path), TableOptions(encoding_errors="surrogateescape"))
+    expected = ["good", b"caf\xe9".decode("utf-8", "surrogateescape"), ""]
+    assert chunk.rows["text"].tolist() == expected[: len(chunk.rows)]
+    if name == "a.parquet":  # not all programs that write Parquet check their strings
+        (chunk,) = read_file(str(path), TableOptions())
+        assert chunk.rows.to_numpy().tolist() == [["1", "good"], ["2", "caf\N{REPLACEMENT CHARACTER}"], ["3", ""]]
+    else:
+        with pytest.raises(UserError, match="is not UTF-8"):
+            list(read_file(str(path), TableOptions()))

@@ -1,11 +1,15 @@
+import io
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder import predict
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
+from tests.pipelines.distributed.parts import parts_of
 
 VECTORS = {"bank": [1.0, 0.0], "river": [0.0, 1.0], "savings": [1.0, 1.0]}
 
@@ -126,3 +130,16 @@ def test_an_export_without_the_signature_is_refused(tmp_path):
     tf.saved_model.save(module, str(tmp_path / "1"), signatures={"serving_default": function.get_concrete_function()})
     with pytest.raises(UserError, match="has no signature 'fill'"):
         predict.fill_blanks(Exported("old", 1, tmp_path / "1"), ["[MASK]"], 1)
+
+
+def test_the_parts_of_a_distributed_prediction_are_the_vectors_of_the_plain_command(exported, tmp_path, monkeypatch):
+    monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
+    source = tmp_path / "in.csv"
+    source.write_text("text\n" + "".join(f"{'a' * (i % 5)} {i}\n" for i in range(23)))
+    predict.write_vectors(exported, str(source), tmp_path / "out.npy", TableOptions())
+    parts = parts_of(predict.file_steps(TableOptions()), exported, source, fails_for="a 16")
+    assert [record["counts"]["rows"] for _, record in parts] == [10, 10, 3]
+    assert list(parts[1][1]["poisoned"]) == [6]
+    vectors, expected = np.concatenate([np.load(io.BytesIO(part)) for part, _ in parts]), np.load(tmp_path / "out.npy")
+    assert vectors.dtype == np.float32 and np.isnan(vectors[16]).all()
+    np.testing.assert_array_equal(np.delete(vectors, 16, 0), np.delete(expected, 16, 0))

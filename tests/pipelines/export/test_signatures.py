@@ -1,5 +1,6 @@
 import os
 import threading
+import time
 
 import numpy as np
 import tensorflow as tf
@@ -55,3 +56,18 @@ def test_what_c_code_prints_in_the_first_call_is_hidden(capfd):
     assert capfd.readouterr().err == ""
     batched(["b"])
     assert capfd.readouterr().err == "E0000 oneDNN\n"
+
+
+def test_a_process_that_may_use_a_part_of_the_cores_makes_as_many_calls_at_once(monkeypatch):
+    monkeypatch.setenv("TF_NUM_INTEROP_THREADS", "1")
+    running, most = [], []
+
+    def signature(text):
+        running.append(1)
+        most.append(len(running))
+        time.sleep(0.01)
+        running.pop()
+        return {"text": text}
+
+    BatchedSignature(signature, batch_size=1)(["a"] * 8)
+    assert max(most) == 1

@@ -6,8 +6,10 @@ import pytest
 
 from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
-from pipelines.labelled.predict import predict_file, predict_texts
+from pipelines.distributed.file_steps import add_counts
+from pipelines.labelled.predict import file_steps, predict_file, predict_texts
 from pipelines.support.errors import UserError
+from tests.pipelines.distributed.parts import parts_of
 
 
 def test_each_text_has_a_label_a_score_and_probabilities(exported):
@@ -120,3 +122,47 @@ def test_several_labels_are_one_cell_of_a_table_and_a_list_in_json(topics, tmp_p
     expected = [["food", "sport"], ["sport"], []]
     assert [row["predicted"] for row in rows] == (expected if suffix == ".jsonl" else ["food|sport", "sport", ""])
     assert list(rows[0]) == ["text", "predicted", "p(food)", "p(sport)"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+def test_the_parts_of_a_distributed_prediction_are_the_file_of_the_plain_command(
+    exported, tmp_path, monkeypatch, suffix
+):
+    monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
+    source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
+    source.write_text("id,review\n" + "".join(f'{i},"{"g" * (i % 3)}, {i}"\n' for i in range(23)))
+    counts = predict_file(exported, str(source), target)
+    parts = parts_of(file_steps(exported, TableOptions(), suffix), exported, source)
+    assert len(parts) == 3
+    header = 0 if suffix == ".jsonl" else 1
+    lines = [line for i, (part, _) in enumerate(parts) for line in part.decode().splitlines(True)[header * (i > 0) :]]
+    assert "".join(lines) == target.read_text()
+    total = {}
+    for _, record in parts:
+        add_counts(total, record["counts"])
+    assert total == counts
+
+
+@pytest.mark.parametrize("name", ["exported", "topics"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_poisoned_row_has_no_label_and_is_not_counted_as_one(name, request, tmp_path, suffix):
+    classifier = request.getfixturevalue(name)
+    (tmp_path / "in.csv").write_bytes(b"text\ng sport\nno \xff UTF-8 g\npoison g\nfood g\n")
+    steps = file_steps(classifier, TableOptions(), suffix)
+    ((part, record),) = parts_of(steps, classifier, tmp_path / "in.csv", fails_for="poison")
+    assert record["poisoned"] == {1: "not valid Unicode", 2: "ValueError: a text has 'poison'"}
+    assert record["counts"]["rows"] == 4 and sum(record["counts"]["labels"].values()) == 2
+    if suffix == ".csv":
+        rows = list(csv.DictReader(part.decode().splitlines()))
+        assert [bool(row["predicted"]) for row in rows] == [True, False, False, True]
+        assert {row[name] for row in rows[1:3] for name in row if name != "text"} == {""}
+    else:
+        rows = [json.loads(line) for line in part.decode().splitlines()]
+        assert not any(value for row in rows[1:3] for name, value in row.items() if name != "text")
+    assert [row["text"] for row in rows] == ["g sport", "no \N{REPLACEMENT CHARACTER} UTF-8 g", "poison g", "food g"]
+
+
+def test_a_model_that_fails_for_any_text_is_an_error(exported, tmp_path):
+    (tmp_path / "in.txt").write_text("a\nb\n")
+    with pytest.raises(ValueError, match="a text has ''"):
+        parts_of(file_steps(exported, TableOptions(), ".csv"), exported, tmp_path / "in.txt", fails_for="")

@@ -8,8 +8,9 @@ import tensorflow as tf
 
 from pipelines.data import table_options
 from pipelines.language_model import scores
-from pipelines.language_model.scores import format_scores, score_file, score_texts, score_texts_on_server
+from pipelines.language_model.scores import file_steps, format_scores, score_file, score_texts, score_texts_on_server
 from pipelines.support.errors import UserError
+from tests.pipelines.distributed.parts import parts_of
 from tests.pipelines.language_model.models import FakeExport, FakeServer, make
 
 TEXTS = ["To be", "", "that is the question", "T\u00e9", "not"]
@@ -99,3 +100,20 @@ def test_groups_have_at_most_the_tokens_of_a_batch(monkeypatch):
     lengths = np.array([0, 0, 3, 3, 4, 12])
     groups = [group.tolist() for group in scores._groups(np.arange(6), lengths)]
     assert groups == [[0, 1, 2], [3, 4], [5]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_the_parts_of_a_distributed_scoring_are_the_file_of_the_plain_command(lstm, tmp_path, suffix):
+    export, source, target = FakeExport(lstm[-1]), tmp_path / "in.txt", tmp_path / f"out{suffix}"
+    source.write_text('To be\nnot, "or"\n\nthe question\n')
+    score_file(export, str(source), target, table_options.make())
+    steps = file_steps(table_options.make(), {}, suffix)
+    ((part, record),) = parts_of(steps, export, source)
+    assert part.decode() == target.read_text() and record == {"counts": {"rows": 4, "skipped": 0}, "poisoned": {}}
+    ((part, record),) = parts_of(steps, export, source, fails_for="not")
+    line = part.decode().splitlines()[1 + (suffix == ".csv")]
+    assert list(record["poisoned"]) == [1]
+    if suffix == ".csv":
+        assert line == '"not, ""or""",,,,'
+    else:
+        assert json.loads(line) == dict.fromkeys(scores.COLUMNS) | {"text": 'not, "or"'}

@@ -7,6 +7,7 @@ from pipelines.decoding.options import TRANSLATION, defaults
 from pipelines.support.errors import UserError
 from pipelines.translation import predict
 from pipelines.translation.predict import Request, ask, find_translator, make_request
+from tests.pipelines.distributed.parts import parts_of
 from tests.pipelines.translation.stub import CARD, write_export
 
 REQUEST = Request(CARD["generation_defaults"])
@@ -161,3 +162,26 @@ def test_an_existing_file_is_not_overwritten(tmp_path):
     (tmp_path / "in.txt").write_text("a\n")
     with pytest.raises(UserError, match="exists already"):
         predict.translate_file(write_export(tmp_path, "nmt"), str(tmp_path / "in.txt"), tmp_path / "in.txt", REQUEST)
+
+
+def test_the_parts_of_a_distributed_translation_are_the_file_of_the_plain_command(tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "_CHUNK_LINES", 2)
+    (tmp_path / "in.txt").write_bytes(b"\xef\xbb\xbfa cat\r\n\nlonger than twenty characters\npoison\nend")
+    exported = write_export(tmp_path, "nmt-en-es")
+    predict.translate_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.txt", REQUEST)
+    parts = parts_of(predict.file_steps(REQUEST), exported, tmp_path / "in.txt")
+    assert len(parts) == 3 and b"".join(part for part, _ in parts).decode() == (tmp_path / "out.txt").read_text()
+    assert [set(record["counts"]) & {predict.EMPTY, predict.CUT} for _, record in parts] == [
+        {predict.EMPTY},
+        {predict.CUT},
+        set(),
+    ]
+    parts = parts_of(predict.file_steps(REQUEST), exported, tmp_path / "in.txt", fails_for="poison")
+    assert parts[1][0] == b"LONGER THAN TWENTY CHARACTERS\n\n" and list(parts[1][1]["poisoned"]) == [1]
+
+
+def test_a_distributed_translation_reads_tables(tmp_path):
+    (tmp_path / "in.jsonl").write_text('{"id": 1, "text": "a cat"}\n')
+    exported = write_export(tmp_path, "nmt-en-es")
+    ((part, _),) = parts_of(predict.file_steps(REQUEST), exported, tmp_path / "in.jsonl")
+    assert part == b"A CAT\n"

@@ -1,0 +1,142 @@
+"""What `predict --input` does with files, as steps that other processes can do, and with rows that no model reads."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipelines.data import text_chunks
+from pipelines.data.table_options import TableOptions
+from pipelines.data.text_chunks import Chunk, Columns
+from pipelines.export.exported import Exported
+
+NOT_UNICODE = "not valid Unicode"
+_SURROGATES = re.compile("[\ud800-\udfff]")  # bytes that are not UTF-8, and lone halves of pairs
+
+
+class Predicted(NamedTuple):
+    """A chunk with its outputs.
+
+    Attributes:
+        chunk: rows of a file.
+        outputs: what `FileSteps.load`'s function returned for their texts.
+        poisoned: bool [rows], whether a row has no outputs of its own: those at its place are of an empty text.
+    """
+
+    chunk: Chunk
+    outputs: Any
+    poisoned: np.ndarray
+
+
+class FileSteps(NamedTuple):
+    """The steps of a task's `predict --input`. All of them can be pickled.
+
+    Attributes:
+        options: what the outputs depend on besides the model and the files, for JSON.
+        suffix: of the files that are written.
+        chunks_per_part: number of chunks whose rows are one file of output.
+        read: (path of a file, columns of the first file or None) -> its chunks.
+        load: model -> function of texts, list of str, -> outputs.
+        write: (predicted chunks, number of rows of the file before them) -> (content of a file, counts: name -> number,
+            or name -> such a dict).
+    """
+
+    options: dict
+    suffix: str
+    chunks_per_part: int
+    read: Callable[[str, Columns | None], Iterator[Chunk]]
+    load: Callable[[Exported], Callable[[list[str]], Any]]
+    write: Callable[[list[Predicted], int], tuple[bytes, dict]]
+
+
+def table_steps(
+    options: TableOptions, suffix: str, chunks_per_part: int, load: Callable, write: Callable, **given
+) -> FileSteps:
+    """Returns the steps of a task that reads tables, and other files with one text per line.
+
+    Args:
+        options: how to read a table.
+        suffix, chunks_per_part, load, write: see `FileSteps`.
+        given: further settings on which the outputs depend; "max_lines" is also that of `text_chunks.read_file`.
+    """
+    options = dataclasses.replace(options, encoding_errors="surrogateescape")
+    read = functools.partial(_read, options, given.get("max_lines"))
+    return FileSteps(dataclasses.asdict(options) | given, suffix, chunks_per_part, read, load, write)
+
+
+def _read(options: TableOptions, max_lines: int | None, path: str, first: Columns | None) -> Iterator[Chunk]:
+    return text_chunks.read_file(path, options, first, max_lines)
+
+
+def predict_chunk(predict: Callable[[list[str]], Any], chunk: Chunk) -> tuple[Predicted, dict[int, str]]:
+    """Predicts all rows of a chunk but those that cannot be read or that make the model fail.
+
+    Args:
+        predict: texts -> outputs. If it raises an error, halves of the texts are tried, down to single ones.
+
+    Returns:
+        (the chunk with its outputs, row in the chunk -> why it is poisoned). The cells of a row that is not valid
+        Unicode have U+FFFD in place of what is not.
+
+    Raises:
+        Exception: that of `predict`, if it fails for an empty text, too: then the model is broken and not the text.
+    """
+    rows, reasons = _valid_unicode(chunk.rows)
+    texts = rows[chunk.column].tolist()
+    for row in reasons:
+        texts[row] = ""
+    try:
+        outputs = predict(texts)
+    except Exception:  # whatever a graph raises
+        predict([""])
+        for row, error in _failing(predict, texts, 0):
+            reasons[row] = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200] if str(error) else ''}"
+            texts[row] = ""
+        outputs = predict(texts)
+    poisoned = np.zeros(len(rows), bool)
+    poisoned[list(reasons)] = True
+    return Predicted(chunk._replace(rows=rows), outputs, poisoned), reasons
+
+
+def add_counts(total: dict, counts: dict) -> None:
+    """Adds counts, numbers or dicts of them, to the total."""
+    for name, value in counts.items():
+        if isinstance(value, dict):
+            add_counts(total.setdefault(name, {}), value)
+        else:
+            total[name] = total.get(name, 0) + value
+
+
+def _failing(predict: Callable, texts: list[str], first: int) -> Iterator[tuple[int, Exception]]:
+    """Yields (number of the text from `first` on, error) for each text that fails on its own."""
+    try:
+        predict(texts)
+    except Exception as error:
+        if len(texts) == 1:
+            yield first, error
+            return
+        half = len(texts) // 2
+        yield from _failing(predict, texts[:half], first)
+        yield from _failing(predict, texts[half:], first + half)
+
+
+def _valid_unicode(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[int, str]]:
+    """Returns the rows without lone surrogates, and row -> why it is poisoned for those that had some."""
+    reasons = {}
+    for name in rows:
+        cells = rows[name].tolist()
+        try:
+            "".join(cells).encode()
+            continue
+        except UnicodeEncodeError:
+            pass
+        for i, cell in enumerate(cells):
+            cells[i], replaced = _SURROGATES.subn("\N{REPLACEMENT CHARACTER}", cell)
+            if replaced:
+                reasons[i] = NOT_UNICODE
+        rows = rows.assign(**{name: pd.Series(cells, rows.index, object)})
+    return rows, reasons

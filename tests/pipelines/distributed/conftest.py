@@ -1,0 +1,3 @@
+from tests.pipelines.labelled.conftest import exported
+
+__all__ = ["exported"]

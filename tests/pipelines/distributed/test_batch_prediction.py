@@ -1,0 +1,265 @@
+"""`predict --input --ray`: formats and object storage, poisoned rows, kills of driver, actors and machines."""
+
+import csv
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from importlib import util
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import tensorflow as tf
+
+from pipelines.data.table_options import DEFAULTS
+from pipelines.distributed import batch_prediction, cluster
+from pipelines.export.exported import CARD
+from pipelines.labelled.predict import file_steps, predict_file
+from pipelines.support.errors import UserError
+from pipelines.support.files import write_json
+from tests.command_line import ROOT, assert_one_line, main
+from tests.pipelines.labelled.conftest import CLASSES, write_export
+
+needs_ray = pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
+needs_moto = pytest.mark.skipif(util.find_spec("moto") is None, reason="moto is not installed")
+MANY = 120_000  # rows: twelve parts
+
+
+class FailingClassifier(tf.Module):
+    """Raises an error for a batch with a text that has the word poison."""
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+    def classify(self, text):
+        poisoned = tf.strings.regex_full_match(text, "(?s).*poison.*")
+        with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(tf.reduce_any(poisoned)), [text])]):
+            score = tf.fill(tf.shape(text), 0.75)
+        label = tf.fill(tf.shape(text), CLASSES[1])
+        return {"label": label, "score": score, "probabilities": tf.stack([1 - score, score], axis=1)}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A folder with the export `sentiment`, and `failing`, which fails for some texts."""
+    root = tmp_path_factory.mktemp("saved")
+    card = (write_export(root).path / CARD).read_text()
+    module = FailingClassifier()
+    path = root / "failing" / "1"
+    tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
+    write_json(path / CARD, json.loads(card) | {"task": "sentiment"})
+    return root
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    path = tmp_path_factory.mktemp("many") / "many.csv"
+    path.write_text("id,text\n" + "".join(f"{i},{'g' * (i % 7 == 0)} text of number {i}\n" for i in range(MANY)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def plain(many, saved):
+    """What the plain command writes for `many`."""
+    target = many.parent / "plain.csv"
+    predict_file(_exported(saved), str(many), target)
+    return target.read_text()
+
+
+def _exported(saved, name="sentiment"):
+    from pipelines.export.exported import Exported
+
+    return Exported(name, 1, saved / name / "1")
+
+
+def arguments(saved, source, output, *flags, name="sentiment", address="local"):
+    model = ["--name", name, "--saved-models", saved]
+    sources = [source] if isinstance(source, str | Path) else source
+    return ["predict", "sentiment", *model, "--input", *sources, "--output", output, "--ray", address, *flags]
+
+
+def joined(folder):
+    """The text of all CSV parts, with one header."""
+    parts = [path.read_text() for path in sorted(folder.glob("part-*"))]
+    return parts[0] + "".join(part.partition("\n")[2] for part in parts[1:])
+
+
+@needs_ray
+@needs_moto
+@pytest.mark.long
+def test_files_of_all_formats_from_object_storage(saved, tmp_path):
+    from tests.pipelines.distributed.storage import served
+
+    rows = pd.DataFrame({"text": [f"{'g' * (i % 3)} {i}" for i in range(40)]})
+    rows.to_parquet(tmp_path / "c.parquet", row_group_size=7)
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"text\nzipped g\n"))
+    rows.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
+    (tmp_path / "e.txt").write_text("a line g\n\nand another\n")
+    (tmp_path / "f.csv").write_bytes(b"text\nfine\nno \xff UTF-8\nlast\n")
+    names = ("a.csv", "b.csv.gz", "c.parquet", "d.jsonl", "e.txt", "f.csv")
+    with served() as s3:
+        for name in names[:5]:
+            s3.put(f"in/{name}", (tmp_path / name).read_bytes())
+        given = arguments(saved, ["s3://texts/in/*", tmp_path / "f.csv"], tmp_path / "out", "--json")
+        process = main(tmp_path, *given, **s3.environment)
+        assert process.returncode == 0, process.stderr
+        assert process.stderr == "model sentiment/1\n"
+        again = main(tmp_path, *given, **s3.environment)
+        s3.put("in/a.csv", b"text\nchanged\n")
+        changed = main(tmp_path, *given, **s3.environment)
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert [file["path"].rpartition("/")[2] for file in manifest["files"]] == list(names)
+    counts = json.loads(process.stdout)
+    assert counts["rows"] == 40 * 3 + 1 + 3 + 3 and counts["poisoned"] == 1 and counts["parts"] == 6
+    assert manifest["poisoned"] == [{"part": "part-00005-00000.csv", "row": 1, "reason": "not valid Unicode"}]
+    files = tuple(str(tmp_path / name) for name in names[:5])
+    predict_file(_exported(saved), files, tmp_path / "plain.csv")
+    lines = joined(tmp_path / "out").splitlines(True)
+    assert "".join(lines[:-3]) == (tmp_path / "plain.csv").read_text()
+    last = list(csv.DictReader((tmp_path / "out" / "part-00005-00000.csv").read_text().splitlines()))
+    assert [row["predicted"] for row in last] == ["negative", "", "negative"]
+    assert again.returncode == 0 and "is finished" in again.stderr and json.loads(again.stdout) == counts
+    assert_one_line(changed, "has a batch prediction with other files")
+
+
+@needs_ray
+@pytest.mark.long
+def test_a_row_that_makes_the_model_fail_is_counted(saved, tmp_path):
+    (tmp_path / "in.txt").write_text("".join(f"text {i}{' poison' * (i == 17)}\n" for i in range(100)))
+    process = main(tmp_path, *arguments(saved, "in.txt", "out", "--part-format", "jsonl", name="failing"))
+    assert process.returncode == 0, process.stderr
+    rows = [json.loads(line) for line in (tmp_path / "out" / "part-00000-00000.jsonl").read_text().splitlines()]
+    assert [row["predicted"] for row in rows] == ["positive"] * 17 + [""] + ["positive"] * 82
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["counts"]["poisoned"] == 1 and manifest["counts"]["labels"] == {"negative": 0, "positive": 99}
+    assert manifest["poisoned"][0]["row"] == 17 and "InvalidArgumentError" in manifest["poisoned"][0]["reason"]
+
+
+@needs_ray
+@pytest.mark.long
+def test_killed_drivers_actors_and_readers_change_nothing(saved, many, plain, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, ROOT / "main.py", *arguments(saved, many, out)]
+    process = subprocess.Popen([str(part) for part in command], stderr=subprocess.DEVNULL, start_new_session=True)
+    _wait_for_parts(process, out, 2)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    written = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
+    assert 2 <= len(written) < MANY // 10_000
+    process = subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+    _wait_for_parts(process, out, len(written) + 1)
+    killed = [pid for pid, name in _descendants(process.pid) if name.startswith("ray::Map")]
+    assert killed
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0 and "parts are written: going on with what is missing" in errors
+    assert joined(out) == plain
+    assert {path: path.stat().st_mtime_ns for path in written} == written
+    assert sorted(path.name for path in out.iterdir() if path.suffix != ".csv") == ["lock", "manifest.json"]
+
+
+def _wait_for_parts(process, folder, number):
+    while len(list(folder.glob("part-*"))) < number:
+        assert process.poll() is None, "it ended too early"
+        time.sleep(0.02)
+
+
+def _descendants(pid):
+    """(pid, command line) of the processes that a process and its children have started."""
+    parents, names = {}, {}
+    for folder in Path("/proc").iterdir():
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            names[int(folder.name)] = (folder / "cmdline").read_text()
+        except (ValueError, OSError):
+            continue
+    found, new = [], {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new}
+        found += [(child, names.get(child, "")) for child in new]
+    return found
+
+
+@needs_ray
+@pytest.mark.long
+def test_a_machine_of_the_cluster_that_dies_changes_nothing(saved, many, plain, tmp_path):
+    script = f"""
+import sys, threading, time
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from ray.cluster_utils import Cluster
+import main
+cluster = Cluster(initialize_head=True, head_node_args={{"num_cpus": 0, "include_dashboard": False}})
+nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+out = Path("out")
+def kill():
+    while len(list(out.glob("part-*"))) < 2:
+        time.sleep(0.02)
+    cluster.remove_node(nodes[0], allow_graceful=False)
+thread = threading.Thread(target=kill, daemon=True)
+thread.start()
+arguments = {[str(each) for each in arguments(saved, many, tmp_path / "out", "--json", address="ADDRESS")]!r}
+status = main.main([cluster.address if each == "ADDRESS" else each for each in arguments])
+assert not thread.is_alive()
+cluster.shutdown()
+sys.exit(status)
+"""
+    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    command = [sys.executable, "-c", script]
+    process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert process.returncode == 0, process.stderr[-3000:]
+    assert joined(tmp_path / "out") == plain
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["a", "--ray", "local"], "--ray is for files"),
+        (["--input", "in.txt", "--ray", "local"], "--ray is for files"),
+        (["--input", "in.txt", "--actors", "2"], "--actors has no effect without --ray"),
+        (["--input", "in.txt", "--part-format", "csv"], "--part-format has no effect without --ray"),
+        (["--input", "in.txt", "--output", "out", "--ray", "local", "--part-format", "xml"], "csv or tsv or jsonl"),
+        (["--input", "in.txt", "--output", "out", "--ray", "local", "--actors", "0"], "at least 1"),
+        (["--input", "no.txt", "--output", "out", "--ray", "local"], "no such file: no.txt"),
+        (["--input", "*.none", "--output", "out", "--ray", "local"], "no file matches"),
+        (["--input", "in.txt", "--output", "out", "--ray", "ray://127.0.0.1:PORT"], "HOST:PORT of its head"),
+        (["--input", "in.txt", "--output", "s3://bucket/out", "--ray", "local"], "a folder on this machine"),
+        (["--input", "in.txt", "--output", "in.txt", "--ray", "local"], "it is a folder, and this is a file"),
+        (["--input", "in.txt", "--output", ".", "--ray", "local"], "is not empty"),
+        (["--input", "other.csv", "--output", "out", "--ray", "local"], "no column has a usual name"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_ray_starts(saved, tmp_path, run_main, monkeypatch, flags, message):
+    import socket
+
+    (tmp_path / "in.txt").write_text("a\n")
+    (tmp_path / "other.csv").write_text("name,number\nx,1\n")
+    monkeypatch.setattr(cluster, "connected", lambda *arguments: pytest.fail("it has connected"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        flags = [flag.replace("PORT", str(server.getsockname()[1])) for flag in flags]
+        process = run_main(tmp_path, "predict", "sentiment", *flags, "--saved-models", saved)
+    assert_one_line(process, message)
+    assert not (tmp_path / "out").exists()
+
+
+@needs_ray
+def test_a_cluster_that_ends_the_job_is_one_line(saved, tmp_path, monkeypatch):
+    import contextlib
+
+    import ray.exceptions
+
+    def end(*arguments):
+        raise ray.exceptions.RaySystemError("the head is gone\nmore")
+
+    (tmp_path / "in.txt").write_text("a\n")
+    monkeypatch.setattr(cluster, "connected", lambda address: contextlib.nullcontext())
+    monkeypatch.setattr(batch_prediction, "_units", end)
+    steps = file_steps(_exported(saved), DEFAULTS, ".csv")
+    with pytest.raises(UserError, match="the head is gone.*: the same command continues") as caught:
+        batch_prediction.predict(_exported(saved), str(tmp_path / "in.txt"), tmp_path / "out", steps, "local", None)
+    assert "\n" not in str(caught.value)
