@@ -1,12 +1,23 @@
 """Exports that the tests of this folder look into."""
 
+import dataclasses
 import functools
 
 import pytest
 
+from pipelines.export import saved_model
 from pipelines.export.exported import Exported
+from tests.pipelines.classification import conftest as classifiers
 from tests.pipelines.inspect.exports import export_language_model
 from tests.pipelines.tagging.conftest import make_small  # noqa: F401 (a fixture)
+from tests.pipelines.tagging.small import WORD_TAGS
+
+REVIEW = "the plot was not at all dull"
+CLASSIFIERS = {
+    "gru": {"model": "gru", "num_classes": 3},
+    "best": {"model": "best", "max_ngrams": 50},
+    "several": {"model": "transformer", "labels_separator": "|", "num_heads": 2},
+}
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +28,30 @@ def exports(tmp_path_factory):
     export_language_model(root, "transformer", name="attentive")
     export_language_model(root, "feedforward", name="counts")
     return root
+
+
+@pytest.fixture(scope="session")
+def saved(exports, make_small):  # noqa: F811 (the fixture)
+    """Returns the folder of the exports of a name: those of conftest.py, the classifiers, and "tagger"."""
+
+    @functools.cache
+    def export(name):
+        if name == "tagger":
+            small = make_small("lstm")
+            servable, task, classes = small.tagger, "tagging", WORD_TAGS
+        elif name in CLASSIFIERS:
+            small = classifiers.make(data="a.csv", scale=0.5, **CLASSIFIERS[name])
+            servable, task, classes = small.servable, "classification", small.splits.classes
+        else:
+            return exports
+        requests = {each: {"text": [REVIEW]} for each in servable.signatures()}
+        if "tokens" in requests:
+            requests["tokens"] = {"tokens": [["a"]]}
+        card = {"task": task, "classes": list(classes), "config": dataclasses.asdict(small.config)}
+        saved_model.export(servable, name, exports, card, requests, verify=False)
+        return exports
+
+    return export
 
 
 @pytest.fixture(scope="session", autouse=True)

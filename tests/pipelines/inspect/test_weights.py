@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 from pipelines.export import saved_model
-from pipelines.inspect.weights import load_network, require_recurrent, untrained_network
+from pipelines.inspect.models import find
+from pipelines.inspect.weights import load_classifier, load_network, load_tagger, require_recurrent, untrained_network
 from pipelines.support.errors import UserError
 from tests.pipelines.language_model import models
 
@@ -59,3 +60,11 @@ def test_the_forget_bias_is_set_in_all_layers():
         untrained_network(models.make_config("gru"), 20, forget_bias=3)
     same = [untrained_network(config, 20, seed=s).get_layer("recurrent_1").cell.kernel.numpy() for s in (1, 1, 2)]
     assert (same[0] == same[1]).all() and (same[0] != same[2]).any()
+
+
+def test_the_networks_of_a_classifier_and_a_tagger_have_the_weights_of_the_export(saved):
+    for name, load in (("gru", load_classifier), ("tagger", load_tagger)):
+        model = find(saved(name), (name,))[0]
+        _, network = load(model.exported, model.loaded)
+        for weight, variable in zip(network.weights, model.variables(), strict=False):
+            np.testing.assert_array_equal(weight.numpy(), variable.numpy())
