@@ -65,8 +65,12 @@ def predict(exported: Exported, source: Data, output: Path, steps: FileSteps, ad
         if parts.done:
             console.say(f"{sum(map(len, parts.done.values())):,} parts are written: going on with what is missing")
         missing = [i for i in range(len(files)) if len(parts.done.get(i, ())) != parts.ends.get(i, -1)]
-        if missing:
-            _run(exported, [file.path for file in files], first, steps, address, actors, parts, missing)
+        try:
+            if missing:
+                _run(exported, [file.path for file in files], first, steps, address, actors, parts, missing)
+        except KeyboardInterrupt:
+            console.say("the same command continues with what is missing")
+            raise
         return parts.finish()
 
 
@@ -81,11 +85,11 @@ def _run(
     missing: list[int],
 ) -> None:
     with contextlib.ExitStack() as stack:
-        # Ray's messages: of its C++ code, of its start, and, to stdout, on workers that end.
+        # Ray's messages: of its C++ code, on workers that end, which it prints to stdout, and of its start.
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         with quiet.capture_stderr_descriptor():
             stack.enter_context(cluster.connected(address))
-        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         bar = stack.enter_context(console.bar(None, "texts", initial=parts.rows()))
         import ray.exceptions
 

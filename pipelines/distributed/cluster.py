@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from importlib import metadata, util
 
@@ -63,6 +65,7 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # today's default warns
     import ray
 
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     settings = {"log_to_driver": False, "configure_logging": False, "logging_level": "error"}
     try:
         if address == LOCAL:
@@ -79,6 +82,8 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
             ray.init(address, runtime_env=_code(), **settings)
     except (RuntimeError, ConnectionError) as error:
         raise UserError(f"--ray {address}: {_reason(error)}") from None
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's handler ends the process by SIGABRT
     try:
         yield
     finally:

@@ -45,10 +45,13 @@ def find(data: Data) -> list[InputFile]:
             files whose names start with "." or "_" are left out.
 
     Raises:
-        UserError: there is no such file, the storage does not answer, or a file of a folder or a pattern has an unknown
-            suffix.
+        UserError: there is no such file, one is empty, the storage does not answer, or a file of a folder or a pattern
+            has an unknown suffix.
     """
     found = [file for path in paths.each(data) for file in (_find_stored if is_stored(path) else _find_here)(path)]
+    for file in found:
+        if not file.size:
+            raise UserError(f"{file.path} is empty: leave it out")
     return list(dict.fromkeys(found))
 
 

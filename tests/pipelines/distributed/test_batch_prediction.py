@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,12 +18,12 @@ import tensorflow as tf
 
 from pipelines.data.table_options import DEFAULTS
 from pipelines.distributed import batch_prediction, cluster
-from pipelines.export.exported import CARD
+from pipelines.export.exported import CARD, Exported
 from pipelines.labelled.predict import file_steps, predict_file
 from pipelines.support.errors import UserError
 from pipelines.support.files import write_json
 from tests.command_line import ROOT, assert_one_line, main
-from tests.pipelines.labelled.conftest import CLASSES, write_export
+from tests.pipelines.labelled.conftest import CountingClassifier, write_export
 
 needs_ray = pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 needs_moto = pytest.mark.skipif(util.find_spec("moto") is None, reason="moto is not installed")
@@ -30,26 +31,28 @@ MANY = 120_000  # rows: twelve parts
 
 
 class FailingClassifier(tf.Module):
-    """Raises an error for a batch with a text that has the word poison."""
+    """Raises an error for a batch with a text that has the word poison; labels others as `CountingClassifier` does."""
+
+    def __init__(self):
+        super().__init__()
+        self.counting = CountingClassifier()
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     def classify(self, text):
         poisoned = tf.strings.regex_full_match(text, "(?s).*poison.*")
         with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(tf.reduce_any(poisoned)), [text])]):
-            score = tf.fill(tf.shape(text), 0.75)
-        label = tf.fill(tf.shape(text), CLASSES[1])
-        return {"label": label, "score": score, "probabilities": tf.stack([1 - score, score], axis=1)}
+            return self.counting.classify(tf.identity(text))
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A folder with the export `sentiment`, and `failing`, which fails for some texts."""
+    """A folder with the export `sentiment`."""
     root = tmp_path_factory.mktemp("saved")
-    card = (write_export(root).path / CARD).read_text()
-    module = FailingClassifier()
-    path = root / "failing" / "1"
+    card = json.loads((write_export(root).path / CARD).read_text())
+    shutil.rmtree(root / "sentiment")
+    module, path = FailingClassifier(), root / "sentiment" / "1"
     tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
-    write_json(path / CARD, json.loads(card) | {"task": "sentiment"})
+    write_json(path / CARD, card | {"task": "sentiment"})
     return root
 
 
@@ -68,16 +71,14 @@ def plain(many, saved):
     return target.read_text()
 
 
-def _exported(saved, name="sentiment"):
-    from pipelines.export.exported import Exported
-
-    return Exported(name, 1, saved / name / "1")
+def _exported(saved):
+    return Exported("sentiment", 1, saved / "sentiment" / "1")
 
 
-def arguments(saved, source, output, *flags, name="sentiment", address="local"):
-    model = ["--name", name, "--saved-models", saved]
+def arguments(saved, source, output, *flags, address="local"):
     sources = [source] if isinstance(source, str | Path) else source
-    return ["predict", "sentiment", *model, "--input", *sources, "--output", output, "--ray", address, *flags]
+    files = ["--input", *sources, "--output", output]
+    return ["predict", "sentiment", "--saved-models", saved, *files, "--ray", address, *flags]
 
 
 def joined(folder):
@@ -98,7 +99,7 @@ def test_files_of_all_formats_from_object_storage(saved, tmp_path):
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"text\nzipped g\n"))
     rows.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
     (tmp_path / "e.txt").write_text("a line g\n\nand another\n")
-    (tmp_path / "f.csv").write_bytes(b"text\nfine\nno \xff UTF-8\nlast\n")
+    (tmp_path / "f.csv").write_bytes(b"text\nfine\nno \xff UTF-8\nsome poison\nlast\n")
     names = ("a.csv", "b.csv.gz", "c.parquet", "d.jsonl", "e.txt", "f.csv")
     with served() as s3:
         for name in names[:5]:
@@ -113,43 +114,41 @@ def test_files_of_all_formats_from_object_storage(saved, tmp_path):
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [file["path"].rpartition("/")[2] for file in manifest["files"]] == list(names)
     counts = json.loads(process.stdout)
-    assert counts["rows"] == 40 * 3 + 1 + 3 + 3 and counts["poisoned"] == 1 and counts["parts"] == 6
-    assert manifest["poisoned"] == [{"part": "part-00005-00000.csv", "row": 1, "reason": "not valid Unicode"}]
+    assert counts["rows"] == 40 * 3 + 1 + 3 + 4 and counts["poisoned"] == 2 and counts["parts"] == 6
+    assert sum(counts["labels"].values()) == counts["rows"] - 2
+    assert [(each["part"], each["row"]) for each in manifest["poisoned"]] == [
+        ("part-00005-00000.csv", 1),
+        ("part-00005-00000.csv", 2),
+    ]
+    reasons = [each["reason"] for each in manifest["poisoned"]]
+    assert reasons[0] == "not valid Unicode" and reasons[1].startswith("InvalidArgumentError: ")
     files = tuple(str(tmp_path / name) for name in names[:5])
     predict_file(_exported(saved), files, tmp_path / "plain.csv")
     lines = joined(tmp_path / "out").splitlines(True)
-    assert "".join(lines[:-3]) == (tmp_path / "plain.csv").read_text()
+    assert "".join(lines[:-4]) == (tmp_path / "plain.csv").read_text()
     last = list(csv.DictReader((tmp_path / "out" / "part-00005-00000.csv").read_text().splitlines()))
-    assert [row["predicted"] for row in last] == ["negative", "", "negative"]
+    assert [row["predicted"] for row in last] == ["negative", "", "", "negative"]
     assert again.returncode == 0 and "is finished" in again.stderr and json.loads(again.stdout) == counts
     assert_one_line(changed, "has a batch prediction with other files")
 
 
 @needs_ray
 @pytest.mark.long
-def test_a_row_that_makes_the_model_fail_is_counted(saved, tmp_path):
-    (tmp_path / "in.txt").write_text("".join(f"text {i}{' poison' * (i == 17)}\n" for i in range(100)))
-    process = main(tmp_path, *arguments(saved, "in.txt", "out", "--part-format", "jsonl", name="failing"))
-    assert process.returncode == 0, process.stderr
-    rows = [json.loads(line) for line in (tmp_path / "out" / "part-00000-00000.jsonl").read_text().splitlines()]
-    assert [row["predicted"] for row in rows] == ["positive"] * 17 + [""] + ["positive"] * 82
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["counts"]["poisoned"] == 1 and manifest["counts"]["labels"] == {"negative": 0, "positive": 99}
-    assert manifest["poisoned"][0]["row"] == 17 and "InvalidArgumentError" in manifest["poisoned"][0]["reason"]
-
-
-@needs_ray
-@pytest.mark.long
 def test_killed_drivers_actors_and_readers_change_nothing(saved, many, plain, tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, ROOT / "main.py", *arguments(saved, many, out)]
-    process = subprocess.Popen([str(part) for part in command], stderr=subprocess.DEVNULL, start_new_session=True)
-    _wait_for_parts(process, out, 2)
-    os.kill(process.pid, signal.SIGKILL)
+    command = [str(part) for part in (sys.executable, ROOT / "main.py", *arguments(saved, many, out))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _wait_for_parts(process, out, 1)
+    process.terminate()
+    output, errors = process.communicate(timeout=300)
+    assert (process.returncode, output) == (130, "") and "the same command continues" in errors
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _wait_for_parts(process, out, len(list(out.glob("part-*"))) + 1)
+    process.kill()
     process.wait()
     written = {path: path.stat().st_mtime_ns for path in out.glob("part-*")}
     assert 2 <= len(written) < MANY // 10_000
-    process = subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     _wait_for_parts(process, out, len(written) + 1)
     killed = [pid for pid, name in _descendants(process.pid) if name.startswith("ray::Map")]
     assert killed

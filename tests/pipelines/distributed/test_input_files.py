@@ -54,6 +54,7 @@ def test_relative_paths_are_made_absolute(tmp_path, monkeypatch):
         ("-", "give their paths with --input, and not -"),
         ("other", "model.bin has an unknown suffix"),
         ("other/*", "model.bin has an unknown suffix"),
+        ("zero.csv", "zero.csv is empty"),
         ("s3://", "s3://bucket/folder"),
         ("ftp://host/a.csv", "s3://bucket/folder"),
     ],
@@ -61,6 +62,7 @@ def test_relative_paths_are_made_absolute(tmp_path, monkeypatch):
 def test_what_cannot_be_read_is_one_line(tmp_path, monkeypatch, given, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
+    (tmp_path / "zero.csv").touch()
     write(tmp_path, ["other/model.bin"])
     with pytest.raises(UserError, match=message):
         input_files.find(given)
