@@ -14,6 +14,21 @@ from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
 from pipelines.support.errors import UserError
 
+# Fields of a config that `prepare` has.
+TO_PREPARE = (
+    "data",
+    "valid",
+    "valid_fraction",
+    "text_column",
+    "label_column",
+    "encoding",
+    "separator",
+    "no_header",
+    "max_bytes",
+    "seed",
+    "polarity",
+)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LabelledTrainCommand(TrainCommand):
