@@ -268,6 +268,7 @@ TASKS = {
             "transfer",
             "labelled texts",
             "sample_reviews",
+            has_preparation=True,
         ),
     )
 }

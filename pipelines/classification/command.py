@@ -11,10 +11,8 @@ from pipelines.command_line import PrepareCommand, subset
 from pipelines.export.exported import Exported
 from pipelines.inventory import find_exports
 from pipelines.labelled import command
-from pipelines.labelled.command import Evaluate
+from pipelines.labelled.command import TO_PREPARE, Evaluate
 from pipelines.support.errors import UserError
-
-_TABLE_FIELDS = ("text_column", "label_column", "encoding", "separator", "no_header")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,7 +46,7 @@ class Train(command.LabelledTrainCommand):
 _N = Annotated[int, tyro.conf.arg(metavar="N")]
 _ToPrepare = subset(
     ClassificationConfig,
-    ("data", "valid", "valid_fraction", *_TABLE_FIELDS, "tokenizer", "positive", "max_bytes", "seed", "polarity"),
+    (*TO_PREPARE, "tokenizer", "positive"),
     vocabulary_size=(_N, 30_000),
     max_tokens=(_N, 1000),
 )

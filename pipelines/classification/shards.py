@@ -1,5 +1,6 @@
 """The shards of prepared data for classification: "ids" of the tokens of a text, and "label", the id of its class."""
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, shard_batches, shard_writer
 from pipelines.data.prepared import Contents, Prepared
 from pipelines.data.shard_writer import Row
+from pipelines.labelled import shards
 from pipelines.labelled.sharded import Rows, Surveyed
 from pipelines.support import console
 from pipelines.text.tokenizers import Tokenizer, keep_ends, load_tokenizer, train_tokenizer
@@ -17,8 +19,7 @@ from pipelines.text.tokenizers import Tokenizer, keep_ends, load_tokenizer, trai
 _TEXTS_PER_CALL = 1000
 _MAX_SUBWORD_SAMPLE = 10_000_000  # characters: SentencePiece needs many bytes for each
 _SAMPLE_TOKENS = 5_000_000  # of the training texts, from which word vectors are computed
-SETTINGS = ("tokenizer", "vocabulary_size", "max_tokens", "max_bytes", "valid_fraction", "text_column", "label_column")
-SETTINGS += ("positive",)
+_SETTINGS = ("tokenizer", "vocabulary_size", "max_tokens")  # that the preparation fixes
 
 
 def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Contents:
@@ -37,24 +38,11 @@ def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Con
         folder / prepared.TOKENIZER
     )
     tokenizer = load_tokenizer(folder / prepared.TOKENIZER)
-    passed, encoded = Rows(config, surveyed.train), _Encoded(config, tokenizer)
-    # An example has about one byte per character at most.
-    num_shards = shard_writer.num_shards(surveyed.train.characters)
-    shards = shard_writer.write(folder, encoded.rows(passed), num_shards, config.seed)
-    parts = {name: passed.own(texts, name) for name, texts in surveyed.own.items()}
-    parts.setdefault("valid", passed.held_out)
-    passed.check(len(parts["valid"]))
-    for name, rows in parts.items():
-        prepared.write_rows(folder, name, rows)
-    details = {
-        "classes": list(surveyed.train.classes),
-        "class_rows": passed.class_rows.tolist(),
-        "tokenizer_texts": len(sample),
-        "cut": encoded.cut(),
-    }
-    num_rows = {"train": sum(shard.rows for shard in shards)} | {name: len(rows) for name, rows in parts.items()}
-    settings = {name: getattr(config, name) for name in SETTINGS}
-    return Contents(settings, shards, num_rows, surveyed.notes | passed.notes, details)
+    encoded = _Encoded(config, tokenizer)
+    contents = shards.write(config, surveyed, folder, encoded.rows, bytes_per_character=1)
+    settings = {name: getattr(config, name) for name in _SETTINGS}
+    details = {"tokenizer_texts": len(sample), "cut": encoded.cut()}
+    return dataclasses.replace(contents, settings=contents.settings | settings, details=contents.details | details)
 
 
 def _sample_for(kind: str, texts: list[str]) -> list[str]:
@@ -97,7 +85,7 @@ class _Encoded:
         values, splits = kept.flat_values.numpy(), kept.row_splits.numpy().tolist()
         self._tokens_kept += len(values)
         for start, end, label in zip(splits[:-1], splits[1:], labels.tolist(), strict=True):
-            yield Row(shard_writer.int_features(ids=values[start:end].tolist(), label=[label]), end - start)
+            yield Row(shard_writer.features(ids=values[start:end].tolist(), label=[label]), end - start)
 
 
 def batches(config: ClassificationConfig, data: Prepared, epoch: int, skip: int) -> tf.data.Dataset:
@@ -118,9 +106,9 @@ def sample(config: ClassificationConfig, data: Prepared) -> dict[str, tf.RaggedT
 
 def _parsed(examples: tf.Tensor, max_tokens: int) -> tuple[tf.RaggedTensor, tf.Tensor]:
     """Returns (ids ragged int32 [n, (tokens)], labels int32 [n]) of serialized examples, string [n]."""
-    features = {
+    expected = {
         "ids": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64),
         "label": tf.io.FixedLenFeature([], tf.int64),
     }
-    values = tf.io.parse_example(examples, features)
+    values = tf.io.parse_example(examples, expected)
     return keep_ends(tf.cast(values["ids"], tf.int32), max_tokens), tf.cast(values["label"], tf.int32)

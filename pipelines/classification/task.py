@@ -58,7 +58,7 @@ class Encoded:
     Attributes:
         splits: the texts and labels.
         train, valid: the inputs of the network for the texts (see `inputs_of`). Of prepared data, `train` has only a
-            sample of the training texts.
+            sample of the training texts, and none where no weights are computed from them.
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
     """
 
@@ -71,7 +71,9 @@ class Encoded:
 def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
     """Encodes the training and the validation texts; keeps nothing in the run's folder."""
     if splits.sharded:
-        train, cut = shards.sample(config, splits.sharded), splits.sharded.details["cut"]
+        needs_sample = config.word_vectors == "cooccurrence"
+        train = shards.sample(config, splits.sharded) if needs_sample else {}
+        cut = splits.sharded.details["cut"]
     else:
         train, cut = inputs_of(config, tokenizer, splits.train)
     return Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)

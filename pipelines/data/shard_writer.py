@@ -38,10 +38,16 @@ def num_shards(num_bytes: int) -> int:
     return min(max(wanted, MAX_STREAMS), _MAX_SHARDS)
 
 
-def int_features(**values: Iterable[int]) -> bytes:
-    """Returns a serialized tf.train.Example of lists of integers."""
-    lists = {name: tf.train.Feature(int64_list=tf.train.Int64List(value=each)) for name, each in values.items()}
+def features(**values: list[int] | list[bytes]) -> bytes:
+    """Returns a serialized tf.train.Example of lists, each of integers or of strings."""
+    lists = {name: _feature(each) for name, each in values.items()}
     return tf.train.Example(features=tf.train.Features(feature=lists)).SerializeToString(deterministic=True)
+
+
+def _feature(values: list[int] | list[bytes]) -> tf.train.Feature:
+    if values and isinstance(values[0], bytes):
+        return tf.train.Feature(bytes_list=tf.train.BytesList(value=values))
+    return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
 
 def write(folder: Path, rows: Iterable[Row], count: int, seed: int) -> list[Shard]:

@@ -15,6 +15,20 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.support.errors import UserError
 
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".jsonl")  # of the files with predicted labels
+# Fields of a config that `prepare` has.
+TO_PREPARE = (
+    "data",
+    "valid",
+    "valid_fraction",
+    "text_column",
+    "label_column",
+    "encoding",
+    "separator",
+    "no_header",
+    "max_bytes",
+    "seed",
+    "polarity",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

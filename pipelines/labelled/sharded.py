@@ -111,15 +111,19 @@ class Rows:
             )
 
 
-def load(data: Prepared, batch_size: int) -> LabelledSplits:
+def load(data: Prepared, batch_size: int | None) -> LabelledSplits:
     """Returns the splits of prepared data; the training texts stay in its shards.
 
     One of several workers checks only the shards that it reads.
 
+    Args:
+        batch_size: None if it is not known yet: then all shards are checked.
+
     Raises:
         UserError: a file is missing or damaged.
     """
-    data.check_files(shard_order.shards_of(len(data.shards), batch_size, part.current()))
+    mine = shard_order.shards_of(len(data.shards), batch_size, part.current()) if batch_size else None
+    data.check_files(mine)
     splits = {name: _labelled(data.read_rows(name)) for name in ("valid", "test")}
     classes, notes = tuple(data.details["classes"]), dict(data.notes)
     return LabelledSplits(ShardedTexts(data), splits["valid"], splits["test"], classes, notes)

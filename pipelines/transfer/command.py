@@ -1,9 +1,12 @@
-"""`train`, `evaluate` and `predict` for `transfer`. Its `evaluate` and `predict` are those of all labelled texts."""
+"""`train`, `evaluate`, `predict` and `prepare` for `transfer`; two of them are those of all labelled texts."""
 
 import dataclasses
 
-from pipelines.labelled.command import Evaluate, LabelledTrainCommand, Predict
+from pipelines.command_line import PrepareCommand, subset
+from pipelines.labelled.command import TO_PREPARE, Evaluate, LabelledTrainCommand, Predict
 from pipelines.transfer.config import TransferConfig
+
+_ANY_ENCODER = "any"  # the shards do not depend on the encoder, which a config needs
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -22,4 +25,18 @@ class Train(LabelledTrainCommand):
         self.train(config, fit=recipe.fit_best if config.recipe else None)
 
 
-__all__ = ["Evaluate", "Predict", "Train"]
+_ToPrepare = subset(TransferConfig, TO_PREPARE)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepare(PrepareCommand):
+    """Prepare labelled texts that may be larger than memory, for any encoder."""
+
+    config: _ToPrepare = _ToPrepare()
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(TransferConfig(**vars(self.config), encoder=_ANY_ENCODER))
+
+
+__all__ = ["Evaluate", "Predict", "Prepare", "Train"]

@@ -18,6 +18,8 @@ from pipelines.config import (
     require_positive,
     require_rate,
 )
+from pipelines.data import prepared
+from pipelines.data.prepared import Prepared
 from pipelines.labelled.config import LabelledConfig
 
 HANDLE = tyro.conf.arg(metavar="HANDLE")
@@ -218,9 +220,26 @@ class TransferConfig(LabelledConfig, _Handles):
         require(complete.unfreeze_groups >= self.reset_top, "unfreeze_groups", complete.unfreeze_groups, needed)
         return complete
 
+    def prepared(self) -> Prepared | None:
+        """Returns the prepared data that --data names; None if --data is other data.
+
+        Raises:
+            UserError: it is damaged, or was prepared for another task.
+        """
+        return prepared.find(self.data, "transfer")
+
+    def resolve(self) -> "TransferConfig":
+        """As `TrainingConfig.resolve`; prepared data fixes some settings."""
+        found = self.prepared()
+        return prepared.settled(self, super().resolve(), found) if found else super().resolve()
+
     def check(self) -> None:
         """Checks a resolved config; None in a field that depends on the data passes. See `TrainingConfig.check`."""
         super().check()
+        if self.prepared():
+            reason = "the validation texts of prepared data are fixed: give --valid to `prepare`"
+            reject_without_effect(self, reason, "valid", "folds")
+            require(not self.max_labels, "max_labels", self.max_labels, "0 with prepared data")
         require(self.encoder, "encoder", "is missing", "a TF Hub handle, a folder with a SavedModel, or a .tar.gz")
         require(
             self.max_labels == 0 or self.max_labels >= 2, "max_labels", self.max_labels, "0, for all, or at least 2"

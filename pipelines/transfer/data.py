@@ -3,6 +3,8 @@
 import numpy as np
 
 from pipelines.config import require
+from pipelines.labelled import sharded
+from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
 from pipelines.labelled.splits import Labelled, LabelledSplits, read_and_split
 from pipelines.transfer.config import TransferConfig
 
@@ -11,8 +13,11 @@ def load(config: TransferConfig) -> LabelledSplits:
     """Reads, splits and completes the texts.
 
     Raises:
-        UserError: the errors of `read_and_split` and `complete`.
+        UserError: the errors of `read_and_split` and `complete`; or prepared data is damaged.
     """
+    found = config.prepared()
+    if found:
+        return sharded.load(found, config.batch_size)
     return complete(config, read_and_split(config, config.polarity))
 
 

@@ -29,7 +29,7 @@ from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import GroupedAdamW
 from pipelines.training.schedules import Stages
-from pipelines.transfer import module_seeds, networks
+from pipelines.transfer import module_seeds, networks, shards
 from pipelines.transfer.config import TransferConfig
 from pipelines.transfer.data import load  # noqa: F401 (a member of Task)
 from pipelines.transfer.modules import Modules, find_modules, load_modules, module_errors
@@ -73,7 +73,7 @@ class Encoded:
 
     Attributes:
         splits: the texts and labels.
-        lengths: bytes of each training text, int [n].
+        lengths: bytes of each training text, int [n]; none of prepared data.
         has_random_ops: whether the encoder has random operations of its own (module_seeds.py).
     """
 
@@ -84,6 +84,8 @@ class Encoded:
 
 def encode(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, folder: Path) -> Encoded:
     """Measures the texts: the model reads strings itself."""
+    if splits.sharded:
+        return Encoded(splits, np.zeros(0, int), module_seeds.has_random_ops(tokenizer.encoder))
     lengths = np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts])
     return Encoded(splits, lengths, module_seeds.has_random_ops(tokenizer.encoder))
 
@@ -156,6 +158,8 @@ def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) ->
 
 def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
     """Returns batches of texts of similar length, in an order that depends on the seed and the epoch."""
+    if encoded.splits.sharded:
+        return shards.batches(config, encoded.splits.sharded, epoch, skip)
     order = batching.bucketed_order(encoded.lengths, config.batch_size, config.seed, epoch)
     return _batches(config, encoded.splits.train, order[skip * config.batch_size :])
 

@@ -11,10 +11,13 @@ import pytest
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_reviews
+from pipelines.language_model.config import LanguageModelConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
+from pipelines.transfer.config import TransferConfig
 from tests.command_line import ROOT, assert_one_line, train_here
-from tests.pipelines.training.test_resume import DRIVER, assert_equal_outcomes, finish, outcome
+from tests.layers import hub_modules
+from tests.pipelines.training.test_resume import DRIVER, FLAGS, assert_equal_outcomes, finish, outcome
 
 TRAIN = "--model gru --batch-size 16 --embedding-size 8 --hidden-size 8 --epochs 3 --patience 9 --checkpoint-every 4"
 
@@ -182,10 +185,10 @@ def test_a_killed_preparation_leaves_no_half_of_it_and_can_be_repeated(source, m
     assert not list(tmp_path.glob(".tmp-*"))
 
 
-def start(data, folder, kind="never", count=0):
+def start(data, folder, kind="never", count=0, task="sentiment", flags=TRAIN):
     """Starts a training that kills itself."""
-    arguments = ["train", "sentiment", "--data", data, "--run", "r", "--runs", folder / "runs"]
-    arguments += ["--saved-models", folder / "saved", *TRAIN.split()]
+    arguments = ["train", task, "--data", data, "--run", "r", "--runs", folder / "runs"]
+    arguments += ["--saved-models", folder / "saved", *flags.split()]
     command = [sys.executable, "-c", DRIVER, kind, str(count), *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -199,6 +202,26 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
     code, errors = finish(start(made, tmp_path / "killed", "step", count))
     assert code == -signal.SIGKILL, errors
     code, errors = finish(start(made, tmp_path / "killed"))
+    assert code == 0 and "resuming at epoch" in errors, errors
+    assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("task", ["transfer", "char-lm"])
+def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_path, task):
+    if task == "transfer":
+        hub_modules.save_bert(tmp_path / "bert", dropout=0.2)
+        hub_modules.save_preprocessor(tmp_path / "preprocess")
+        flags = f"{FLAGS[task]} --encoder {tmp_path / 'bert'} --preprocessor {tmp_path / 'preprocess'}"
+        settings, count = TransferConfig(data=source, encoder="any"), 20
+    else:
+        settings, count, flags = LanguageModelConfig(data=source, default_tokenizer="character"), 10, FLAGS[task]
+    prepare(task, settings.resolve(), tmp_path / "made")
+    code, errors = finish(start(tmp_path / "made", tmp_path / "whole", task=task, flags=flags))
+    assert code == 0, errors
+    code, errors = finish(start(tmp_path / "made", tmp_path / "killed", "step", count, task, flags))
+    assert code == -signal.SIGKILL, errors
+    code, errors = finish(start(tmp_path / "made", tmp_path / "killed", task=task, flags=flags))
     assert code == 0 and "resuming at epoch" in errors, errors
     assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 

@@ -15,7 +15,7 @@ def data(tmp_path_factory):
     """Prepared data whose row i has the ids [i, i, ...]."""
     folder = tmp_path_factory.mktemp("prepared")
     lengths = np.random.default_rng(0).integers(1, 40, ROWS).tolist()
-    rows = (shard_writer.Row(shard_writer.int_features(ids=[i] * n), n) for i, n in enumerate(lengths))
+    rows = (shard_writer.Row(shard_writer.features(ids=[i] * n), n) for i, n in enumerate(lengths))
     shards = shard_writer.write(folder, rows, 32, seed=3)
     prepared.write_manifest(folder, "classification", {}, Contents({}, shards, {"train": ROWS}, {}, {}))
     return prepared.find(str(folder), "classification")

@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.data import shard_writer
-from pipelines.data.shard_writer import Row, int_features, num_shards, write
+from pipelines.data.shard_writer import Row, features, num_shards, write
 from pipelines.support.errors import UserError
 
 
@@ -16,13 +16,13 @@ def make_rows(count):
     draw = random.Random(0)
     for i in range(count):
         ids = [i] * draw.randint(1, 30)
-        yield Row(int_features(ids=ids, label=[i % 3]), len(ids))
+        yield Row(features(ids=ids, label=[i % 3]), len(ids))
 
 
 def ids_of(path):
     """Returns the first id of each record, as TensorFlow reads it: it checks the checksums."""
-    features = {"ids": tf.io.RaggedFeature(tf.int64)}
-    return [int(tf.io.parse_single_example(each, features)["ids"][0]) for each in tf.data.TFRecordDataset(str(path))]
+    expected = {"ids": tf.io.RaggedFeature(tf.int64)}
+    return [int(tf.io.parse_single_example(each, expected)["ids"][0]) for each in tf.data.TFRecordDataset(str(path))]
 
 
 @pytest.mark.parametrize("count", [0, 5, 16, 203])
