@@ -15,6 +15,7 @@ import pickle
 import secrets
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -204,21 +205,27 @@ def shared_folder(study_folder: Path, config: TrainingConfig) -> Path:
     return study_folder / "shared" / run_folder.short_hash(json.loads(json.dumps(values)))
 
 
-def shared_splits(folder: Path, task: str, config: TrainingConfig) -> Any:
-    """Returns `Task.load` of a config without the test set, which no trial may see. The first caller reads the data.
-
-    Args:
-        folder: of `shared_folder`.
+def load_splits(task: str, config: TrainingConfig) -> Any:
+    """Returns `Task.load` of a config without the test set, which no trial may see.
 
     Raises:
         UserError: the data cannot be read.
     """
+    splits = TASKS[task].load(config)
+    return dataclasses.replace(splits, test=None) if hasattr(splits, "test") else splits
+
+
+def shared_splits(folder: Path, load: Callable[[], Any]) -> Any:
+    """Returns the splits that trials share. The first caller loads them.
+
+    Args:
+        folder: of `shared_folder`.
+        load: as `load_splits`.
+    """
     path = folder / "splits.pickle"
     with exclusive(folder):
         if not path.exists():
-            splits = TASKS[task].load(config)
-            if hasattr(splits, "test"):
-                splits = dataclasses.replace(splits, test=None)
+            splits = load()
             with written_beside(path, "wb") as file:
                 pickle.dump(splits, file)
             return splits

@@ -78,8 +78,9 @@ def test_the_data_is_read_once_and_without_its_test_set(tmp_path, monkeypatch):
         return dataclasses.replace(splits, test=splits.valid)
 
     monkeypatch.setattr(type(entry), "load", load)
-    first = studies.shared_splits(tmp_path / "shared", "sentiment", config)
-    second = studies.shared_splits(tmp_path / "shared", "sentiment", config)
+    first, second = (
+        studies.shared_splits(tmp_path / "shared", lambda: studies.load_splits("sentiment", config)) for _ in range(2)
+    )
     assert len(calls) == 1 and first.test is None and second.test is None
     assert list(first.train.texts) == list(second.train.texts) and len(first.valid) == len(second.valid) > 0
 
