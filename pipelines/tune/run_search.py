@@ -77,7 +77,7 @@ def opened(study: Study, tried: dict):
     with run_folder.locked(study.folder):
         studies.save_or_check(study, tried)
         if is_new:
-            studies.shared_splits(studies.shared_folder(study.folder, resolved), lambda: splits)
+            studies.keep_splits(studies.shared_folder(study.folder, resolved), lambda: splits)
         console.say(f"{'' if is_new else 'continuing '}{shown(study.folder)}")
         yield
 

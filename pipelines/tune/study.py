@@ -35,7 +35,7 @@ from pipelines.support.run_result import RunRecord
 from pipelines.task import TASKS
 
 FINISHED, PRUNED, FAILED, UNFINISHED = "finished", "pruned", "failed", "unfinished"
-_RECORD, _OUTCOME = "tune.json", "trial.json"
+_RECORD, _OUTCOME, _SPLITS = "tune.json", "trial.json", "splits.pickle"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,15 +164,20 @@ def resolved_config(study: Study, config: TrainingConfig) -> TrainingConfig:
 
 
 def prepare_trial(study: Study, number: int, config: TrainingConfig) -> Path:
-    """Makes the folder of a trial with its config.json, unless it is there; returns it.
+    """Makes the folder of a trial with its config.json, unless it is there; returns it. Keeps the data of the trial.
 
     Args:
         config: resolved.
+
+    Raises:
+        UserError: the data cannot be read.
     """
     folder = study.trial(number)
+    config = resolved_config(study, config)
+    keep_splits(shared_folder(study.folder, config), lambda: load_splits(study.task, config))
     if not (folder / "config.json").exists():
         make_folders(folder)
-        settings = json.loads(json.dumps(dataclasses.asdict(resolved_config(study, config))))
+        settings = json.loads(json.dumps(dataclasses.asdict(config)))
         record = dataclasses.replace(study.record, run=secrets.token_hex(8), config=settings)
         write_record(folder / "config.json", dataclasses.asdict(record))
     return folder
@@ -215,21 +220,23 @@ def load_splits(task: str, config: TrainingConfig) -> Any:
     return dataclasses.replace(splits, test=None) if hasattr(splits, "test") else splits
 
 
-def shared_splits(folder: Path, load: Callable[[], Any]) -> Any:
-    """Returns the splits that trials share. The first caller loads them.
+def keep_splits(folder: Path, load: Callable[[], Any]) -> None:
+    """Keeps the splits that trials share, unless they are kept already: no trial needs the files of the data.
 
     Args:
         folder: of `shared_folder`.
         load: as `load_splits`.
     """
-    path = folder / "splits.pickle"
+    path = folder / _SPLITS
     with exclusive(folder):
         if not path.exists():
-            splits = load()
             with written_beside(path, "wb") as file:
-                pickle.dump(splits, file)
-            return splits
-    return pickle.loads(path.read_bytes())
+                pickle.dump(load(), file)
+
+
+def shared_splits(folder: Path) -> Any:
+    """Returns the splits that `keep_splits` has kept."""
+    return pickle.loads((folder / _SPLITS).read_bytes())
 
 
 @contextlib.contextmanager

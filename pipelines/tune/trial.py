@@ -84,7 +84,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
 
     task_name, config = studies.config_of(folder)
     shared = studies.shared_folder(Path(spec.study), config)
-    splits = studies.shared_splits(shared, lambda: studies.load_splits(task_name, config))
+    splits = studies.shared_splits(shared)
     import_tensorflow(config.parallel_ops())
     task = TASKS[task_name].task()
     with studies.exclusive(shared):
