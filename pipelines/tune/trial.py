@@ -100,7 +100,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
         if is_worse:
             stopped = Outcome(
                 PRUNED,
-                value=position.best_value,
+                value=position.best_value if position.best_epoch >= 0 else None,  # None: it was never a number
                 epochs=position.rows,
                 epoch_seconds=position.epoch_seconds,
                 best_epoch=position.best_epoch + 1,
