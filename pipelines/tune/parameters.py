@@ -96,7 +96,8 @@ def _counter(study_folder: Path, task_name: str, config: TrainingConfig) -> Call
 
     task = TASKS[task_name].task()
     shared = studies.shared_folder(study_folder, config)
-    splits = studies.shared_splits(shared, task_name, config)
+    studies.keep_splits(shared, lambda: studies.load_splits(task_name, config))
+    splits = studies.shared_splits(shared)
     with studies.exclusive(shared):
         save_tokenizer(task, config, splits, shared)
     tokenizer = task.load_tokenizer(shared / "tokenizer")

@@ -72,12 +72,12 @@ def opened(study: Study, tried: dict):
     """
     resolved = studies.resolved_config(study, study.config.resolve())
     is_new = not study.folder.exists()
-    if is_new:
-        splits = TASKS[study.task].load(resolved)  # refused before there is a folder
-        del splits
+    splits = studies.load_splits(study.task, resolved) if is_new else None
     make_folders(study.folder)
     with run_folder.locked(study.folder):
         studies.save_or_check(study, tried)
+        if is_new:
+            studies.keep_splits(studies.shared_folder(study.folder, resolved), lambda: splits)
         console.say(f"{'' if is_new else 'continuing '}{shown(study.folder)}")
         yield
 

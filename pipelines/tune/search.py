@@ -191,7 +191,8 @@ class Search:
         if outcome.state == FAILED:
             text = f"failed: {outcome.reason}"
         else:
-            text = f"{outcome.reason or outcome.state}: {outcome.value:.4f} after epoch {len(outcome.epochs)}"
+            value = "not a number" if outcome.value is None else f"{outcome.value:.4f}"
+            text = f"{outcome.reason or outcome.state}: {value} after epoch {len(outcome.epochs)}"
         leader = f"; best so far: {winner.outcome.value:.4f} of trial {winner.number}" if winner else ""
         console.say(f"trial {ended.number} ({values.shown(ended.settings)}): {text}{leader}")
 

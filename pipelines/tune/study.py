@@ -15,6 +15,7 @@ import pickle
 import secrets
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from pipelines.support.run_result import RunRecord
 from pipelines.task import TASKS
 
 FINISHED, PRUNED, FAILED, UNFINISHED = "finished", "pruned", "failed", "unfinished"
-_RECORD, _OUTCOME = "tune.json", "trial.json"
+_RECORD, _OUTCOME, _SPLITS = "tune.json", "trial.json", "splits.pickle"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,15 +164,20 @@ def resolved_config(study: Study, config: TrainingConfig) -> TrainingConfig:
 
 
 def prepare_trial(study: Study, number: int, config: TrainingConfig) -> Path:
-    """Makes the folder of a trial with its config.json, unless it is there; returns it.
+    """Makes the folder of a trial with its config.json, unless it is there; returns it. Keeps the data of the trial.
 
     Args:
         config: resolved.
+
+    Raises:
+        UserError: the data cannot be read.
     """
     folder = study.trial(number)
+    config = resolved_config(study, config)
+    keep_splits(shared_folder(study.folder, config), lambda: load_splits(study.task, config))
     if not (folder / "config.json").exists():
         make_folders(folder)
-        settings = json.loads(json.dumps(dataclasses.asdict(resolved_config(study, config))))
+        settings = json.loads(json.dumps(dataclasses.asdict(config)))
         record = dataclasses.replace(study.record, run=secrets.token_hex(8), config=settings)
         write_record(folder / "config.json", dataclasses.asdict(record))
     return folder
@@ -204,25 +210,33 @@ def shared_folder(study_folder: Path, config: TrainingConfig) -> Path:
     return study_folder / "shared" / run_folder.short_hash(json.loads(json.dumps(values)))
 
 
-def shared_splits(folder: Path, task: str, config: TrainingConfig) -> Any:
-    """Returns `Task.load` of a config without the test set, which no trial may see. The first caller reads the data.
-
-    Args:
-        folder: of `shared_folder`.
+def load_splits(task: str, config: TrainingConfig) -> Any:
+    """Returns `Task.load` of a config without the test set, which no trial may see.
 
     Raises:
         UserError: the data cannot be read.
     """
-    path = folder / "splits.pickle"
+    splits = TASKS[task].load(config)
+    return dataclasses.replace(splits, test=None) if hasattr(splits, "test") else splits
+
+
+def keep_splits(folder: Path, load: Callable[[], Any]) -> None:
+    """Keeps the splits that trials share, unless they are kept already: no trial needs the files of the data.
+
+    Args:
+        folder: of `shared_folder`.
+        load: as `load_splits`.
+    """
+    path = folder / _SPLITS
     with exclusive(folder):
         if not path.exists():
-            splits = TASKS[task].load(config)
-            if hasattr(splits, "test"):
-                splits = dataclasses.replace(splits, test=None)
             with written_beside(path, "wb") as file:
-                pickle.dump(splits, file)
-            return splits
-    return pickle.loads(path.read_bytes())
+                pickle.dump(load(), file)
+
+
+def shared_splits(folder: Path) -> Any:
+    """Returns the splits that `keep_splits` has kept."""
+    return pickle.loads((folder / _SPLITS).read_bytes())
 
 
 @contextlib.contextmanager

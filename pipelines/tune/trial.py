@@ -84,7 +84,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
 
     task_name, config = studies.config_of(folder)
     shared = studies.shared_folder(Path(spec.study), config)
-    splits = studies.shared_splits(shared, task_name, config)
+    splits = studies.shared_splits(shared)
     import_tensorflow(config.parallel_ops())
     task = TASKS[task_name].task()
     with studies.exclusive(shared):
@@ -100,7 +100,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
         if is_worse:
             stopped = Outcome(
                 PRUNED,
-                value=position.best_value,
+                value=position.best_value if position.best_epoch >= 0 else None,  # None: it was never a number
                 epochs=position.rows,
                 epoch_seconds=position.epoch_seconds,
                 best_epoch=position.best_epoch + 1,

@@ -143,7 +143,7 @@ class RayTasks:
         # max_calls: a process for each trial. TensorFlow's state and memory end with it.
         remote = ray.remote(num_cpus=self.num_cpus, num_gpus=self.num_gpus, max_calls=1, max_retries=3)(_run_quietly)
         environment = {"env_vars": _thread_variables(self.num_cpus)}
-        return remote.options(runtime_env=environment).remote(dataclasses.asdict(spec))
+        return remote.options(runtime_env=environment).remote(dataclasses.asdict(spec), os.getcwd())
 
     def wait(self, handles: list) -> Iterator[tuple]:
         """As `Processes.wait`."""
@@ -170,13 +170,19 @@ class RayTasks:
             ray.wait(handles, num_returns=len(handles), timeout=_STOP_SECONDS)
 
 
-def _run_quietly(spec: dict) -> dict:
-    """Runs a trial in a process of a cluster. What it prints goes to its log.txt."""
+def _run_quietly(spec: dict, current_folder: str) -> dict:
+    """Runs a trial in a process of a cluster. What it prints goes to its log.txt.
+
+    Args:
+        current_folder: where the command runs: paths in the config may be relative to it.
+    """
     from pipelines.tune import trial
 
     made = trial.Spec(**spec)
     if not made.folder.is_dir():
         raise UserError(f"{made.folder} is not on this machine: give --runs on a file system that all machines share")
+    if os.path.isdir(current_folder):  # a long text is read from its files while a trial encodes it
+        os.chdir(current_folder)
     with open(made.folder / "log.txt", "a") as log, contextlib.redirect_stderr(log):
         return dataclasses.asdict(trial.run(made))
 

@@ -124,12 +124,13 @@ def test_a_search_that_is_killed_and_interrupted_ends_with_the_same_trials_and_e
             process = start(folder)
             wait_for((trials / "0000" / "metrics.csv").exists, process)
             process.kill()
-            process.wait()
+            process.communicate()
             process = start(folder)
             wait_for((trials / "0001" / "metrics.csv").exists, process)
             process.send_signal(signal.SIGTERM)
-            assert process.wait(120) == 130
-            assert process.stderr.read().splitlines()[-1].startswith("interrupted. The same command continues")
+            _, errors = process.communicate(timeout=240)
+            assert process.returncode == 130
+            assert errors.splitlines()[-1].startswith("interrupted. The same command continues")
             assert not inventory.is_locked(trials / "0001")
         process = start(folder)
         output, errors = process.communicate(timeout=600)
@@ -152,10 +153,11 @@ def test_a_search_that_is_killed_and_interrupted_ends_with_the_same_trials_and_e
 
 @pytest.mark.long
 def test_a_finished_search_whose_data_has_changed_is_refused(tmp_path, run_main):
-    (tmp_path / "reviews.csv").write_text("text,label\n" + "good,positive\nbad,negative\n" * 60)
+    rows = [f"film {i} is {word},{label}" for label, words in WORDS.items() for word in words for i in range(20)]
+    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
     arguments = ["tune", "sentiment", "--model", "linear", "--data", "reviews.csv", "--trials", "1", "--run", "a"]
     arguments += ["--runs", "runs", "--saved-models", "saved"]
     process = run_main(tmp_path, *arguments)
     assert process.returncode == 0, process.stderr
-    (tmp_path / "reviews.csv").write_text("text,label\n" + "good,positive\nbad,negative\n" * 70)
+    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows[1:]]) + "\n")
     assert_one_line(run_main(tmp_path, *arguments), "was started with other data")

@@ -109,7 +109,8 @@ def test_pruned_and_failed_trials_are_kept_and_are_not_the_best(tmp_path):
             return Outcome(FAILED, reason="the loss is not a number")
         found = outcome_of_settings(config)
         is_pruned = config.learning_rate > 0.03
-        return dataclasses.replace(found, state=PRUNED, value=-1.0, scores={}) if is_pruned else found
+        value = None if config.learning_rate > 0.06 else -1.0  # None: it was never a number
+        return dataclasses.replace(found, state=PRUNED, value=value, scores={}) if is_pruned else found
 
     search = Search(make_study(tmp_path), space(), 20, None)
     search.run(Pool(outcome))
@@ -117,6 +118,7 @@ def test_pruned_and_failed_trials_are_kept_and_are_not_the_best(tmp_path):
     states = {each.outcome.state for each in tried}
     assert states == {FINISHED, PRUNED, FAILED} and len(tried) == 20
     assert best(tried).outcome.state == FINISHED
+    assert {each.outcome.value for each in tried if each.outcome.state == PRUNED} == {None, -1.0}
     assert all(each.outcome.reason == "the loss is not a number" for each in tried if each.outcome.state == FAILED)
     of_optuna = search.optuna_study().trials
     states = {FINISHED: "COMPLETE", PRUNED: "PRUNED", FAILED: "PRUNED"}  # TPE learns from pruned trials alone
