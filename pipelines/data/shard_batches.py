@@ -51,25 +51,31 @@ def batches(
 ) -> tf.data.Dataset:
     """Returns the batches of an epoch from step `skip` on, those rows of them that the current part computes.
 
-    A pure function of (seed, epoch, skip), whatever the number of workers.
+    A pure function of (seed, epoch, skip), whatever the number of workers. One of several workers also gets the weights
+    of its rows, float32 [rows]; one without rows reads any row, with the weight 0 (see `batching.rows_of_part`).
 
     Args:
-        parse: converts serialized examples, string [batch], to what the model is trained on.
+        parse: converts serialized examples, string [batch], to (inputs, labels).
     """
     indices = shard_order.indices_of(data)
     order = shard_order.order_of(data, indices, batch_size, seed, epoch)
     of = part.current()
 
-    def read() -> Iterator[list[bytes]]:
+    def read() -> Iterator[tuple[list[bytes], np.ndarray]]:
         reader = Reader(data, indices)
         try:
             for rows in order.batches(skip, of):
-                yield reader.examples(rows)
+                weights = np.ones(max(len(rows), 1), np.float32) * bool(len(rows))
+                yield reader.examples(rows if len(rows) else np.zeros((1, 2), np.int64)), weights
         finally:
             reader.close()
 
-    examples = tf.data.Dataset.from_generator(read, output_signature=tf.TensorSpec([None], tf.string))
-    parsed = examples.map(parse, num_parallel_calls=batching.READERS, deterministic=True)
+    def with_weights(examples, weights):
+        return parse(examples) if of.count == 1 else (*parse(examples), weights)
+
+    specs = (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.float32))
+    examples = tf.data.Dataset.from_generator(read, output_signature=specs)
+    parsed = examples.map(with_weights, num_parallel_calls=batching.READERS, deterministic=True)
     # If Keras does not know the number of batches, it takes the end of an epoch for missing data, and warns.
     return batching.prefetched(parsed.apply(tf.data.experimental.assert_cardinality(max(0, order.steps - skip))))
 

@@ -29,7 +29,7 @@ def parse(examples):
 def read(data, skip=0, of=None, epoch=0, seed=1):
     with part.computed(of or part.Part()):
         made = shard_batches.batches(data, 32, seed, epoch, skip, parse)
-    return [(ids.numpy(), lengths.numpy()) for ids, lengths in made]
+    return [tuple(each.numpy() for each in batch) for batch in made]
 
 
 def test_an_epoch_has_every_row_once(data):
@@ -59,7 +59,14 @@ def test_keras_knows_how_many_batches_are_left(data):
 def test_the_parts_of_all_workers_are_the_batches_of_one(data, count):
     parts = [read(data, 2, part.Part(i, count)) for i in range(count)]
     for (ids, _), *of_workers in zip(read(data, 2), *parts, strict=True):
-        assert np.concatenate([each for each, _ in of_workers]).tolist() == ids.tolist()
+        assert np.concatenate([each for each, *_ in of_workers]).tolist() == ids.tolist()
+        assert all((weights == 1).all() for *_, weights in of_workers)
+
+
+def test_a_worker_without_rows_reads_one_that_does_not_count(data):
+    parts = [read(data, 9, part.Part(i, 13)) for i in range(13)]  # the last batch has 12 rows
+    rows = [(len(ids), weights.tolist()) for ((ids, _, weights),) in parts]
+    assert rows.count((1, [1.0])) == 12 and rows.count((1, [0.0])) == 1
 
 
 def test_epochs_and_seeds_differ_and_repeat(data):

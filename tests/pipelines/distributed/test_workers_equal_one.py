@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import main
 from tests.pipelines.distributed import small_data, worker_processes
 
 _COMMON = {"precision": "float32", "patience": 1000, "dropout": 0.0}
@@ -50,6 +51,21 @@ _TRAININGS = {
 
 
 _SUFFIXES = {"classification": ".csv", "translation": ".tsv", "tagging": ".conll"}
+
+
+@pytest.mark.long
+def test_prepared_data_is_read_in_parts(tmp_path):
+    data = small_data.write_labelled_texts(tmp_path / "texts.csv")
+    prepared = str(tmp_path / "prepared")
+    assert main.main(["prepare", "classification", "--data", str(data), "--output", prepared]) == 0
+    settings = {"data": prepared, "model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8}
+    settings = _COMMON | settings | {"word_dropout": 0.0, "embedding_dropout": 0.0, "embedding_size": 8}
+    one, many = (
+        worker_processes.train(tmp_path / str(count), "classification", settings, count, only_train=True)
+        for count in (1, 3)
+    )
+    assert len(one) >= 12
+    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
 
 
 @pytest.mark.long
