@@ -53,7 +53,8 @@ for kind in (np.float32, np.int64, np.uint32):
 values = tf.range(300_000, dtype=tf.float32) * (part.index + 1)
 answers["sum"] = bool(tf.reduce_all(tf.function(here.sum_step)(values) == tf.range(300_000, dtype=tf.float32) * 3))
 indices = [4, 4] if part.index == 0 else [2]
-slices = tf.IndexedSlices(tf.ones([len(indices), 3]) * (part.index + 1), tf.constant(indices, tf.int64), tf.constant([9, 3]))
+values = tf.ones([len(indices), 3]) * (part.index + 1)
+slices = tf.IndexedSlices(values, tf.constant(indices, tf.int64), tf.constant([9, 3]))
 gathered, = tf.function(lambda: here.gather_slices([slices]))()
 dense = tf.convert_to_tensor(gathered).numpy()
 answers["gathered"] = dense[:, 0].tolist()
