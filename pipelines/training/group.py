@@ -16,8 +16,7 @@ from pipelines.data.part import Part
 from pipelines.support.errors import UserError
 
 _GROUP = 2**20  # key of the group; MultiWorkerMirroredStrategy counts its own groups from 1
-# An instance of a collective operation has one shape for all time. Its key is a channel and, where shapes differ, the
-# number of rows.
+# An instance of a collective operation has one shape for all time: its key is a channel and the number of elements.
 _CHANNEL = 2**24
 _LENGTHS, _VALUES, _STATES, _ROWS, _STEP, _ARRAYS, _INTEGERS, _FIRST_GATHER = range(8)
 _PIECES = 4  # of a step's sum, which travel at the same time: almost twice as fast as one on loopback
@@ -118,7 +117,8 @@ class Group:
         """Returns the sum over the workers of float32 [n], in the graph of the training step."""
         size = max(_MIN_PIECE, -(-values.shape[0] // _PIECES))
         pieces = [values[start : start + size] for start in range(0, values.shape[0], size)]
-        return tf.concat([self._reduce(piece, _STEP * _CHANNEL + i) for i, piece in enumerate(pieces)], axis=0)
+        first = _key(_STEP, _PIECES * values.shape[0])  # a stage of a training may have other trainable weights
+        return tf.concat([self._reduce(piece, first + i) for i, piece in enumerate(pieces)], axis=0)
 
     def gather_slices(self, slices: list[tf.IndexedSlices]) -> list[tf.IndexedSlices]:
         """Returns the slices of all workers, one worker's after the other, in the graph of the training step.
@@ -128,7 +128,7 @@ class Group:
         if not slices:
             return []
         lengths = tf.stack([tf.shape(each.indices)[0] for each in slices])
-        lengths = self._reduce(-(-lengths // _ROUND) * _ROUND, _ROWS * _CHANNEL, "Max")
+        lengths = self._reduce(-(-lengths // _ROUND) * _ROUND, _key(_ROWS, len(slices)), "Max")
         return [self._gather(each, lengths[i], _FIRST_GATHER + i) for i, each in enumerate(slices)]
 
     def _gather(self, slices: tf.IndexedSlices, length, channel: int) -> tf.IndexedSlices:
@@ -141,7 +141,7 @@ class Group:
             input=rows,
             group_size=self.part.count,
             group_key=_GROUP,
-            instance_key=channel * _CHANNEL + length,
+            instance_key=_key(channel, length * tf.shape(rows)[1]),
             ordering_token=[],
             communication_hint=self._hint,
         )
@@ -153,7 +153,7 @@ class Group:
     def _sum(self, values: np.ndarray, channel: int) -> np.ndarray:
         """Returns the sum over the workers of an array that has the same shape on all."""
         flat = tf.constant(values.reshape(-1))
-        key = tf.constant(channel * _CHANNEL + values.size)
+        key = tf.constant(_key(channel, values.size))
         # One trace for each shape: the group's own, and what TensorFlow takes for too many of the same function.
         reduce = self._reduce_of.setdefault((values.size, flat.dtype), tf.function(self._reduce))
         summed = reduce(flat, key)
@@ -170,6 +170,10 @@ class Group:
             final_op="Id",
             communication_hint=self._hint,
         )
+
+
+def _key(channel: int, num_elements):
+    return channel * _CHANNEL + num_elements % _CHANNEL
 
 
 _groups = [Group(Part())]

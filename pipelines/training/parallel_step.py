@@ -18,9 +18,9 @@ def train_on_parts(model: keras.Model, group: Group, class_weight: dict[int, flo
     each row of such a gradient, also those of the same token: their sum would give other weights than one worker's.)
 
     Args:
-        model: compiled with one loss; trained on (inputs, y) or (inputs, y, sample_weight), each [rows, ...]. Where the
-            loss is not a mean over sample weights, sample_weight is 1, or 0 for a row that does not count. Its rows
-            must be independent: no batch normalization that learns.
+        model: compiled with one loss, with the variables of its metrics; trained on (inputs, y) or (inputs, y,
+            sample_weight), each [rows, ...]. Where the loss is not a mean over sample weights, sample_weight is 1, or 0
+            for a row that does not count. Its rows must be independent: no batch normalization that learns.
         class_weight: as in `keras.Model.fit`.
 
     Returns:

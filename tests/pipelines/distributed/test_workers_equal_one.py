@@ -40,7 +40,7 @@ _TRAININGS = {
         "tagging",
         small_data.write_tagged_sentences,
         {"batch_size": 11, "epochs": 12, "hidden_size": 8, "word_dropout": 0.0, "embedding_dropout": 0.0}
-        | {"final_stop_dropout": 0.0},
+        | {"final_stop_dropout": 0.0, "characters": "none"},  # the characters have a dropout of their own
     ),
     "encoder": (
         "encoder",

@@ -11,13 +11,12 @@ from importlib import util
 import numpy as np
 import pytest
 
+from pipelines.distributed import workers
+from pipelines.language_model.config import LanguageModelConfig
+from pipelines.run import Destination
+from pipelines.support.errors import UserError
 from tests.command_line import ROOT
 from tests.pipelines.distributed import small_data
-
-pytestmark = [
-    pytest.mark.long,
-    pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt"),
-]
 
 
 def command(folder, data, *flags):
@@ -61,6 +60,32 @@ def best_weights(folder):
         return [saved[name] for name in sorted(saved.files) if name != "position"]
 
 
+def test_the_number_of_workers_is_positive(tmp_path):
+    with pytest.raises(UserError, match="--workers 0"):
+        workers.train("language-model", LanguageModelConfig().resolve(), Destination(tmp_path, tmp_path), 0)
+
+
+def test_the_board_keeps_the_first_end():
+    board = workers.Board()
+    board.say("a")
+    board.say("b")
+    assert board.take() == ["a", "b"]
+    assert board.take() == []
+    assert board.end() is None
+    board.set_end("bug", "first")
+    board.set_end("error", "second")
+    assert board.end() == ("bug", "first")
+
+
+def test_errors_of_ray_are_short():
+    died = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: x"
+    assert workers._last_line(RuntimeError(died)) == "The actor is dead because its worker process has died"
+    assert workers._last_line(RuntimeError("Traceback:\n  line\nValueError: 3 is not 4\n")) == "ValueError: 3 is not 4"
+    assert workers._last_line(RuntimeError()) == "RuntimeError"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     data = tmp_path / "data.txt"
     small_data.write_text(data, lines=3000)
