@@ -1,11 +1,12 @@
 """Measures the training of several workers on this machine: what it costs, and how far it is from that of one worker.
 
-    python benchmarks/workers.py [--data FILE] [--workers 2] [--steps 100] [--hidden-size 128]
+    python benchmarks/workers.py [--data FILE] [--workers 2] [--steps 100] [--hidden-size 128] [--learning-rate 0.001]
 
 Trains the LSTM classifier (without --data on the embedded sample) without dropout, with one worker and with several,
 each with one thread for an operation. Prints
 
-- the largest difference of the losses of the same steps;
+- the largest difference of the losses of the same steps (the sum of a gradient's parts is rounded otherwise than their
+  sum in one process; where a training is unstable, with a high learning rate, this grows from step to step);
 - the median time of a step of several workers, and of the same step without the collective operations, so that each
   worker applies its own gradient: the rest is what the exchange costs;
 - the bytes that a step exchanges, and the time of a step that the model t = compute + latency + bytes / bandwidth
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--hidden-size", type=int, default=128)
+    parser.add_argument("--learning-rate", type=float, default=0.001)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -148,6 +150,7 @@ def _train(arguments, here) -> tuple[list[float], list[float]]:
         data=str(arguments.data) if arguments.data else None,
         model="lstm",
         hidden_size=arguments.hidden_size,
+        learning_rate=arguments.learning_rate,
         dropout=0.0,
         word_dropout=0.0,
         embedding_dropout=0.0,
