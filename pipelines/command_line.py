@@ -74,7 +74,8 @@ class TrainCommand:
 
             if part.count > 1:
                 raise UserError("--workers starts the workers itself: unset TF_CONFIG, which makes this process one")
-            result = workers.train(self.task, config, destination, self.workers or 1, self.ray or cluster.LOCAL)
+            num_workers = 1 if self.workers is None else self.workers
+            result = workers.train(self.task, config, destination, num_workers, self.ray or cluster.LOCAL)
         elif part.count > 1:
             from pipelines.distributed import worker
 

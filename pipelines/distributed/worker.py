@@ -31,8 +31,8 @@ def check(config, count: int) -> None:
         raise UserError("--folds trains several models: leave out --workers")
     if getattr(config, "recipe", False):
         raise UserError("--recipe trains several models: leave out --workers")
-    if config.model == "ngram":
-        raise UserError("--model ngram counts n-grams, it has no training steps: leave out --workers")
+    if config.model in ("ngram", "linear"):
+        raise UserError(f"--model {config.model} is computed, it has no training steps: leave out --workers")
     rows = getattr(config, "batch_size", None)
     if rows is not None and rows < count:
         raise UserError(

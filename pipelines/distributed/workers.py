@@ -26,6 +26,7 @@ from pipelines.task import TASKS
 
 _MAX_FAILURES = 3  # losses of a worker in one training after which it ends; the same command then continues
 _POLL = 0.5  # seconds
+_MAX_PER_PROCESSOR = 2  # workers on this machine
 
 
 def train(
@@ -42,6 +43,12 @@ def train(
     """
     if num_workers < 1:
         raise UserError(f"--workers {num_workers}: give a number of at least 1")
+    cores = machine.processor()["cores"]
+    if address == cluster.LOCAL and num_workers > _MAX_PER_PROCESSOR * cores:
+        raise UserError(
+            f"--workers {num_workers}: this machine has {cores} processors: give at most {_MAX_PER_PROCESSOR * cores}, or "
+            "the --ray ADDRESS of a cluster"
+        )
     config.check()
     worker.check(config, num_workers)
     destination = dataclasses.replace(
@@ -50,7 +57,6 @@ def train(
     _, folder = run_folder.find(TASKS[task_name], config, destination.runs, destination.run)
     if result := run_folder.finished_result(folder):
         return result
-    cores = machine.processor()["cores"]
     with cluster.connected(address, max(cores, num_workers) if address == cluster.LOCAL else None):
         storage = destination.runs / f".ray-{os.getpid()}"
         make_folders(storage)

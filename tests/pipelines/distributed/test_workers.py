@@ -11,6 +11,7 @@ from importlib import util
 import numpy as np
 import pytest
 
+import main
 from pipelines.distributed import workers
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.run import Destination
@@ -63,6 +64,17 @@ def best_weights(folder):
 def test_the_number_of_workers_is_positive(tmp_path):
     with pytest.raises(UserError, match="--workers 0"):
         workers.train("language-model", LanguageModelConfig().resolve(), Destination(tmp_path, tmp_path), 0)
+
+
+def test_too_many_workers_for_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers.machine, "processor", lambda: {"cores": 3})
+    with pytest.raises(UserError, match="--workers 7: this machine has 3 processors: give at most 6"):
+        workers.train("language-model", LanguageModelConfig().resolve(), Destination(tmp_path, tmp_path), 7)
+
+
+def test_zero_workers_on_the_command_line(capsys):
+    assert main.main(["train", "char-lm", "--workers", "0"]) == 2
+    assert "--workers 0: give a number of at least 1" in capsys.readouterr().err
 
 
 def test_the_board_keeps_the_first_end():
