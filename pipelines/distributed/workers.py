@@ -46,8 +46,8 @@ def train(
     cores = machine.processor()["cores"]
     if address == cluster.LOCAL and num_workers > _MAX_PER_PROCESSOR * cores:
         raise UserError(
-            f"--workers {num_workers}: this machine has {cores} processors: give at most {_MAX_PER_PROCESSOR * cores}, or "
-            "the --ray ADDRESS of a cluster"
+            f"--workers {num_workers}: this machine has {cores} processors: give at most "
+            f"{_MAX_PER_PROCESSOR * cores}, or the --ray ADDRESS of a cluster"
         )
     config.check()
     worker.check(config, num_workers)
