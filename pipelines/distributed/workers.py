@@ -252,10 +252,22 @@ def _losses_to(board):
         def after_exception(self, run_context, worker_exceptions):
             if ray.get(board.end.remote()):
                 return
-            lost = ", ".join(f"worker {rank} ({_last_line(error)})" for rank, error in worker_exceptions.items())
-            ray.get(board.say.remote(f"lost {lost}: starting all workers again from the last checkpoint"))
+            ray.get(board.say.remote(f"lost {_lost(worker_exceptions)}: starting all workers again from the last checkpoint"))
 
     return Losses()
+
+
+def _lost(errors: dict[int, BaseException]) -> str:
+    """Returns the workers that were lost, each with its reason.
+
+    The collective operations of the others fail because of these.
+
+    Args:
+        errors: number of a worker -> its error.
+    """
+    lines = {rank: _last_line(error) for rank, error in errors.items()}
+    first = {rank: line for rank, line in lines.items() if "ollective" not in line}
+    return ", ".join(f"worker {rank} ({line})" for rank, line in (first or lines).items())
 
 
 def _last_line(error: BaseException) -> str:

@@ -96,6 +96,12 @@ def test_errors_of_ray_are_short():
     assert workers._last_line(RuntimeError()) == "RuntimeError"
 
 
+def test_the_lost_workers_are_those_that_did_not_fail_because_of_others():
+    died, failed = RuntimeError("its process has died"), RuntimeError("x\n[[{{node CollectiveReduceV2}}]]")
+    assert workers._lost({0: failed, 1: died, 2: failed}) == "worker 1 (its process has died)"
+    assert workers._lost({0: failed}) == "worker 0 ([[{{node CollectiveReduceV2}}]])"
+
+
 @pytest.mark.long
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
