@@ -252,7 +252,8 @@ def _losses_to(board):
         def after_exception(self, run_context, worker_exceptions):
             if ray.get(board.end.remote()):
                 return
-            ray.get(board.say.remote(f"lost {_lost(worker_exceptions)}: starting all workers again from the last checkpoint"))
+            lost = _lost(worker_exceptions)
+            ray.get(board.say.remote(f"lost {lost}: starting all workers again from the last checkpoint"))
 
     return Losses()
 
