@@ -31,8 +31,9 @@ def exports(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def saved(exports, make_small):  # noqa: F811 (the fixture)
-    """Returns the folder of the exports of a name: those of conftest.py, the classifiers, and "tagger"."""
+def saved(exports, make_small, tmp_path_factory):  # noqa: F811 (the fixture)
+    """Returns name -> folder with that export: `exports`, or one for the classifiers and "tagger"."""
+    root = tmp_path_factory.mktemp("classifiers")
 
     @functools.cache
     def export(name):
@@ -48,8 +49,8 @@ def saved(exports, make_small):  # noqa: F811 (the fixture)
         if "tokens" in requests:
             requests["tokens"] = {"tokens": [["a"]]}
         card = {"task": task, "classes": list(classes), "config": dataclasses.asdict(small.config)}
-        saved_model.export(servable, name, exports, card, requests, verify=False)
-        return exports
+        saved_model.export(servable, name, root, card, requests, verify=False)
+        return root
 
     return export
 
