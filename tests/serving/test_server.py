@@ -166,8 +166,9 @@ def test_a_signal_that_another_thread_receives_is_noticed():
 
 
 def test_the_thread_that_waits_for_signals_ends_with_the_server():
+    before = set(threading.enumerate())
     with server_module._signals_into(queue.SimpleQueue()):
-        (thread,) = [thread for thread in threading.enumerate() if thread.name == "signals"]
+        (thread,) = [each for each in set(threading.enumerate()) - before if each.name == "signals"]
     thread.join(HANG_SECONDS)
     assert not thread.is_alive()
 
