@@ -46,7 +46,7 @@ def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Con
 
 
 def _sample_for(kind: str, texts: list[str]) -> list[str]:
-    """Returns evenly spaced texts, of which a tokenizer is made in little memory."""
+    """Returns evenly spaced texts, few enough to train a tokenizer on them in little memory."""
     limit = _MAX_SUBWORD_SAMPLE if kind == "subword" else math.inf
     return texts[:: max(1, math.ceil(sum(map(len, texts)) / limit))]
 

@@ -1,4 +1,4 @@
-"""The state of a training, of which each of several workers has a part: the checkpoint is that of one worker."""
+"""The state of a training. Several workers have a part of it each; the checkpoint holds the whole."""
 
 import dataclasses
 from pathlib import Path

@@ -26,7 +26,7 @@ class TuneCommand:
     """Search: maximum number of trainings. The first one is the preset."""
     minutes: Annotated[float | None, tyro.conf.arg(metavar="M", help_behavior_hint="")] = None
     """Start no other training after this time, and stop those that run at the end of their epoch. The time counts over
-    all processes: the same command with more minutes, or more trials, goes on."""
+    all processes: the same command with more minutes, or more trials, continues."""
     fields: Annotated[tuple[str, ...], tyro.conf.arg(metavar="FIELD [FIELD ...]", help_behavior_hint="")] = ()
     """Search over these fields alone. By default over all that have a range for the model and whose flag is not
     given."""

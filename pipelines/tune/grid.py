@@ -69,7 +69,7 @@ def run(command: "TuneCommand", grid: dict[str, tuple]) -> tuple[dict, str]:
         outcomes = [outcome for point in found for outcome in point.outcomes.values()]
         if not any(outcome.state == FINISHED for outcome in outcomes):
             reasons = [outcome.reason for outcome in outcomes if outcome.reason]
-            reason = reasons[0] if reasons else "repeat the same command with more --minutes, and it goes on"
+            reason = reasons[0] if reasons else "repeat the same command with more --minutes, and it continues"
             raise UserError(f"no training of {shown(study.folder)} is finished: {reason}")
         result = grid_report.write(study, grid, found, command.equal_parameters)
         write_json(study.folder / "result.json", result)

@@ -50,7 +50,7 @@ def run(command: "TuneCommand", space: dict[str, Values], num_trials: int) -> tu
         if winner is None:
             raise UserError(
                 f"no trial of {shown(study.folder)} is finished: repeat the same command with more --minutes, and it "
-                "goes on"
+                "continues"
             )
         preset = command.config.resolve()
         changed = {field: value for field, value in winner.settings.items() if value != getattr(preset, field)}

@@ -75,7 +75,7 @@ def remove_half_line(journal: Path) -> None:
 
 
 class Search:
-    """A search: proposes trials, and keeps what they ended with. Killed at any moment, the next one goes on.
+    """A search: proposes trials, and keeps what they ended with. Killed at any moment, the next one continues.
 
     Args:
         study: its folder is locked.

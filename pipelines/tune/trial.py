@@ -1,6 +1,6 @@
 """One trial: a training without an export, in a process of its own: `python -m pipelines.tune.trial SPEC`.
 
-It goes on where a killed process of the same trial stopped, and ends with the same bits.
+It continues where a killed process of the same trial stopped, and ends with the same bits.
 """
 
 import contextlib

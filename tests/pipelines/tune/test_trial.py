@@ -1,4 +1,4 @@
-"""A trial: a training without an export that stops, goes on, and is pruned."""
+"""A trial: a training without an export that stops, continues, and is pruned."""
 
 import dataclasses
 import fcntl
