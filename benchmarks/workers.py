@@ -1,18 +1,24 @@
 """Measures the training of several workers on this machine: what it costs, and how far it is from that of one worker.
 
-    python benchmarks/workers.py [--data FILE] [--workers 2] [--steps 100] [--hidden-size 128] [--learning-rate 0.001]
+    python benchmarks/workers.py [--data FILE] [--workers 2 4] [--steps 100] [--hidden-size 128] [--learning-rate 0.001]
 
 Trains the LSTM classifier (without --data on the embedded sample) without dropout, with one worker and with several,
-each with one thread for an operation. Prints
+each with one thread for an operation. For each number of workers it prints
 
-- the largest difference of the losses of the same steps (the sum of a gradient's parts is rounded otherwise than their
-  sum in one process; where a training is unstable, with a high learning rate, this grows from step to step);
-- the median time of a step of several workers, and of the same step without the collective operations, so that each
-  worker applies its own gradient: the rest is what the exchange costs;
-- the bytes that a step exchanges, and the time of a step that the model t = compute + latency + bytes / bandwidth
-  gives, with latency and bandwidth measured on these processes.
+- the largest difference of the losses of the same steps from those of one worker. The sum of a gradient's parts is
+  rounded otherwise than their sum in one process. Where a training is unstable, this grows from step to step, so that
+  the losses of a control are compared, too: one worker whose first weights are multiplied by 1 + 1e-7, about the
+  rounding of float32;
+- the median time of a step, and of the same step without the collective operations, so that each worker applies its
+  own gradient: the rest is what the exchange costs;
+- the bytes that a worker sends in a step, and the time of a step that the model t = compute + latency + bytes /
+  bandwidth gives, with latency and bandwidth measured on these processes;
 
-Needs an otherwise idle machine with a core for each worker.
+and what the model gives for --machines, each with the batch of the one worker, with a --network of so many MB and a
+--hop of so many milliseconds.
+
+Needs an otherwise idle machine. If it has fewer cores than workers, they share the cores also for the computation, so
+that only what the exchange adds can be compared.
 """
 
 import argparse
@@ -34,33 +40,68 @@ _SKIPPED = 5  # first steps, which trace the graph and fill caches
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--hidden-size", type=int, default=128)
     parser.add_argument("--learning-rate", type=float, default=0.001)
+    parser.add_argument("--machines", type=int, default=64)
+    parser.add_argument("--network", type=float, default=1100.0, help="MB/s, by default about 10 Gbit/s")
+    parser.add_argument("--hop", type=float, default=0.1, help="milliseconds from a machine to the next one")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--rounding", type=float, default=0.0, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.worker:
         print(json.dumps(measure(arguments)))
         return
     one = run(arguments, 1)[0]
-    many = run(arguments, arguments.workers)[0]
-    apart = run(arguments, arguments.workers, "--alone")[0]
-    difference = np.abs(np.subtract(one["losses"], many["losses"])).max()
-    print(f"losses of {arguments.steps} steps: {arguments.workers} workers differ from one by at most {difference:.1e}")
-    print(f"one worker: {one['step']:.1f} ms a step")
-    cost = many["step"] / apart["step"] - 1
+    control = run(arguments, 1, "--rounding", "1e-7")[0]
+    print(f"one worker: {one['step']:.1f} ms a step\n")
+    print("| workers | ms a step | without exchange | exchange adds | model | sent, MB | latency, ms | MB/s |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    losses = {"one worker, weights x (1 + 1e-7)": control["losses"]}
+    for count in arguments.workers:
+        many = run(arguments, count)[0]
+        apart = run(arguments, count, "--alone")[0]
+        losses[f"{count} workers"] = many["losses"]
+        sent = sent_by(count, many)
+        modelled = apart["step"] + many["latency"] + sent / many["bandwidth"] / 1000
+        cost = many["step"] / apart["step"] - 1
+        print(
+            f"| {count} | {many['step']:.1f} | {apart['step']:.1f} | {cost:.1%} | {modelled:.1f} | {sent / 1e6:.2f} | "
+            f"{many['latency']:.1f} | {many['bandwidth']:.0f} |"
+        )
+    print(f"\ndense gradients {many['dense'] / 1e6:.2f} MB, rows of embeddings {many['sparse'] / 1e6:.2f} MB a worker")
+    print_differences(one["losses"], losses)
+    # The rows that a worker reads grow with its part of the batch.
+    whole_batch = {"dense": many["dense"], "sparse": many["sparse"] * arguments.workers[-1]}
+    print_prediction(arguments, one["step"], whole_batch)
+
+
+def sent_by(count: int, sizes: dict) -> float:
+    """Returns the bytes that each of `count` workers sends in a step: a ring's sum, and rows to all others."""
+    return sizes["dense"] * 2 * (1 - 1 / count) + sizes["sparse"] * (count - 1)
+
+
+def print_differences(expected: list[float], losses: dict[str, list[float]]) -> None:
+    """Prints how far losses are from those of one worker after so many steps."""
+    steps = [step for step in (10, 30, 50, 100, 200, 500) if step <= len(expected)]
+    print(f"\n| largest difference of the losses in steps | {' | '.join(f'1 to {step}' for step in steps)} |")
+    print("|---" + "|---:" * len(steps) + "|")
+    for name, values in losses.items():
+        differences = np.abs(np.subtract(expected, values))
+        print(f"| {name} | {' | '.join(f'{differences[:step].max():.0e}' for step in steps)} |")
+
+
+def print_prediction(arguments, compute: float, sizes: dict) -> None:
+    """Prints what the model gives for many machines: the sum's hops are 2 (N - 1), those of the rows N - 1."""
+    count = arguments.machines
+    hops = 3 * (count - 1) * arguments.hop
+    sending = sent_by(count, sizes) / arguments.network / 1000
+    step = compute + hops + sending
     print(
-        f"{arguments.workers} workers: {many['step']:.1f} ms a step, without exchange {apart['step']:.1f} ms: "
-        f"the exchange adds {cost:.1%}; {one['step'] / many['step']:.2f} times as fast as one"
-    )
-    sent = many["dense"] * 2 * (1 - 1 / arguments.workers) + many["sparse"] * (arguments.workers - 1)
-    modelled = apart["step"] + many["latency"] + sent / many["bandwidth"] / 1000
-    print(
-        f"sent by a worker in a step: {sent / 1e6:.2f} MB (dense gradients {many['dense'] / 1e6:.2f} MB, rows of "
-        f"embeddings {many['sparse'] / 1e6:.2f} MB); latency {many['latency']:.1f} ms, {many['bandwidth']:.0f} MB/s; "
-        f"the model gives {modelled:.1f} ms a step"
+        f"\ncomputed for {count} machines, each with a whole batch: {compute:.0f} ms + hops {hops:.0f} ms + sending "
+        f"{sending:.0f} ms = {step:.0f} ms a step, {count * compute / step:.0f} times the rows a second of one"
     )
 
 
@@ -166,6 +207,7 @@ def _train(arguments, here) -> tuple[list[float], list[float]]:
         encoded = task.encode(config, splits, tokenizer, Path(folder))
     model = task.build(config, splits, tokenizer, encoded, training=True)
     task.compile_model(config, model, arguments.steps)
+    model.set_weights([weights * (1 + arguments.rounding) for weights in model.get_weights()])
     if here.part.count > 1:
         train_on_parts(model, here, None)
     losses, seconds = [], []
