@@ -1,12 +1,17 @@
 """Measures `predict --ray local` against the plain command, its memory, and kills.
 
-    python benchmarks/batch_prediction.py [--rows 1000000] [--kills 5] [--actors 2] [--export FOLDER]
+    python benchmarks/batch_prediction.py [--rows 1000000] [--kills 5] [--actors 2] [--more 1 4] [--export FOLDER]
 
 Trains the classifier `bag` on the embedded sample (or takes the folder of an export of `sentiment`) and labels made-up
 reviews of about 450 characters: with the plain command; with Ray; and with Ray while the driver, actors and readers are
 killed by SIGKILL in turn. Prints texts per second with the start of all processes included, the memory of all processes
-in the course of the job, and whether the outputs are identical. Needs requirements-ray.txt and an otherwise idle
-machine.
+in the course of the job, and whether the outputs are identical. Then labels them with --more other numbers of actors,
+and compares their times with the model
+
+    t(N) = start + rows / (rate * min(N, cores))
+
+whose start and rate are those of one actor with all texts and with a tenth of them. Needs requirements-ray.txt and an
+otherwise idle machine.
 """
 
 import argparse
@@ -32,7 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--kills", type=int, default=5)
-    parser.add_argument("--actors", type=int, default=len(os.sched_getaffinity(0)))
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument("--actors", type=int, default=cores)
+    parser.add_argument("--more", type=int, nargs="*", default=[1, 2 * cores], help="other numbers of actors")
     parser.add_argument("--export", type=Path, help="SAVED_MODELS/NAME of an export of `sentiment`")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="unroll-benchmark-") as name:
@@ -53,7 +60,41 @@ def main() -> None:
         print(f"  identical to the plain file: {is_joined(folder / 'ray', folder / 'plain.csv')}", flush=True)
 
         killed(on_ray, folder / "killed", arguments.kills, len(list((folder / "ray").glob("part-*"))))
-        print(f"  identical to the undisturbed run: {equal(folder / 'ray', folder / 'killed')}")
+        print(f"  identical to the undisturbed run: {equal(folder / 'ray', folder / 'killed')}", flush=True)
+        if arguments.more:
+            measured = {arguments.actors: seconds}
+            check_model(arguments, model, folder, measured, cores)
+
+
+def check_model(arguments, model: list, folder: Path, measured: dict[int, float], cores: int) -> None:
+    """Prints the seconds of several numbers of actors beside those of the model.
+
+    Args:
+        measured: number of actors -> seconds that are known already.
+    """
+    few, tenth = folder / "few.csv", arguments.rows // 10
+    write_reviews(few, tenth)
+
+    def seconds_of(actors: int, source: Path) -> float:
+        flags = [
+            *model[:-1],
+            source,
+            "--ray",
+            "local",
+            "--actors",
+            actors,
+            "--output",
+            folder / f"{actors}-{source.stem}",
+        ]
+        return run(flags)[0]
+
+    measured |= {actors: seconds_of(actors, folder / "reviews.csv") for actors in {1, *arguments.more} - {*measured}}
+    rate = (arguments.rows - tenth) / (measured[1] - seconds_of(1, few))
+    start = measured[1] - arguments.rows / rate
+    print(f"model: start {start:.1f} s, {rate:,.0f} texts per second and actor\n")
+    print("| actors | seconds | model |\n|---:|---:|---:|")
+    for actors, seconds in sorted(measured.items()):
+        print(f"| {actors} | {seconds:.1f} | {start + arguments.rows / (rate * min(actors, cores)):.1f} |", flush=True)
 
 
 def trained(folder: Path) -> Path:
