@@ -52,10 +52,12 @@ class TrainCommand:
     """Print the result as one JSON object."""
     workers: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """Train on N processes, each on its rows of every batch; the result is that of one. The machines need the data and
-    the folders --runs and --saved-models under the same paths. Several GPUs: one worker each. The number may change
-    when the same command continues a run."""
+    the folders --runs and --saved-models under the same paths. Where the cluster has GPUs, each worker gets one. The
+    number may change when the same command continues a run."""
     ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS|local", help_behavior_hint="")] = None
     """Ray cluster of --workers: local (the default) starts one on this machine; auto, HOST:PORT or ray://HOST:PORT."""
+    gpus: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
+    """Train on N GPUs of this machine: as --workers N, and refused where there are fewer. Needs Ray, too."""
 
     def train(self, config: TrainingConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains with the resolved config and prints the summary.
@@ -69,13 +71,19 @@ class TrainCommand:
 
         destination = run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard)
         part = tf_config.part()
-        if self.workers is not None or self.ray is not None:
+        if (self.workers, self.ray, self.gpus) != (None, None, None):
             from pipelines.distributed import workers
 
+            given = "--workers" if self.gpus is None else "--gpus"
             if part.count > 1:
-                raise UserError("--workers starts the workers itself: unset TF_CONFIG, which makes this process one")
-            num_workers = 1 if self.workers is None else self.workers
-            result = workers.train(self.task, config, destination, num_workers, self.ray or cluster.LOCAL)
+                raise UserError(f"{given} starts the workers itself: unset TF_CONFIG, which makes this process one")
+            if self.gpus is not None and (self.workers is not None or self.ray is not None):
+                raise UserError("--gpus is for the GPUs of this machine: leave out --workers and --ray")
+            if self.gpus is not None:
+                result = workers.train_on_gpus(self.task, config, destination, self.gpus)
+            else:
+                num_workers = 1 if self.workers is None else self.workers
+                result = workers.train(self.task, config, destination, num_workers, self.ray or cluster.LOCAL)
         elif part.count > 1:
             from pipelines.distributed import worker
 

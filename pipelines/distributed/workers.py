@@ -30,12 +30,18 @@ _MAX_PER_PROCESSOR = 2  # workers on this machine
 
 
 def train(
-    task_name: str, config, destination: run.Destination, num_workers: int, address: str = cluster.LOCAL
+    task_name: str,
+    config,
+    destination: run.Destination,
+    num_workers: int,
+    address: str = cluster.LOCAL,
+    needs_gpus: bool = False,
 ) -> RunResult:
     """Trains on `num_workers` workers of a Ray cluster; see `run.train`.
 
     Args:
         address: see `cluster.check`.
+        needs_gpus: refuse a cluster with fewer GPUs than workers; without it, the workers then have none.
 
     Raises:
         UserError: also if the cluster cannot be used or is too small, or workers were lost too often.
@@ -61,13 +67,26 @@ def train(
         storage = destination.runs / f".ray-{os.getpid()}"
         make_folders(storage)
         try:
-            _train_on_cluster((task_name, config, destination), num_workers, address, storage)
+            _train_on_cluster((task_name, config, destination), num_workers, address, storage, needs_gpus)
         finally:
             shutil.rmtree(storage, ignore_errors=True)
     return run_folder.finished_result(folder)
 
 
-def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: Path) -> None:
+def train_on_gpus(task_name: str, config, destination: run.Destination, num_gpus: int) -> RunResult:
+    """Trains on GPUs of this machine, with a worker for each; see `train`.
+
+    Raises:
+        UserError: also if this machine has fewer GPUs.
+    """
+    found = len(machine.gpus())
+    if not 1 <= num_gpus <= found:
+        remedy = f"give a number from 1 to {found}" if found else "leave out --gpus"
+        raise UserError(f"--gpus {num_gpus}: nvidia-smi lists {found} GPUs on this machine: {remedy}")
+    return train(task_name, config, destination, num_gpus, needs_gpus=True)
+
+
+def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: Path, needs_gpus: bool) -> None:
     import_tensorflow()  # Ray would import it with its messages
     import ray
     from ray.train import FailureConfig, RunConfig, ScalingConfig
@@ -79,6 +98,9 @@ def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: 
             f"--workers {num_workers}: the cluster {address} has {resources.get('CPU', 0):.0f} processors: give fewer "
             "workers, or add machines"
         )
+    num_gpus = int(resources.get("GPU", 0))
+    if needs_gpus:
+        _check_gpus(num_workers, num_gpus)
     board = ray.remote(num_cpus=0)(Board).remote()
     arguments = {"training": training, "board": board, "folder": os.getcwd(), "versions": cluster.versions()}
     trainer = TensorflowTrainer(
@@ -86,7 +108,7 @@ def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: 
         train_loop_config=arguments,
         # Workers on different machines, if there are enough: each then has the processors of a machine.
         scaling_config=ScalingConfig(
-            num_workers=num_workers, use_gpu=resources.get("GPU", 0) >= num_workers, placement_strategy="SPREAD"
+            num_workers=num_workers, use_gpu=num_gpus >= num_workers, placement_strategy="SPREAD"
         ),
         run_config=RunConfig(
             name="workers",
@@ -133,6 +155,11 @@ def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: 
             f"the workers failed {_MAX_FAILURES + 1} times, the last time with: {_last_line(outcome['error'])}. The "
             "same command continues from the last checkpoint"
         )
+
+
+def _check_gpus(wanted: int, found: int) -> None:
+    if found < wanted:
+        raise UserError(f"--gpus {wanted}: Ray finds {found}: does CUDA_VISIBLE_DEVICES hide the others?")
 
 
 class Board:

@@ -182,6 +182,7 @@ def _draw(study: Study, of_optuna) -> list[str]:
     matplotlib.use("Agg")  # Optuna draws with pyplot
     import matplotlib.pyplot as plt
     import optuna.visualization.matplotlib as drawing
+    from matplotlib import ticker
 
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn = []
@@ -193,6 +194,11 @@ def _draw(study: Study, of_optuna) -> list[str]:
                 plt.close("all")
                 continue
             figure = getattr(axes, "figure", None) or axes[0].figure
+            for each in figure.axes:
+                if each.get_xscale() == "log":  # the labels of a range of one or two decades would lie on one another
+                    each.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 3), numticks=5))
+                    each.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+                    each.xaxis.set_minor_formatter(ticker.NullFormatter())
             with written_beside(study.folder / f"{name}.png", "wb") as file:
                 figure.savefig(file, format="png", dpi=120, bbox_inches="tight")
             plt.close("all")
