@@ -345,8 +345,8 @@ def main() -> None:
         return
     if not arguments.data:
         parser.error(f"{arguments.benchmark} needs --data")
-    texts = tables.read_texts([Path(arguments.data)], TableOptions())[0]
-    texts = list(texts[::5])  # every fifth: all films and both labels
+    chunks = tables.read_texts([Path(arguments.data)], TableOptions())
+    texts = [text for chunk, _, _ in chunks for text in chunk][::5]  # every fifth: all films and both labels
     benchmarks[arguments.benchmark](arguments, texts)
 
 

@@ -227,7 +227,8 @@ def cost(arguments) -> None:
     from pipelines.encoder.networks import encoder_network, reading_layers
     from pipelines.text.tokenizers import keep_ends
 
-    texts = tf.constant(list(tables.read_texts([Path(arguments.data)], TableOptions())[0][: 64 * 32 : 64]))
+    chunks = tables.read_texts([Path(arguments.data)], TableOptions())
+    texts = tf.constant([text for chunk, _, _ in chunks for text in chunk][: 64 * 32 : 64])
     ids = keep_ends(tokenizer.encode(texts), config.max_tokens).to_tensor()
     plain = encoder_network(*reading_layers(config, model))
     module = HubEncoder(arguments.encoder, trainable=True, output_key="pooled_output")

@@ -51,6 +51,7 @@ def summarize(data: Prepared) -> str:
     """Returns the lines for the terminal."""
     rows = ", ".join(f"{name} {count:,}" for name, count in data.rows.items())
     size = sum(file["bytes"] for file in data.files.values())
-    lines = [f"prepared {data.folder}: {len(data.shards)} shards, {size / 2**20:,.1f} MiB", f"  rows        {rows}"]
+    shards = "1 shard" if len(data.shards) == 1 else f"{len(data.shards)} shards"
+    lines = [f"prepared {data.folder}: {shards}, {size / 2**20:,.1f} MiB", f"  rows        {rows}"]
     lines += [f"  note        {reason}: {count:,}" for reason, count in data.notes.items()]
     return "\n".join([*lines, f"  next        train {data.task} --data {data.folder}"])

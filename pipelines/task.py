@@ -261,6 +261,7 @@ TASKS = {
             "text",
             "sample_reviews",
             has_evaluation=False,
+            has_preparation=True,
         ),
         TaskEntry(
             "transfer",

@@ -1,6 +1,5 @@
 """Folders with one sub-folder of .txt files per class, as in the Large Movie Review Dataset (`aclImdb`)."""
 
-import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from pipelines.support.errors import UserError
 
 NOT_A_CLASS = ("unsup",)  # aclImdb's 50,000 unlabelled reviews
 _CHUNK_TEXTS = 10_000
+_CHUNK_CHARACTERS = 2**24
 
 
 def read(folder: Path) -> dict[str, tuple]:
@@ -46,23 +46,30 @@ def _splits(folder: Path) -> dict[str, Path]:
     return splits
 
 
-def texts(folder: Path) -> tuple[np.ndarray, dict[str, int]]:
-    """Reads the .txt files in `folder` and its sub-folders, each as one text.
+def read_texts(folder: Path) -> Iterator[tuple[np.ndarray, dict[str, int]]]:
+    """Reads the .txt files in `folder` and its sub-folders, each as one text, and yields them in chunks.
 
-    Returns:
+    Yields:
         (object array [n] of str, reason -> number of files that were left out).
 
     Raises:
         UserError: there is none in UTF-8.
     """
-    files = sorted(path for path in folder.rglob("*.txt") if path.is_file())
-    contents = []
-    for file in files:
-        with contextlib.suppress(UnicodeDecodeError):
-            contents.append(file.read_text(encoding="utf-8-sig"))
-    if not contents:
+    chunk, size, num_read, num_unreadable = [], 0, 0, 0
+    for file in sorted(path for path in folder.rglob("*.txt") if path.is_file()):
+        try:
+            chunk.append(file.read_text(encoding="utf-8-sig"))
+        except UnicodeDecodeError:
+            num_unreadable += 1
+            continue
+        num_read += 1
+        size += len(chunk[-1])
+        if size > _CHUNK_CHARACTERS:
+            yield _object_array(chunk), {}
+            chunk, size = [], 0
+    if not num_read:
         raise UserError(f"{folder} has no .txt files in UTF-8")
-    return _object_array(contents), _counted("not UTF-8", len(files) - len(contents))
+    yield _object_array(chunk), _counted("not UTF-8", num_unreadable)
 
 
 def _read_classes(folder: Path) -> tuple:

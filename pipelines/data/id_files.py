@@ -14,6 +14,7 @@ from pipelines.data.prepared import Prepared, Shard
 
 _BYTES = 4  # per id
 _TOKENS_PER_FILE = 2**26
+VALID = "valid.ids"  # the ids of the validation text
 
 
 def write(folder: Path, ids: Iterable[np.ndarray], tokens_per_file: int = _TOKENS_PER_FILE) -> list[Shard]:

@@ -281,22 +281,26 @@ def _chunks_of_all(
             yield frame.reindex(columns=names, fill_value=""), dropped
 
 
-def read_texts(files: Sequence[Path], options: TableOptions) -> tuple[np.ndarray, np.ndarray | None, dict[str, int]]:
-    """Returns (texts, groups, dropped) of tables whose labels are not needed; rows with an empty text are dropped.
+def read_texts(
+    files: Sequence[Path], options: TableOptions
+) -> Iterator[tuple[np.ndarray, np.ndarray | None, dict[str, int]]]:
+    """Yields (texts, groups, dropped) of tables whose labels are not needed, for one chunk of rows after the other.
+
+    Rows with an empty text are dropped.
 
     Args:
         files: tables with the same columns.
 
-    Returns:
+    Yields:
         (object array [n] of str, object array [n] of str or None without a `url` column, reason -> number of dropped
         rows).
     """
     first_rows = columns(files[0], options)
     text = text_column(files[0], first_rows, options)
-    table, dropped = _all_rows(files, first_rows, [text], options)
-    empty = table[text].str.strip() == ""
-    if empty.any():
-        dropped["empty text"] = int(empty.sum())
-    table = table[~empty]
-    groups = table[GROUP_NAME].to_numpy(object) if GROUP_NAME in table else None
-    return table[text].to_numpy(object), groups, dropped
+    for table, dropped in _chunks_of_all(files, first_rows, [text], options):
+        empty = table[text].str.strip() == ""
+        if empty.any():
+            dropped["empty text"] = int(empty.sum())
+        table = table[~empty]
+        groups = table[GROUP_NAME].to_numpy(object) if GROUP_NAME in table else None
+        yield table[text].to_numpy(object), groups, dropped

@@ -1,4 +1,4 @@
-"""`train` and `predict` for `encoder`."""
+"""`train`, `predict` and `prepare` for `encoder`."""
 
 import dataclasses
 from pathlib import Path
@@ -6,11 +6,19 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import (
+    PrepareCommand,
+    RayFlags,
+    ServedModelFlags,
+    TrainCommand,
+    print_error,
+    print_json,
+    subset,
+)
 from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
-from pipelines.encoder.config import EncoderConfig
+from pipelines.encoder.config import SIZES, EncoderConfig
 from pipelines.export.exported import find_export
 from pipelines.support.errors import UserError
 
@@ -45,6 +53,24 @@ class Train(TrainCommand):
             print_json(result)
         else:
             print(f"{result['words']:,} words, vectors of {result['size']} numbers: {result['export']}")
+
+
+_ToPrepare = subset(
+    EncoderConfig,
+    ("data", "text_column", "valid_fraction", "max_bytes", "seed"),
+    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], SIZES["small"]["vocabulary_size"]),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepare(PrepareCommand):
+    """Tokenize texts without labels that may be larger than memory."""
+
+    config: _ToPrepare = _ToPrepare()
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(EncoderConfig(**vars(self.config), preset="full", model="lstm"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

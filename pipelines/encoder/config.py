@@ -22,7 +22,9 @@ from pipelines.config import (
     require_rate,
     with_expanded_paths,
 )
+from pipelines.data import prepared
 from pipelines.data.paths import Data
+from pipelines.data.prepared import Prepared
 
 BLANK = "[MASK]"  # what a text has where `predict` finds the missing word
 SIZES = {
@@ -169,12 +171,25 @@ class EncoderConfig(TrainingConfig):
     checkpoint_every: int = 500
     """Steps between checkpoints. Another checkpoint is written after every epoch."""
 
+    def prepared(self) -> Prepared | None:
+        """Returns the prepared data that --data names; None if --data is other data.
+
+        Raises:
+            UserError: it is damaged, or was prepared for another task.
+        """
+        return prepared.find(self.data, "encoder")
+
     def resolve(self) -> "EncoderConfig":
-        """Returns the config with preset, model, size and all fields chosen."""
+        """Returns the config with preset, model, size and all fields chosen.
+
+        Raises:
+            UserError: a setting differs from that of prepared data.
+        """
         config = with_expanded_paths(super().resolve(), "data")
         size = config.size or _SIZE_OF_PRESET[config.preset]
         missing = {name: value for name, value in SIZES[size].items() if getattr(config, name) is None}
-        return dataclasses.replace(config, size=size, **missing)
+        config, found = dataclasses.replace(config, size=size, **missing), self.prepared()
+        return prepared.settled(self, config, found) if found else config
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""

@@ -1,16 +1,27 @@
 """The data of an encoder: texts without labels. Imports no TensorFlow, so that what it refuses is refused at once."""
 
+import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 from pipelines.data import corpora, folders, labelled_texts, paths, tables, texts
+from pipelines.data.held_out import LowestRows, fraction_of_candidates, hashes
 from pipelines.data.paths import Data
+from pipelines.data.prepared import Prepared
 from pipelines.data.splits import validation_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder.config import EncoderConfig
 from pipelines.support.errors import UserError
+
+# Of prepared data: what is scored after every epoch is limited.
+MAX_VALID_TEXTS = 10_000
+MAX_VALID_CHARACTERS = 2_000_000  # of a text file
+_MAX_CANDIDATES = 2**19  # texts from which the validation texts are chosen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,44 +31,154 @@ class Splits:
     They can be pickled, so that several trainings share them (pipelines/tune/study.py).
 
     Attributes:
-        train, valid: functions that return an iterator over the texts.
+        train, valid: functions that return an iterator over the texts; None with prepared data.
         rows: split -> number of texts, or of characters.
         notes: what was left out of the data, and why: reason -> texts.
         unit: what `rows` counts.
+        data: the prepared data that has the ids of the texts; None if it is other data.
     """
 
-    train: Callable[[], Iterator[str]]
-    valid: Callable[[], Iterator[str]]
+    train: Callable[[], Iterator[str]] | None
+    valid: Callable[[], Iterator[str]] | None
     rows: dict[str, int]
     notes: dict[str, int]
     unit: str = "texts"
+    data: Prepared | None = None
+
+
+class Surveyed(NamedTuple):
+    """What is known after the first pass of `prepare`.
+
+    Attributes:
+        splits: they read the texts again.
+        characters: number of characters of all texts.
+    """
+
+    splits: Splits
+    characters: int
+
+
+class _Chunk(NamedTuple):
+    """Some of the texts.
+
+    Attributes:
+        texts: object [n] of str.
+        groups: texts of one group (one film) stay together in a split; object [n] of str, or None.
+        dropped: reason -> number of rows that were left out while reading.
+    """
+
+    texts: np.ndarray
+    groups: np.ndarray | None
+    dropped: dict[str, int]
+
+    def groups_or_texts(self) -> np.ndarray:
+        """Returns what must stay together in a split: the groups, or the texts if there are none."""
+        return self.texts if self.groups is None else self.groups
 
 
 def load(config: EncoderConfig) -> Splits:
     """Reads the rows of a table, the files of a folder, or a text file, and splits off validation.
 
     Raises:
+        UserError: the data cannot be read, or is too small to split; or prepared data is damaged.
+    """
+    found = config.prepared()
+    if found:
+        found.check_files()
+        return Splits(None, None, found.rows, found.notes, found.details["unit"], found)
+    if _is_text_file(config):
+        return _split_text_file(config)
+    chunks = list(_chunks(config))
+    all_texts = np.concatenate([chunk.texts for chunk in chunks])
+    _require_text(config, len(all_texts))
+    groups = np.concatenate([chunk.groups_or_texts() for chunk in chunks])
+    in_validation = validation_rows(groups, config.valid_fraction)
+    train, valid = all_texts[~in_validation], all_texts[in_validation]
+    rows = {"train": len(train), "valid": len(valid)}
+    return Splits(functools.partial(iter, train), functools.partial(iter, valid), rows, _notes(chunks))
+
+
+def survey(config: EncoderConfig) -> Surveyed:
+    """Reads all texts once, and chooses the validation texts.
+
+    They are those of `load`, but at most about MAX_VALID_TEXTS; of a text file at most MAX_VALID_CHARACTERS. What is
+    kept has a bounded size.
+
+    Raises:
         UserError: the data cannot be read, or is too small to split.
+    """
+    if _is_text_file(config):
+        splits = _split_text_file(config, MAX_VALID_CHARACTERS)
+        return Surveyed(splits, sum(splits.rows.values()))
+    candidates = LowestRows(_MAX_CANDIDATES)
+    rows = characters = 0
+    notes: collections.Counter = collections.Counter()
+    for chunk in _chunks(config):
+        candidates.add(hashes(chunk.groups_or_texts()))
+        rows += len(chunk.texts)
+        characters += sum(map(len, chunk.texts))
+        notes.update(_notes([chunk]))
+    _require_text(config, rows)
+    [groups] = candidates.columns
+    fraction = fraction_of_candidates(config.valid_fraction, rows, MAX_VALID_TEXTS, len(candidates))
+    in_validation = validation_rows(groups, fraction)
+    held_out, num_valid = np.unique(groups[in_validation]), int(in_validation.sum())
+    train, valid = (functools.partial(_texts_of, config, held_out, is_valid) for is_valid in (False, True))
+    return Surveyed(Splits(train, valid, {"train": rows - num_valid, "valid": num_valid}, dict(notes)), characters)
+
+
+def _texts_of(config: EncoderConfig, held_out: np.ndarray, is_valid: bool) -> Iterator[str]:
+    """Reads all texts again, and yields those of validation or of training.
+
+    Args:
+        held_out: hashes of the groups of the validation texts, uint64.
+    """
+    for chunk in _chunks(config):
+        yield from chunk.texts[np.isin(hashes(chunk.groups_or_texts()), held_out) == is_valid]
+
+
+def _chunks(config: EncoderConfig) -> Iterator[_Chunk]:
+    """Yields the rows of tables, or the files of a folder or a corpus, in chunks."""
+    if config.data is None:
+        sample = labelled_texts.read(None)["train"]
+        yield _Chunk(sample.texts, sample.groups, sample.dropped)
+        return
+    files = _files(config.data)
+    if not files or (files[0] / "train").is_dir():
+        for chunk in labelled_texts.read_chunks(config.data, "train"):
+            yield _Chunk(chunk.texts, chunk.groups, chunk.dropped)
+    elif files[0].is_dir():
+        for of_files, dropped in folders.read_texts(files[0]):
+            yield _Chunk(of_files, None, dropped)
+    else:
+        for fields in tables.read_texts(files, TableOptions(config.text_column)):
+            yield _Chunk(*fields)
+
+
+def _is_text_file(config: EncoderConfig) -> bool:
+    """Whether the data is one long text, in one file or several.
+
+    Raises:
+        UserError: --text-column is given and the data is no table; or the data is refused by `_files`.
     """
     files = _files(config.data)
     is_table = bool(files) and tables.is_table(files[0])
     if config.text_column and not is_table:
         raise UserError(f"--text-column has no effect: {paths.shown(config.data)} is not a table")
-    path = files[0] if files else None
-    if path is None or (path / "train").is_dir():
-        labelled = labelled_texts.read(config.data)["train"]
-        all_texts, groups, dropped = labelled.texts, labelled.groups, labelled.dropped
-    elif path.is_dir():
-        (all_texts, dropped), groups = folders.texts(path), None
-    elif is_table:
-        all_texts, groups, dropped = tables.read_texts(files, TableOptions(config.text_column))
-    else:
-        return _load_text_file(config)
-    in_validation = validation_rows(all_texts if groups is None else groups, config.valid_fraction)
-    train, valid = all_texts[~in_validation], all_texts[in_validation]
-    notes = {f"left out, {reason}": rows for reason, rows in dropped.items()}
-    rows = {"train": len(train), "valid": len(valid)}
-    return Splits(functools.partial(iter, train), functools.partial(iter, valid), rows, notes)
+    return bool(files) and not is_table and not files[0].is_dir()
+
+
+def _require_text(config: EncoderConfig, rows: int) -> None:
+    if not rows:
+        raise UserError(f"{paths.shown(config.data)} has no row with a text: add some")
+
+
+def _notes(chunks: list[_Chunk]) -> dict[str, int]:
+    """Returns what was left out of the data, and why: reason -> texts."""
+    dropped: collections.Counter = collections.Counter()
+    for chunk in chunks:
+        dropped.update(chunk.dropped)
+    return {f"left out, {reason}": rows for reason, rows in dropped.items()}
 
 
 def _files(data: Data | None) -> list[Path]:
@@ -77,13 +198,14 @@ def _files(data: Data | None) -> list[Path]:
     return files
 
 
-def _load_text_file(config: EncoderConfig) -> Splits:
-    splits = texts.split_text(config.data, None, config.valid_fraction)
+def _split_text_file(config: EncoderConfig, max_valid: int | None = None) -> Splits:
+    """Splits off the end of a text file for validation, at most `max_valid` characters."""
+    splits = texts.split_text(config.data, None, config.valid_fraction, max_valid)
     rows = {"train": splits.train.characters, "valid": splits.valid.characters}
-    train, valid = (functools.partial(_chunks, part) for part in (splits.train, splits.valid))
+    train, valid = (functools.partial(_pieces, part) for part in (splits.train, splits.valid))
     return Splits(train, valid, rows, notes={}, unit="characters")
 
 
-def _chunks(text: texts.Text) -> Iterator[str]:
-    """Yields the chunks of a text file."""
+def _pieces(text: texts.Text) -> Iterator[str]:
+    """Yields a text file in pieces, which are tokenized as texts of their own."""
     return texts.chunks(text.pieces())

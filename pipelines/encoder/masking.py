@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import batching, streams
+from pipelines.data.id_files import IdFiles
 from pipelines.data.part import current
 from pipelines.encoder.config import EncoderConfig
 from pipelines.text.tokenizers import SPECIAL_TOKENS, UNKNOWN
@@ -12,7 +13,7 @@ MASK = UNKNOWN  # the id that stands for a masked token; subword tokens leave no
 
 
 def masked_batches(
-    config: EncoderConfig, vocabulary_size: int, ids: np.ndarray, epoch: int, skip: int
+    config: EncoderConfig, vocabulary_size: int, ids: np.ndarray | IdFiles, epoch: int, skip: int
 ) -> tf.data.Dataset:
     """Returns the windows of one epoch with some tokens masked, from step `skip` on: a pure function of (config.seed,
     epoch, skip).

@@ -15,8 +15,10 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import paths, streams
+from pipelines.data.id_files import VALID, IdFiles
 from pipelines.data.part import current
-from pipelines.encoder import networks, report
+from pipelines.data.prepared import TOKENIZER
+from pipelines.encoder import networks, report, shards
 from pipelines.encoder.blanks import make_fill
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
@@ -27,14 +29,13 @@ from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config as complete_config
 from pipelines.text import tokenizers
-from pipelines.text.tokenizers import Tokenizer, train_tokenizer
+from pipelines.text.tokenizers import Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import language_model_optimizer
 from pipelines.training.schedules import warmup_schedule
 
 UNIT = "tokens"
-_TOKENIZER_KIND = "subword"
 _WARMUP_FRACTION = 0.05  # of the steps
 
 load_tokenizer = tokenizers.load_tokenizer
@@ -42,12 +43,12 @@ load_tokenizer = tokenizers.load_tokenizer
 
 @dataclasses.dataclass(frozen=True)
 class Encoded:
-    """The ids of both parts, int32 [tokens], mapped into memory from files.
+    """The ids of both parts, int32 [tokens], mapped into memory from files, or read from those of prepared data.
 
     The texts follow one another, each from START to END.
     """
 
-    train: np.ndarray
+    train: np.ndarray | IdFiles
     valid: np.ndarray
     vocabulary_size: int
 
@@ -58,18 +59,15 @@ def describe(splits: Splits) -> str:
 
 
 def make_tokenizer(config: EncoderConfig, splits: Splits) -> Tokenizer:
-    """Trains the tokenizer on the training texts."""
-    return train_tokenizer(_TOKENIZER_KIND, splits.train(), config.vocabulary_size, config.max_bytes)
+    """Trains the tokenizer on the training texts, or takes that of prepared data."""
+    if splits.data:
+        return load_tokenizer(splits.data.folder / TOKENIZER)
+    return shards.make_tokenizer(config, splits.train())
 
 
 def encode(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, folder: Path) -> Encoded:
-    """Tokenizes both parts to files in the run's folder, once."""
-    ids = {}
-    for name, part in (("train", splits.train), ("valid", splits.valid)):
-        path = folder / f"{name}.ids"
-        if not path.exists():
-            streams.write_ids(path, tokenizer, part(), with_special_tokens=True)
-        ids[name] = streams.read_ids(path)
+    """Tokenizes both parts to files in the run's folder, once; or takes the files of prepared data."""
+    ids = _ids(splits, tokenizer, folder)
     for name, purpose in (("train", "train"), ("valid", "validate")):
         if not streams.steps_per_epoch(len(ids[name]), config.batch_size, config.window):
             raise UserError(
@@ -78,6 +76,16 @@ def encode(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, folder: 
                 "more text"
             )
     return Encoded(**ids, vocabulary_size=tokenizer.vocabulary_size)
+
+
+def _ids(splits: Splits, tokenizer: Tokenizer, folder: Path) -> dict[str, np.ndarray | IdFiles]:
+    if splits.data:
+        return {"train": IdFiles(splits.data), "valid": streams.read_ids(splits.data.folder / VALID)}
+    files = {name: folder / f"{name}.ids" for name in ("train", "valid")}
+    for name, path in files.items():
+        if not path.exists():
+            streams.write_ids(path, tokenizer, getattr(splits, name)(), with_special_tokens=True)
+    return {name: streams.read_ids(path) for name, path in files.items()}
 
 
 def steps_per_epoch(config: EncoderConfig, encoded: Encoded) -> int:
@@ -123,7 +131,9 @@ def batches(config: EncoderConfig, encoded: Encoded, epoch: int, skip: int) -> t
     return _batches(config, encoded, encoded.train, epoch, skip)
 
 
-def _batches(config: EncoderConfig, encoded: Encoded, ids: np.ndarray, epoch: int, skip: int) -> tf.data.Dataset:
+def _batches(
+    config: EncoderConfig, encoded: Encoded, ids: np.ndarray | IdFiles, epoch: int, skip: int
+) -> tf.data.Dataset:
     if config.direction == "causal":
         return streams.batches(ids, config.batch_size, config.window, config.seed, epoch, skip)
     return masked_batches(config, encoded.vocabulary_size, ids, epoch, skip)

@@ -5,12 +5,11 @@ What it keeps has a bounded size, whatever the number of texts.
 
 import collections
 import dataclasses
-import hashlib
-import math
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from pipelines.data.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import class_ids
 from pipelines.data.splits import comparable, stratified_validation_rows
@@ -72,7 +71,7 @@ def survey(
     Raises:
         UserError: there are far too many labels, or all texts are in one group.
     """
-    candidates = _Candidates()
+    candidates = LowestRows(_MAX_CANDIDATES, np.uint64, np.int32)  # hashes of group and text, number of the label
     sample = _Sample(seed)
     labels: dict[str, int] = {}  # as in the source -> number
     dropped: collections.Counter = collections.Counter()
@@ -93,8 +92,10 @@ def survey(
     ids = class_ids(found, classes, polarity)
     held_out = np.zeros(0, np.uint64)
     if held_out_texts is None:
-        chosen = candidates.choose(fraction, rows, ids)
-        held_out, held_out_texts = np.unique(candidates.groups[chosen]), frozenset(candidates.texts[chosen].tolist())
+        groups, texts, numbers = candidates.columns
+        part = fraction_of_candidates(fraction, rows, MAX_HELD_OUT, len(candidates))
+        chosen = stratified_validation_rows(groups, ids[numbers], part)
+        held_out, held_out_texts = np.unique(groups[chosen]), frozenset(texts[chosen].tolist())
     return Survey(
         rows,
         characters,
@@ -113,8 +114,8 @@ def lowest(chunks: Iterable[LabelledTexts], limit: int) -> tuple[LabelledTexts, 
     dropped, rows = collections.Counter(), 0
     for chunk in chunks:
         dropped.update(chunk.dropped)
-        hashes = (hash_of(text) for text in chunk.texts)
-        kept += zip(hashes, range(rows, rows + len(chunk)), chunk.texts, chunk.labels, strict=True)
+        of_texts = (hash_of(text) for text in chunk.texts)
+        kept += zip(of_texts, range(rows, rows + len(chunk)), chunk.texts, chunk.labels, strict=True)
         rows += len(chunk)
         if len(kept) > 2 * limit:
             kept = sorted(kept)[:limit]
@@ -125,15 +126,9 @@ def lowest(chunks: Iterable[LabelledTexts], limit: int) -> tuple[LabelledTexts, 
     return LabelledTexts(*columns, None, {}), dict(dropped)
 
 
-def hash_of(text: str) -> int:
-    """Returns 64 bits of a text's hash. Hashes have the order in which `data/splits.py` chooses groups."""
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
-
-
 def hashes_of(chunk: LabelledTexts) -> tuple[np.ndarray, np.ndarray]:
     """Returns the hashes of the groups and of the comparable texts, uint64 [n]."""
-    groups = np.array([hash_of(group) for group in chunk.groups_or_texts()], np.uint64)
-    return groups, np.array([hash_of(comparable(text)) for text in chunk.texts], np.uint64)
+    return hashes(chunk.groups_or_texts()), hashes(map(comparable, chunk.texts))
 
 
 def comparable_hashes(texts: LabelledTexts) -> frozenset[int]:
@@ -151,33 +146,6 @@ def split(chunks: Iterable[LabelledTexts], found: Survey) -> Iterator[tuple[Labe
         groups, texts = hashes_of(chunk)
         held_out = np.isin(groups, found.held_out)
         yield chunk, held_out, ~held_out & ~np.isin(texts, held_out_texts)
-
-
-class _Candidates:
-    """The texts of the groups with the lowest hashes: hashes of group and text, and the label's number."""
-
-    def __init__(self):
-        self.groups = np.zeros(0, np.uint64)
-        self.texts = np.zeros(0, np.uint64)
-        self._labels = np.zeros(0, np.int32)
-        self._limit = np.iinfo(np.uint64).max
-
-    def add(self, groups: np.ndarray, texts: np.ndarray, numbers: np.ndarray) -> None:
-        low = groups <= self._limit
-        self.groups = np.concatenate([self.groups, groups[low]])
-        self.texts = np.concatenate([self.texts, texts[low]])
-        self._labels = np.concatenate([self._labels, numbers[low]])
-        if len(self.groups) > 2 * _MAX_CANDIDATES:
-            self._limit = np.sort(self.groups)[_MAX_CANDIDATES]
-            low = self.groups <= self._limit
-            self.groups, self.texts, self._labels = self.groups[low], self.texts[low], self._labels[low]
-
-    def choose(self, fraction: float, rows: int, class_of_number: np.ndarray) -> np.ndarray:
-        """Returns which candidates are held out, bool [candidates]: about `fraction` of all `rows` texts."""
-        wanted = min(fraction * rows, MAX_HELD_OUT)
-        if wanted < fraction * rows or len(self.groups) < rows:
-            fraction = (math.ceil(wanted) - 0.5) / len(self.groups)  # 0.5: the quotient is rounded
-        return stratified_validation_rows(self.groups, class_of_number[self._labels], fraction)
 
 
 class _Sample:

@@ -14,7 +14,6 @@ from pipelines.language_model.config import LanguageModelConfig
 from pipelines.support import console
 from pipelines.text.tokenizers import Tokenizer, load_tokenizer, train_tokenizer
 
-VALID = "valid.ids"
 TOKENIZER_KINDS = {"character": "character", "word": "spaced", "subword": "pieces"}
 MAX_PROMPT_BYTES = 100_000
 ALL_CHARACTERS = 2**20
@@ -34,10 +33,10 @@ def write(config: LanguageModelConfig, splits: TextSplits, folder: Path) -> Cont
     tokenizer = load_tokenizer(folder / prepared.TOKENIZER)
     console.say(f"tokenizing {splits.train.characters:,} characters ...")
     shards = id_files.write(folder, ids(config, splits.train, tokenizer))
-    with open(folder / VALID, "wb") as file:
+    with open(folder / id_files.VALID, "wb") as file:
         for each in ids(config, splits.valid, tokenizer):
             file.write(each.tobytes())
-    rows = {"train": sum(shard.tokens for shard in shards), "valid": (folder / VALID).stat().st_size // 4}
+    rows = {"train": sum(shard.tokens for shard in shards), "valid": (folder / id_files.VALID).stat().st_size // 4}
     details = {
         "characters": {"train": splits.train.characters, "valid": splits.valid.characters},
         "beginning": next(splits.valid.pieces())[:_BEGINNING],

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data import part, paths, streams
-from pipelines.data.id_files import IdFiles, ShardedText
+from pipelines.data.id_files import VALID, IdFiles, ShardedText
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
@@ -91,7 +91,7 @@ def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer
 def _ids(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> dict:
     if isinstance(splits.train, ShardedText):
         data = splits.train.data
-        return {"train": IdFiles(data), "valid": streams.read_ids(data.folder / shards.VALID)}
+        return {"train": IdFiles(data), "valid": streams.read_ids(data.folder / VALID)}
     files = {name: folder / f"{name}.ids" for name in ("train", "valid")}
     for name, path in files.items():
         if not path.exists():

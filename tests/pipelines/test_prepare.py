@@ -11,6 +11,7 @@ import pytest
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_reviews
+from pipelines.encoder.config import EncoderConfig
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
@@ -207,13 +208,16 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["transfer", "char-lm"])
+@pytest.mark.parametrize("task", ["transfer", "char-lm", "encoder"])
 def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_path, task):
     if task == "transfer":
         hub_modules.save_bert(tmp_path / "bert", dropout=0.2)
         hub_modules.save_preprocessor(tmp_path / "preprocess")
         flags = f"{FLAGS[task]} --encoder {tmp_path / 'bert'} --preprocessor {tmp_path / 'preprocess'}"
         settings, count = TransferConfig(data=source, encoder="any"), 20
+    elif task == "encoder":
+        settings, count = EncoderConfig(data=source, vocabulary_size=200), 10
+        flags = FLAGS[task].replace("--vocabulary-size 200 ", "") + " --direction bidirectional"
     else:
         settings, count, flags = LanguageModelConfig(data=source, default_tokenizer="character"), 10, FLAGS[task]
     prepare(task, settings.resolve(), tmp_path / "made")

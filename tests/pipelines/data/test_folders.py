@@ -66,4 +66,4 @@ def test_a_pipe_in_a_folder_is_not_read(tmp_path):
     make(tmp_path, {"happy/1.txt": "a", "sad/x.txt": "b"})
     os.mkfifo(tmp_path / "happy" / "2.txt")
     assert labelled_texts.read(str(tmp_path))["train"].texts.tolist() == ["a", "b"]
-    assert folders.texts(tmp_path)[0].tolist() == ["a", "b"]
+    assert [texts.tolist() for texts, _ in folders.read_texts(tmp_path)] == [["a", "b"]]

@@ -145,8 +145,9 @@ def test_several_tables_of_any_format_are_read_one_after_the_other(tmp_path):
     assert found.texts.tolist() == ["one", "two", "three"]
     assert (found.labels.tolist(), found.groups.tolist()) == (["x", "y", "x"], ["u", "v", "w"])
     assert found.dropped == {"too many cells in the row": 1, "the line is no JSON object": 1}
-    texts, groups, _ = tables.read_texts([Path(path) for path in files], TableOptions())
-    assert (texts.tolist(), groups.tolist()) == (["one", "two", "three"], ["u", "v", "w"])
+    chunks = list(tables.read_texts([Path(path) for path in files], TableOptions()))
+    assert [text for texts, _, _ in chunks for text in texts] == ["one", "two", "three"]
+    assert [group for _, groups, _ in chunks for group in groups] == ["u", "v", "w"]
 
 
 def test_a_table_with_other_columns_is_named(tmp_path):

@@ -5,6 +5,7 @@ import pytest
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import sample_reviews
+from pipelines.data.held_out import hash_of
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import comparable, stratified_validation_rows
 from pipelines.labelled import survey as surveys
@@ -125,7 +126,7 @@ def test_one_label_and_too_many_labels_are_refused(monkeypatch):
 def test_the_lowest_hashes_are_in_the_order_of_reading():
     texts = objects(f"text {i}" for i in range(500))
     chosen, dropped = surveys.lowest(chunks_of(texts, texts), 20)
-    expected = sorted(texts, key=surveys.hash_of)[:20]
+    expected = sorted(texts, key=hash_of)[:20]
     assert chosen.texts.tolist() == [text for text in texts if text in expected] == chosen.labels.tolist()
     assert dropped == {"more than 20 texts to score on": 480}
     assert surveys.lowest(chunks_of(texts, texts), 500)[1] == {}
