@@ -19,6 +19,7 @@ from pipelines.support.run_result import RunResult
 NUM_MISTAKES = 5
 FEW_ROWS = 100
 _EXCERPT = 240  # characters of a text in the report
+_NOT_OF_PREPARED_DATA = "no baselines and no count of repeated texts, which need all training texts in memory"
 
 
 def write(
@@ -86,6 +87,8 @@ def summarize(result: RunResult) -> str:
             f"log loss {scores['log_loss']:.3f}"
         )
         score_lines += baseline.summary_lines(scores)
+    if result.prepared:
+        score_lines.append(f"  {'note':<12}prepared data: {_NOT_OF_PREPARED_DATA}")
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
     return reports.summary(result, title, score_lines, use_commands(result)[0])
 
@@ -247,6 +250,8 @@ def _data_lines(result: RunResult) -> list[str]:
             else "`--class-weights` gives each the same weight in training."
         )
         lines.append(f"- The classes have very different sizes. {hint}")
+    if result.prepared:
+        lines.append(f"- Prepared data: {_NOT_OF_PREPARED_DATA}.")
     return lines + reports.note_lines(result) + duplicates.report_lines(result.duplicates)
 
 

@@ -342,6 +342,7 @@ def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
         "class_rows": class_rows(splits),
         "notes": splits.notes,
         "duplicates": splits.duplicates,
+        "prepared": splits.sharded is not None,
     }
 
 

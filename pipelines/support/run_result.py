@@ -60,6 +60,7 @@ class RunResult(RunRecord):
         unit: what `rows` counts, where that depends on the data.
         example: a validation text as an argument of a shell command, for the user to try.
         duplicates: texts that occur more than once (`labelled.duplicates.find`).
+        prepared: whether the training texts were read from prepared data, never all at once.
         classes, class_rows: labels in the order of their ids; label -> training rows.
         pair: languages such as "en-de"; None if unknown.
         characters: split -> characters.
@@ -91,6 +92,7 @@ class RunResult(RunRecord):
     unit: str | None = None
     example: str | None = None
     duplicates: dict[str, Any] | None = None
+    prepared: bool = False
     classes: list[str] | None = None
     class_rows: dict[str, int] | None = None
     pair: str | None = None

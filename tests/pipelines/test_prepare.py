@@ -242,6 +242,6 @@ def test_a_trained_model_is_measured_and_exported(made, tmp_path):
     assert sum(result["class_rows"].values()) == 267
     assert (tmp_path / "saved" / "sentiment" / "1" / "saved_model.pb").is_file()
     report = (next(tmp_path.glob("runs/sentiment/*")) / "report.md").read_text()
-    assert "267" in report
+    assert "267" in report and "- Prepared data: no baselines and no count of repeated texts" in report
     again = train_here(tmp_path, *arguments)
     assert again.returncode == 0 and "is finished" in again.stderr

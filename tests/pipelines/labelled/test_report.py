@@ -87,6 +87,16 @@ def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
     }
 
 
+def test_of_prepared_data_the_report_names_what_is_missing(result, tmp_path):
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
+    missing = "no baselines and no count of repeated texts, which need all training texts in memory"
+    for is_prepared in (True, False):
+        made = dataclasses.replace(result, prepared=is_prepared)
+        report.write(made, details, tmp_path)
+        assert (f"\n- Prepared data: {missing}.\n" in (tmp_path / "report.md").read_text()) == is_prepared
+        assert (f"  note        prepared data: {missing}" in report.summarize(made).splitlines()) == is_prepared
+
+
 def test_the_worst_mistake_is_first():
     mistakes = report.worst_mistakes(TEXTS, LABELS, PROBABILITIES, ["negative", "positive"], PROBABILITIES.argmax(1))
     assert [(m["label"], m["predicted"], m["score"]) for m in mistakes] == [

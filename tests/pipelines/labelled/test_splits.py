@@ -102,6 +102,7 @@ def test_class_weights_give_all_classes_the_same_weight():
         "class_rows": {"no": 30, "yes": 10},
         "notes": {},
         "duplicates": None,
+        "prepared": False,
     }
 
 
