@@ -149,8 +149,12 @@ def find_exports(root: Path, named: str) -> list[Exported]:
     return [found for found in all_exports(root) if folders & {found.path.resolve(), found.path.parent.resolve()}]
 
 
-def known_names(runs: Iterable[Run], exports: Iterable[Exported] = ()) -> list[str]:
-    """Returns all names by which runs and exports can be found."""
+def known_names(runs: Iterable, exports: Iterable[Exported] = ()) -> list[str]:
+    """Returns all names by which runs and exports can be found.
+
+    Args:
+        runs: runs, or searches (`pipelines.tune.inventory`).
+    """
     names = [name for run in runs for name in (run.name, run.title)]
     return names + [name for exported in exports for name in (exported.name, exported.title)]
 

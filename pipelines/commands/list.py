@@ -1,4 +1,4 @@
-"""The command `list`: the runs and exports on this machine."""
+"""The command `list`: the runs, searches and exports on this machine."""
 
 import dataclasses
 
@@ -7,11 +7,13 @@ from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag
 from pipelines.export.exported import Exported
 from pipelines.inventory import Run
 from pipelines.support.files import shown
+from pipelines.tune.inventory import KeptSearch, all_searches
+from pipelines.tune.study import RECORD
 
 
 @dataclasses.dataclass(frozen=True)
 class List:
-    """List the runs and the exported models: task, data, score, size, age and state."""
+    """List the runs, the searches of `tune` and the exported models: task, data, score, size, age and state."""
 
     runs: RunsFlag = RUNS
     """Folder of the runs."""
@@ -21,17 +23,22 @@ class List:
     """Print one JSON object."""
 
     def __call__(self) -> None:
-        """Prints two tables."""
+        """Prints a table of each kind."""
         runs = [describe_run(run) for run in inventory.all_runs(self.runs)]
+        searches = [describe_search(search) for search in all_searches(self.runs)]
         exports = [describe_export(exported) for exported in inventory.all_exports(self.saved_models)]
         if self.json:
-            print_json({"runs": runs, "exports": exports})
+            print_json({"runs": runs, "searches": searches, "exports": exports})
             return
-        for title, rows, folder in (("runs", runs, self.runs), ("exports", exports, self.saved_models)):
+        for title, rows, folder in (
+            ("runs", runs, self.runs),
+            ("searches", searches, self.runs),
+            ("exports", exports, self.saved_models),
+        ):
             if rows:
                 print(f"{title} in {shown(folder)}\n")
                 print("\n".join(f"  {line}" for line in table([_for_people(row) for row in rows])), end="\n\n")
-            else:
+            elif title != "searches":  # most people have none
                 print_error(f"no {title} in {shown(folder)}")
 
 
@@ -47,6 +54,23 @@ def describe_run(run: Run) -> dict:
         "started": run.record.get("started"),
         "state": run.state,
         "export": result.get("model"),
+    }
+
+
+def describe_search(search: KeptSearch) -> dict:
+    """Returns what is listed of a search or a grid, for JSON."""
+    record = search.record
+    return {
+        "name": search.title,
+        "task": record.get("task"),
+        "kind": record.get("kind"),
+        "model": record.get("config", {}).get("model"),
+        "data": record.get("data", {}).get("name"),
+        "trials": search.trials,
+        **_measure_and_score(search.best),
+        "bytes": inventory.size_of(search.path),
+        "written": int((search.path / RECORD).stat().st_mtime),
+        "state": search.state,
     }
 
 
@@ -77,14 +101,17 @@ def table(rows: list[dict[str, str]]) -> list[str]:
 
 
 def _score(scores: dict) -> dict:
-    found = inventory.main_score(scores)
+    return _measure_and_score(inventory.main_score(scores))
+
+
+def _measure_and_score(found: tuple[str, float] | None) -> dict:
     return {"measure": found and found[0], "score": found and found[1]}
 
 
 def _for_people(described: dict) -> dict[str, str]:
     measure, score = described.pop("measure"), described.pop("score")
     when = described.pop("started", None) or described.pop("written", None)
-    values = {name: value or "-" for name, value in described.items() if name != "bytes"}
+    values = {name: str(value or "-") for name, value in described.items() if name != "bytes"}
     last = {name: values.pop(name) for name in ("state", "export") if name in values}
     return {
         **values,

@@ -1,4 +1,4 @@
-"""The command `remove`: removes a run or an exported model."""
+"""The command `remove`: removes a run, a search or an exported model."""
 
 import dataclasses
 import os
@@ -14,15 +14,17 @@ from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown, sync
 from pipelines.support.installation import called_name
 from pipelines.support.temporary import temporary_folder
+from pipelines.tune.inventory import all_searches
 
 
 @dataclasses.dataclass(frozen=True)
 class Remove:
-    """Remove a run, a version of an exported model, or all its versions, after a question."""
+    """Remove a run, a search of `tune`, a version of an exported model, or all its versions, after a question."""
 
-    target: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="RUN|EXPORT")]]
-    """Name or folder of a run (sentiment/reviews-best-0123abcd), of a version (reviews/2), or of an exported model
-    (reviews: all its versions). `list` has the names."""
+    target: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="RUN|SEARCH|EXPORT")]]
+    """Name or folder of a run (sentiment/reviews-best-0123abcd), of a search with its trials
+    (tune/sentiment-reviews-4567cdef), of a version (reviews/2), or of an exported model (reviews: all its versions).
+    `list` has the names."""
     yes: bool = False
     """Remove without a question."""
     runs: RunsFlag = RUNS
@@ -62,7 +64,7 @@ class Remove:
 
     def _find(self) -> tuple[Path, list[Path]]:
         """Returns the folder of the runs or exports, and the folders to remove."""
-        runs = inventory.all_runs(self.runs)
+        runs = [*inventory.all_runs(self.runs), *all_searches(self.runs)]
         named = Path(self.target).resolve()
         fitting = [run for run in runs if self.target in (run.title, run.name) or run.path.resolve() == named]
         exports = inventory.find_exports(self.saved_models, self.target)
@@ -72,7 +74,7 @@ class Remove:
         if not names:
             known = inventory.known_names(runs, inventory.all_exports(self.saved_models))
             raise UserError(
-                f"no run or export {self.target!r} in {shown(self.runs)} and {shown(self.saved_models)}"
+                f"no run, search or export {self.target!r} in {shown(self.runs)} and {shown(self.saved_models)}"
                 f"{suggestion(self.target, known)} (`{called_name()} list` lists all)"
             )
         if fitting and fitting[0].state == "training":

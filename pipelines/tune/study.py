@@ -35,7 +35,8 @@ from pipelines.support.run_result import RunRecord
 from pipelines.task import TASKS
 
 FINISHED, PRUNED, FAILED, UNFINISHED = "finished", "pruned", "failed", "unfinished"
-_RECORD, _OUTCOME, _SPLITS = "tune.json", "trial.json", "splits.pickle"
+RECORD = "tune.json"
+_OUTCOME, _SPLITS = "trial.json", "splits.pickle"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -141,7 +142,7 @@ def save_or_check(study: Study, tried: dict) -> None:
     record = study.record
     tried = json.loads(json.dumps(tried))
     values = {"task": study.task, "config": record.config, "data": record.data, "modules": record.modules, **tried}
-    path = study.folder / _RECORD
+    path = study.folder / RECORD
     if not path.exists():
         write_record(path, values)
         return

@@ -5,6 +5,7 @@ import json
 
 from pipelines.labelled import predictions
 from pipelines.support.records import write_record
+from pipelines.tune import study as studies
 from tests.pipelines.results import make_result
 
 TEXTS = [f"text {i}" for i in range(40)]
@@ -20,6 +21,21 @@ def write_run(root, name, task="classification", finished=True, **changes):
     (folder / "lock").touch()
     if finished:
         write_record(folder / "result.json", result)
+    return folder
+
+
+def write_search(root, name, outcomes=(), kind="search", finished=True):
+    """Writes runs/tune/<name>/ with its record and the outcomes of its trials; returns the folder."""
+    folder = root / "tune" / name
+    for number, outcome in enumerate(outcomes):
+        (folder / "trials" / f"{number:04d}").mkdir(parents=True)
+        studies.write_outcome(folder / "trials" / f"{number:04d}", outcome)
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {"name": "reviews", "fingerprint": "0123abcd"}
+    write_record(folder / "tune.json", {"task": "sentiment", "config": {"model": "lstm"}, "data": data, "kind": kind})
+    (folder / "lock").touch()
+    if finished:
+        (folder / "result.json").write_text("{}")
     return folder
 
 

@@ -1,8 +1,9 @@
 import json
 
 from pipelines.commands.list import table
+from pipelines.tune.study import FINISHED, PRUNED, Outcome
 from tests.command_line import lines_of
-from tests.pipelines.small_runs import write_export, write_run
+from tests.pipelines.small_runs import write_export, write_run, write_search
 
 WHERE = ["--runs", "runs", "--saved-models", "saved"]
 
@@ -32,6 +33,25 @@ def test_json_is_one_object(tmp_path, run_main):
     assert [run["state"] for run in document["runs"]] == ["unfinished", "finished"]
     assert document["exports"][1] == document["exports"][1] | {"name": "spam/2", "measure": "accuracy", "score": 0.875}
     assert all(entry["bytes"] > 0 for entry in document["runs"])
+
+
+def test_searches_have_a_table_of_their_own(tmp_path, run_main):
+    outcome = Outcome(FINISHED, value=0.4, scores={"validation": {"accuracy": 0.8}})
+    write_search(tmp_path / "runs", "sentiment-reviews-1", [outcome, Outcome(PRUNED, value=0.9)])
+    write_search(tmp_path / "runs", "mine", kind="grid", finished=False)
+    (write_search(tmp_path / "runs", "bad") / "tune.json").write_text("{}")
+    process = run_main(tmp_path, "list", *WHERE)
+    lines = lines_of(process.stdout)
+    assert lines[0] == "searches in runs" and lines_of(process.stderr) == ["no runs in runs", "no exports in saved"]
+    assert lines[1].split() == ["name", "task", "kind", "model", "data", "trials", "score", "size", "age", "state"]
+    rows = {line.split()[0]: line.split() for line in lines[2:]}
+    assert rows["tune/sentiment-reviews-1"][1:8] == ["sentiment", "search", "lstm", "reviews", "2", "accuracy", "0.800"]
+    assert rows["tune/mine"][2:7] == ["grid", "lstm", "reviews", "-", "-"] and rows["tune/mine"][-1] == "unfinished"
+    assert rows["tune/bad"][-1] == "damaged"
+    searches = json.loads(run_main(tmp_path, "list", *WHERE, "--json").stdout)["searches"]
+    [search] = [each for each in searches if each["kind"] == "search"]
+    assert search == search | {"trials": 2, "measure": "accuracy", "score": 0.8, "state": "finished"}
+    assert search["bytes"] > 0
 
 
 def test_empty_folders_are_named(tmp_path, run_main):

@@ -4,8 +4,9 @@ import json
 import pytest
 
 from pipelines import run_folder
+from pipelines.tune.study import FINISHED, Outcome
 from tests.command_line import assert_one_line
-from tests.pipelines.small_runs import write_export, write_run
+from tests.pipelines.small_runs import write_export, write_run, write_search
 
 WHERE = ["--runs", "runs", "--saved-models", "saved"]
 
@@ -70,6 +71,36 @@ def test_a_run_in_use_is_refused(place, run_main):
     assert set(folders(place)) == ALL
 
 
+@pytest.mark.parametrize("target", ["found", "tune/found", "runs/tune/found"])
+def test_a_search_is_removed_with_its_trials(place, run_main, target):
+    for name in ("found", "other"):
+        write_search(place / "runs", name, [Outcome(FINISHED, value=0.4)])
+    process = run_main(place, "remove", target, "--yes", *WHERE)
+    assert process.returncode == 0, process.stderr
+    assert [path.name for path in (place / "runs" / "tune").iterdir()] == ["other"]
+    assert set(folders(place)) >= ALL
+    assert run_main(place, "remove", "other", "--yes", *WHERE).returncode == 0
+    assert not (place / "runs" / "tune").exists()
+
+
+@pytest.mark.parametrize("locked", [".", "trials/0000"])
+def test_a_search_that_is_running_is_refused(place, run_main, locked):
+    folder = write_search(place / "runs", "found", [Outcome(FINISHED, value=0.4)])
+    with run_folder.locked(folder / locked):
+        process = run_main(place, "remove", "found", "--yes", *WHERE)
+    assert_one_line(process, "tune/found is being trained by another process: stop that first")
+    assert (folder / "tune.json").exists()
+
+
+def test_a_damaged_search_that_is_running_is_refused(place, run_main):
+    folder = write_search(place / "runs", "found")
+    (folder / "tune.json").write_text("{}")
+    with run_folder.locked(folder):
+        process = run_main(place, "remove", "found", "--yes", *WHERE)
+    assert_one_line(process, "found is being trained by another process")
+    assert (folder / "tune.json").exists()
+
+
 def test_links_are_never_followed(place, run_main):
     elsewhere = place / "elsewhere"
     (place / "saved" / "spam").rename(elsewhere)
@@ -89,8 +120,8 @@ def test_links_are_never_followed(place, run_main):
     ("arguments", "message"),
     [
         ("remove spam-bag-3 --yes", "did you mean spam-bag-"),
-        ("remove runs --yes", "no run or export 'runs'"),
-        ("remove . --yes", "no run or export '.'"),
+        ("remove runs --yes", "no run, search or export 'runs'"),
+        ("remove . --yes", "no run, search or export '.'"),
         ("remove spam --json", "--json needs --yes"),
         ("remove both --yes", "'both' names classification/both, both: give the folder of one of them"),
     ],
