@@ -69,6 +69,21 @@ def test_prepared_data_is_read_in_parts(tmp_path):
 
 
 @pytest.mark.long
+def test_the_windows_of_prepared_texts_are_read_in_parts(tmp_path):
+    data = small_data.write_text(tmp_path / "text.txt")
+    prepared = str(tmp_path / "prepared")
+    flags = ["--vocabulary-size", "60", "--valid-fraction", "0.3"]
+    assert main.main(["prepare", "encoder", "--data", str(data), "--output", prepared, *flags]) == 0
+    settings = _COMMON | {"data": prepared, "direction": "bidirectional", "batch_size": 5, "window": 16, "epochs": 2}
+    settings |= {"hidden_size": 16, "embedding_size": 16}
+    one, many = (
+        worker_processes.train(tmp_path / str(count), "encoder", settings, count, only_train=True) for count in (1, 3)
+    )
+    assert len(one) >= 12
+    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name, num_workers",
     [("classification", 2), *((name, 3) for name in _TRAININGS)],
