@@ -234,7 +234,14 @@ TASKS = {
             {"polarity": True},
             has_preparation=True,
         ),
-        TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
+        TaskEntry(
+            "tagging",
+            "a tagger of tokens",
+            "tagging",
+            "tagged sentences",
+            "sample_tags",
+            has_preparation=True,
+        ),
         TaskEntry(
             "language-model",
             "a language model of subwords or words",

@@ -1,9 +1,12 @@
 """Files of tokens and tags: one token per line in columns, and a blank line between sentences, as in CoNLL-2003."""
 
 import collections
+import itertools
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pipelines.data.conllu import Fields, Lines
 from pipelines.support.errors import UserError
 
 _Row = list[str]  # cells of a line
@@ -16,7 +19,21 @@ _NUM_SHOWN = 40  # characters of a line in an error
 
 
 def read(path: Path, text: str, column: str | None) -> tuple:
-    """Reads tokens and tags.
+    """Reads tokens and tags: all of `sentences`.
+
+    Returns:
+        The fields of `TaggedSentences`.
+
+    Raises:
+        UserError: as `sentences`.
+    """
+    lines, dropped = text.split("\n"), {}
+    fields = [list(field) for field in zip(*sentences(path, lambda: iter(lines), column, dropped), strict=True)]
+    return *fields, dropped
+
+
+def sentences(path: Path, lines: Lines, column: str | None, dropped: dict[str, int]) -> Iterator[Fields]:
+    """Yields the sentences of a file.
 
     Tabs divide the columns, or spaces if fewer than half of the lines have a tab. The token is in the first column; or
     in the second one if the first one numbers the tokens of each sentence from 1. A line that starts with "# " is a
@@ -24,64 +41,68 @@ def read(path: Path, text: str, column: str | None) -> tuple:
 
     Args:
         path: for error messages.
-        text: the content of the file.
+        lines: returns the lines of the file, each time from the start.
         column: number of the column with the tag, from 1; None is the last one.
+        dropped: reason -> number of lines; those that are left out are added.
 
-    Returns:
-        The fields of `TaggedSentences`. The source has no raw text: the tokens are joined with spaces.
+    Yields:
+        Tokens, tags, text and number of the document. The source has no raw text: the tokens are joined with spaces.
 
     Raises:
         UserError: a line has only one column or another number of columns than the other lines; there is no such
             column, or it has the tokens; or there are no sentences.
     """
-    lines = text.split("\n")
-    separator, num_columns = _layout(lines)
-    sentences, documents = _sentences(path, lines, separator, num_columns)
-    token = 1 if num_columns >= _MIN_COLUMNS_WITH_NUMBERS and _has_numbers(sentences) else 0
-    rows = [[cells for cells in sentence if cells[token]] for sentence in sentences]
-    without_token = sum(map(len, sentences)) - sum(map(len, rows))
-    documents = [document for document, sentence in zip(documents, rows) if sentence]
-    rows = [sentence for sentence in rows if sentence]
-    if not rows:
+    separator, num_columns = _layout(lines())
+    all_rows = _sentences(path, lines(), separator, num_columns)
+    token = 1 if num_columns >= _MIN_COLUMNS_WITH_NUMBERS and _has_numbers(rows for rows, _ in all_rows) else 0
+    tag = _tag_column(path, column, num_columns, token) if num_columns > 1 else 0
+    has_sentences = False
+    for rows, document in _sentences(path, lines(), separator, num_columns):
+        kept = [cells for cells in rows if cells[token]]
+        if len(kept) < len(rows):
+            reason = "lines without a token"
+            dropped[reason] = dropped.get(reason, 0) + len(rows) - len(kept)
+        if kept:
+            has_sentences = True
+            tokens = [cells[token] for cells in kept]
+            yield tokens, [cells[tag] for cells in kept], " ".join(tokens), document
+    if not has_sentences:
         raise UserError(
             f"{path} has no sentences: expected one token and its tag per line, and a blank line between sentences"
         )
-    tag = _tag_column(path, column, num_columns, token)
-    tokens = [[cells[token] for cells in sentence] for sentence in rows]
-    tags = [[cells[tag] for cells in sentence] for sentence in rows]
-    dropped = {"lines without a token": without_token} if without_token else {}
-    return tokens, tags, [" ".join(each) for each in tokens], documents, dropped
 
 
-def _layout(lines: list[str]) -> tuple[str, int]:
+def _layout(lines: Iterable[str]) -> tuple[str, int]:
     """Returns what divides the columns, and the number of columns that most lines have; 0 if all lines are blank."""
-    with_columns = [
-        line for line in lines if line.strip() and not _MAY_BE_COMMENT.match(line) and not _DOCUMENT.match(line)
-    ]
-    num_with_tabs = sum("\t" in line for line in with_columns)
-    separator = "\t" if num_with_tabs and 2 * num_with_tabs >= len(with_columns) else " "
-    sizes = collections.Counter(len(_cells(line, separator)) for line in with_columns)
-    return separator, sizes.most_common(1)[0][0] if sizes else 0
+    sizes = {separator: collections.Counter() for separator in ("\t", " ")}
+    num_lines = num_with_tabs = 0
+    for line in lines:
+        if line.strip() and not _MAY_BE_COMMENT.match(line) and not _DOCUMENT.match(line):
+            num_lines += 1
+            num_with_tabs += "\t" in line
+            for separator, counts in sizes.items():
+                counts[len(_cells(line, separator))] += 1
+    separator = "\t" if num_with_tabs and 2 * num_with_tabs >= num_lines else " "
+    return separator, sizes[separator].most_common(1)[0][0] if num_lines else 0
 
 
-def _sentences(path: Path, lines: list[str], separator: str, num_columns: int) -> tuple[list[list[_Row]], list[int]]:
-    """Returns (the rows of each sentence, the number of each sentence's document)."""
-    sentences, documents, rows, document = [], [], [], 0
-    for number, line in enumerate([*lines, ""], 1):
+def _sentences(path: Path, lines: Iterable[str], separator: str, num_columns: int) -> Iterator[tuple[list[_Row], int]]:
+    """Yields (the rows of a sentence, the number of its document)."""
+    rows, document, has_sentences = [], 0, False
+    for number, line in enumerate(itertools.chain(lines, [""]), 1):
         cells = _cells(line, separator)
         is_comment = _is_comment(line, cells, num_columns)
         starts_document = _DOCUMENT.match(line) or (is_comment and _NEW_DOCUMENT.match(line))
         if rows and (starts_document or not line.strip()):
-            sentences.append(rows)
-            documents.append(document)
-            rows = []
+            yield rows, document
+            rows, has_sentences = [], True
         if starts_document:
-            document += bool(documents) and documents[-1] == document
+            document += has_sentences
+            has_sentences = False
         elif line.strip() and not is_comment:
             if len(cells) != num_columns or num_columns < 2:
                 raise _wrong_columns(path, number, line, separator, len(cells), num_columns)
             rows.append(cells)
-    return sentences, documents
 
 
 def _cells(line: str, separator: str) -> _Row:
@@ -97,7 +118,7 @@ def _is_comment(line: str, cells: _Row, num_columns: int) -> bool:
     return len(cells) != num_columns or bool(_IS_COMMENT.match(line))
 
 
-def _has_numbers(sentences: list[list[_Row]]) -> bool:
+def _has_numbers(sentences: Iterable[list[_Row]]) -> bool:
     """Whether the first cells number the rows of each sentence."""
     return all(cells[0] == str(number) for rows in sentences for number, cells in enumerate(rows, 1))
 

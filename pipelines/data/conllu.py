@@ -6,7 +6,7 @@ Format: https://universaldependencies.org/format.html
 import collections
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from pipelines.data import tag_schemes
@@ -20,6 +20,9 @@ _ID = re.compile(r"[0-9]+(?:-[0-9]+|\.[0-9]+)?")
 _TEXT = re.compile(r"#\s*text\s*=(.*)")
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
 _MAX_KEYS = 10  # keys of MISC that an error lists
+
+Lines = Callable[[], Iterator[str]]  # the lines of a file, each time from the start
+Fields = tuple[list[str], list[str], str, int]  # of a sentence: tokens, tags, text, number of the document
 
 
 @dataclasses.dataclass
@@ -40,58 +43,75 @@ class _Sentence:
     text: str = ""
 
 
-def is_conllu(text: str) -> bool:
+def is_conllu(lines: Iterable[str]) -> bool:
     """Whether the first line that is no comment has the ten columns of CoNLL-U, and an id in the first one."""
-    for line in re.finditer(r"^(?!#)(.*\S.*)$", text, re.MULTILINE):
-        cells = line[1].split("\t")
-        return len(cells) == _NUM_COLUMNS and bool(_ID.fullmatch(cells[0]))
+    for line in lines:
+        if line.strip() and not line.startswith("#"):
+            cells = line.split("\t")
+            return len(cells) == _NUM_COLUMNS and bool(_ID.fullmatch(cells[0]))
     return False
 
 
 def read(path: Path, text: str, column: str | None) -> tuple:
-    """Reads the words of a file. The words of a range such as 1-2 are words; empty nodes such as 8.1 are not.
+    """Reads the words of a file: all of `sentences`.
+
+    Returns:
+        The fields of `TaggedSentences`.
+
+    Raises:
+        UserError: as `sentences`.
+    """
+    lines, dropped = text.split("\n"), {}
+    fields = [list(field) for field in zip(*sentences(path, lambda: iter(lines), column, dropped), strict=True)]
+    return *fields, dropped
+
+
+def sentences(path: Path, lines: Lines, column: str | None, dropped: dict[str, int]) -> Iterator[Fields]:
+    """Yields the sentences of a file. The words of a range such as 1-2 are words; empty nodes such as 8.1 are not.
 
     Args:
         path: for error messages.
-        text: the content of the file.
+        lines: returns the lines of the file, each time from the start.
         column: upos, xpos, feats or a key of the column MISC, in upper or lower case. None is upos.
+        dropped: reason -> number of words and sentences; what is left out or changed is added.
 
-    Returns:
-        The fields of `TaggedSentences`. A word that has no value in the column has the tag _; or O if the other values
-        of a key of MISC mark spans.
+    Yields:
+        Words, tags, text and number of the document. A word that has no value in the column has the tag _; or O if the
+        other values of a key of MISC mark spans.
 
     Raises:
         UserError: a line is not CoNLL-U, or no word has a value in the column.
     """
     name = (column or "upos").lower()
     index = COLUMNS.get(name, _MISC)
-    dropped: dict[str, int] = {}
-    sentences = list(_sentences(path, text, index, dropped))
-    if without_words := sum(not sentence.words for sentence in sentences):
-        dropped["sentences without words"] = without_words
-        sentences = [sentence for sentence in sentences if sentence.words]
-    if not sentences:
+    values = _key_reader(path, lines, column) if index == _MISC else list
+    has_sentences = has_tags = False
+    for sentence in _sentences(path, lines(), index, dropped):
+        if not sentence.words:
+            dropped["sentences without words"] = dropped.get("sentences without words", 0) + 1
+            continue
+        has_sentences = True
+        tags = values(_cells(sentence))
+        without_tag = tags.count(NO_TAG)
+        has_tags = has_tags or without_tag < len(tags)
+        if without_tag and name in ("upos", "xpos"):  # a word without features, or without a key of MISC, is usual
+            reason = f"words without a tag in {name.upper()}, tagged {NO_TAG}"
+            dropped[reason] = dropped.get(reason, 0) + without_tag
+        yield [form for form, _ in sentence.words], tags, _raw_text(sentence), sentence.document
+    if not has_sentences:
         raise UserError(f"{path} has no sentences: expected lines of ten columns, with tabs between them")
-    tokens = [[form for form, _ in sentence.words] for sentence in sentences]
-    cells = [[cell.strip() or NO_TAG for _, cell in sentence.words] for sentence in sentences]
-    tags = _values(path, cells, column) if index == _MISC else cells
-    without_tag = sum(sentence.count(NO_TAG) for sentence in tags)
-    if without_tag == sum(map(len, tags)):
-        raise _no_tags(path, text, name)
-    if without_tag and name in ("upos", "xpos"):  # a word without features, or without a key of MISC, is usual
-        dropped[f"words without a tag in {name.upper()}, tagged {NO_TAG}"] = without_tag
-    texts = [_raw_text(sentence) for sentence in sentences]
-    return tokens, tags, texts, [sentence.document for sentence in sentences], dropped
+    if not has_tags:
+        raise _no_tags(path, lines, name)
 
 
-def _sentences(path: Path, text: str, index: int, dropped: dict[str, int]) -> Iterator[_Sentence]:
+def _sentences(path: Path, lines: Iterable[str], index: int, dropped: dict[str, int]) -> Iterator[_Sentence]:
     """Yields the sentences of a file; counts the words that it leaves out in `dropped`.
 
     Args:
         index: of the wanted column.
     """
     sentence, document, word, last_of_range, has_words = _Sentence(0), 0, 0, 0, False
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             if match := _TEXT.match(line):
                 sentence.text = match[1].strip()
@@ -140,13 +160,22 @@ def _raw_text(sentence: _Sentence) -> str:
     return "".join(joined).strip()
 
 
-def _values(path: Path, cells: list[list[str]], key: str) -> list[list[str]]:
-    """Returns the tags that MISC has under `key`.
+def _cells(sentence: _Sentence) -> list[str]:
+    """Returns the cell of the wanted column of each word."""
+    return [cell.strip() or NO_TAG for _, cell in sentence.words]
 
-    Args:
-        cells: MISC of the words of each sentence.
+
+def _key_reader(path: Path, lines: Lines, key: str) -> Callable[[list[str]], list[str]]:
+    """Reads a file to find a key of MISC, and whether its values mark spans.
+
+    Returns:
+        A function that returns the tags which cells of MISC have under the key.
     """
-    keys = _keys(cells)
+
+    def all_cells() -> Iterator[list[str]]:
+        return map(_cells, _sentences(path, lines(), _MISC, {}))
+
+    keys = _keys(all_cells())
     same = key if key in keys else next((each for each in keys if each.lower() == key.lower()), None)
     if same is None:
         if key.isdecimal():
@@ -155,30 +184,32 @@ def _values(path: Path, cells: list[list[str]], key: str) -> list[list[str]]:
             reason = f"no word of {path} has the key {_shown(key)} in MISC{suggestion(key, [*COLUMNS, *keys])}"
         raise UserError(f"--column {key}: {reason}: give {', '.join(COLUMNS)}, or a key of MISC ({_listed(keys)})")
     start = f"{same}="
-    values = [
-        [next((pair[len(start) :] for pair in cell.split("|") if pair.startswith(start)), "") for cell in sentence]
-        for sentence in cells
-    ]
-    marks_spans = tag_schemes.detect([["O"], *([value for value in sentence if value] for sentence in values)])
-    without_value = "O" if marks_spans else NO_TAG
-    return [[value or without_value for value in sentence] for sentence in values]
+
+    def values(cells: list[str]) -> list[str]:
+        return [next((pair[len(start) :] for pair in cell.split("|") if pair.startswith(start)), "") for cell in cells]
+
+    detector = tag_schemes.Detector()
+    detector.add([["O"]])
+    detector.add([value for value in values(cells) if value] for cells in all_cells())
+    without_value = "O" if detector.scheme() else NO_TAG
+    return lambda cells: [value or without_value for value in values(cells)]
 
 
-def _keys(cells: list[list[str]]) -> list[str]:
-    """Returns the keys in the cells of MISC, the most frequent one first."""
+def _keys(cells: Iterable[list[str]]) -> list[str]:
+    """Returns the keys in the cells of MISC of each sentence, the most frequent one first."""
     pairs = (pair.partition("=") for sentence in cells for cell in sentence if cell != "_" for pair in cell.split("|"))
     return [key for key, _ in collections.Counter(key for key, _, value in pairs if value).most_common()]
 
 
-def _no_tags(path: Path, text: str, name: str) -> UserError:
+def _no_tags(path: Path, lines: Lines, name: str) -> UserError:
     """Returns the error for a column without tags; it names those with tags."""
     others = []
     for other, index in COLUMNS.items():
         if any(
-            cell not in ("", NO_TAG) for sentence in _sentences(path, text, index, {}) for _, cell in sentence.words
+            cell not in ("", NO_TAG) for sentence in _sentences(path, lines(), index, {}) for _, cell in sentence.words
         ):
             others.append(other)
-    others += _keys([[cell for _, cell in sentence.words] for sentence in _sentences(path, text, _MISC, {})])
+    others += _keys([cell for _, cell in sentence.words] for sentence in _sentences(path, lines(), _MISC, {}))
     remedy = f"name another one with --column ({_listed(others)})" if others else "give a file with tags"
     return UserError(f"{path}: no word has a tag in {name.upper()}: {remedy}")
 

@@ -5,11 +5,13 @@ The encoding is UTF-8, or UTF-16 or UTF-32 where the first bytes of the file (it
 
 import bz2
 import codecs
+import contextlib
 import gzip
 import io
 import lzma
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.support.errors import UserError
@@ -58,10 +60,28 @@ def read_text(path: Path) -> str:
     Raises:
         UserError: the errors of `open_text`, or the file is damaged or in another encoding.
     """
+    with _opened(path) as text:
+        return text.read()
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    r"""Yields the lines of a file without their ends, as `read_text(path).split("\n")`, but without an empty last one.
+
+    Raises:
+        UserError: as `read_text`.
+    """
+    with _opened(path) as text:
+        for line in text:
+            yield line.removesuffix("\n")
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Opens a file for `read_text`, whose errors are raised."""
     try:
         file, encoding = open_text(path, has_option=False)
         with io.TextIOWrapper(file, encoding) as text:
-            return text.read()
+            yield text
     except UnicodeDecodeError as error:
         raise not_decodable(path, error, has_option=False) from error
     except (*DAMAGED, OSError, UnicodeError) as error:

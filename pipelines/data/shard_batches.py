@@ -47,7 +47,13 @@ class Reader:
 
 
 def batches(
-    data: Prepared, batch_size: int, seed: int, epoch: int, skip: int, parse: Callable[[tf.Tensor], object]
+    data: Prepared,
+    batch_size: int,
+    seed: int,
+    epoch: int,
+    skip: int,
+    parse: Callable[..., object],
+    num_draws: int = 0,
 ) -> tf.data.Dataset:
     """Returns the batches of an epoch from step `skip` on, those rows of them that the current part computes.
 
@@ -55,25 +61,35 @@ def batches(
     of its rows, float32 [rows]; one without rows reads any row, with the weight 0 (see `batching.rows_of_part`).
 
     Args:
-        parse: converts serialized examples, string [batch], to (inputs, labels).
+        parse: converts serialized examples, string [batch], to (inputs, labels); with `num_draws` it also gets random
+            numbers in [0, 1), float32 [batch, num_draws] (see `Order.draws`).
+        num_draws: number of random numbers for each row.
     """
     indices = shard_order.indices_of(data)
     order = shard_order.order_of(data, indices, batch_size, seed, epoch)
     of = part.current()
 
-    def read() -> Iterator[tuple[list[bytes], np.ndarray]]:
+    def read() -> Iterator[tuple[list[bytes], np.ndarray, np.ndarray]]:
         reader = Reader(data, indices)
         try:
-            for rows in order.batches(skip, of):
+            for step, rows in enumerate(order.batches(skip, of), skip):
                 weights = np.ones(max(len(rows), 1), np.float32) * bool(len(rows))
-                yield reader.examples(rows if len(rows) else np.zeros((1, 2), np.int64)), weights
+                draws = order.draws(step, num_draws, of)
+                if not len(rows):
+                    rows, draws = np.zeros((1, 2), np.int64), np.zeros((1, num_draws), np.float32)
+                yield reader.examples(rows), weights, draws
         finally:
             reader.close()
 
-    def with_weights(examples, weights):
-        return parse(examples) if of.count == 1 else (*parse(examples), weights)
+    def with_weights(examples, weights, draws):
+        parsed = parse(examples, draws) if num_draws else parse(examples)
+        return parsed if of.count == 1 else (*parsed, weights)
 
-    specs = (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.float32))
+    specs = (
+        tf.TensorSpec([None], tf.string),
+        tf.TensorSpec([None], tf.float32),
+        tf.TensorSpec([None, num_draws], tf.float32),
+    )
     examples = tf.data.Dataset.from_generator(read, output_signature=specs)
     parsed = examples.map(with_weights, num_parallel_calls=batching.READERS, deterministic=True)
     # If Keras does not know the number of batches, it takes the end of an epoch for missing data, and warns.

@@ -19,7 +19,7 @@ from pipelines.data.prepared import Prepared
 MAX_STREAMS = 16  # the number of shards is a multiple of it
 POOL = 200  # number of batches that are sorted by length together
 BLOCK = 64  # rows that lie side by side in a shard, and are read one after the other
-_SHARDS, _ROWS, _BATCHES, _REST = range(4)  # what a random order is of: part of its seed
+_SHARDS, _ROWS, _BATCHES, _REST, _DRAWS = range(5)  # what a random order is of: part of its seed
 
 
 def num_streams(batch_size: int) -> int:
@@ -63,7 +63,8 @@ class Order:
         self._rows_of_stream = [sum(shard_rows[shard] for shard in shards) for shards in self._streams]
         self._per_stream = batch_size // streams  # rows in a batch
         self._full = min(self._rows_of_stream) // self._per_stream  # batches that have rows of all streams
-        self.steps = math.ceil(sum(shard_rows) / batch_size)
+        self._num_rows = sum(shard_rows)
+        self.steps = math.ceil(self._num_rows / batch_size)
         self._shard_order = functools.lru_cache(maxsize=2 * streams)(self._make_shard_order)
 
     def batches(self, skip: int = 0, of: part.Part | None = None) -> Iterator[np.ndarray]:
@@ -84,6 +85,18 @@ class Order:
             for first in range((step - self._full) * self._batch_size, len(rest), self._batch_size):
                 rows = rest[first : first + self._batch_size]
                 yield rows[of.rows(len(rows))]
+
+    def draws(self, step: int, count: int, of: part.Part | None = None) -> np.ndarray:
+        """Returns `count` random numbers in [0, 1) for each row of a batch, float32 [rows, count].
+
+        They depend on seed, epoch, step and the row's place in the batch alone.
+
+        Args:
+            of: the worker whose rows they are for; None: all rows.
+        """
+        size = min(self._batch_size, self._num_rows - step * self._batch_size)
+        draws = self._random(_DRAWS, step).random((size, count), np.float32)
+        return draws[(of or part.Part()).rows(size)]
 
     def _pool(self, pool: int, of: part.Part) -> np.ndarray:
         """Returns the rows of a worker in the batches of a pool, int [batches, rows of the worker, 2]."""

@@ -27,13 +27,22 @@ def validation_rows(groups: np.ndarray, fraction: float) -> np.ndarray:
     """
     index, order = _numbered(groups)
     sizes = np.bincount(index)
-    if len(order) < 2:
+    return np.isin(index, order[: num_held_out(sizes[order], fraction * len(groups))])
+
+
+def num_held_out(sizes: np.ndarray, rows: float) -> int:
+    """Returns how many groups to hold out for about `rows` rows: at least one, and not all.
+
+    Args:
+        sizes: rows of each group, in the order in which groups are chosen, int [groups].
+
+    Raises:
+        UserError: there is only one group.
+    """
+    if len(sizes) < 2:
         raise UserError("all rows are in one group, so none can be split off for validation: give some with --valid")
-    rows_so_far = np.cumsum(sizes[order]) - sizes[order]  # rows of the groups that come earlier in the order
-    chosen = order[rows_so_far < fraction * len(groups)]
-    if len(chosen) == len(order):
-        chosen = chosen[:-1]
-    return np.isin(index, chosen)
+    rows_so_far = np.cumsum(sizes) - sizes  # rows of the groups that come earlier in the order
+    return min(int((rows_so_far < rows).sum()), len(sizes) - 1)
 
 
 def stratified_validation_rows(groups: np.ndarray, labels: np.ndarray, fraction: float) -> np.ndarray:
@@ -145,6 +154,11 @@ def _with_every_class(contains: np.ndarray, held_out: np.ndarray, order: np.ndar
 def comparable(text: str) -> str:
     """Returns a form of `text` that is equal for texts that differ only in case, white space or HTML line breaks."""
     return " ".join(text.replace("<br />", " ").casefold().split())
+
+
+def hash_of(text: str) -> int:
+    """Returns 64 bits of a text's hash. Hashes have the order in which groups are chosen."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
 
 
 def seen_in(texts: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -34,18 +34,42 @@ def detect(sentences: Iterable[list[str]]) -> str | None:
     Args:
         sentences: tags of each sentence.
     """
-    sentences = list(sentences)
-    different = set().union(*sentences)
-    matches = [_TAG.fullmatch(tag) for tag in different - {"O"}]
-    if not matches or not all(matches):
-        return None
-    letters = {match[1] for match in matches}
-    if "O" not in different and {m[2] for m in matches} != {m[2] for m in matches if m[1] in "BSUW"}:
-        return None  # without O, every label must have a tag that starts a span
-    if letters <= {"B", "I"}:
-        breaking_iob1, breaking_iob2 = _num_breaking(sentences)
-        return IOB1 if breaking_iob2 > breaking_iob1 else IOB2
-    return BIOES if letters & set("BSUW") and any(letters <= known for known in _LETTERS_OF_BIOES) else None
+    detector = Detector()
+    detector.add(sentences)
+    return detector.scheme()
+
+
+class Detector:
+    """Finds the scheme of sentences that are given one after the other, as `detect` does for all together."""
+
+    def __init__(self):
+        self._different: set[str] = set()
+        self._breaking_iob1 = self._breaking_iob2 = 0
+
+    def add(self, sentences: Iterable[list[str]]) -> None:
+        """Reads the tags of more sentences."""
+        for tags in sentences:
+            self._different.update(tags)
+            iob1, iob2 = _num_breaking(tags)
+            self._breaking_iob1 += iob1
+            self._breaking_iob2 += iob2
+
+    def scheme(self) -> str | None:
+        """Returns the scheme of all sentences so far."""
+        matches = [_TAG.fullmatch(tag) for tag in self._different - {"O"}]
+        if not matches or not all(matches):
+            return None
+        letters = {match[1] for match in matches}
+        if "O" not in self._different and {m[2] for m in matches} != {m[2] for m in matches if m[1] in "BSUW"}:
+            return None  # without O, every label must have a tag that starts a span
+        if letters <= {"B", "I"}:
+            return IOB1 if self._breaking_iob2 > self._breaking_iob1 else IOB2
+        return BIOES if letters & set("BSUW") and any(letters <= known for known in _LETTERS_OF_BIOES) else None
+
+
+def may_mark_spans(tags: Iterable[str]) -> bool:
+    """Whether each tag alone is O or one of a scheme."""
+    return all(tag == "O" or _TAG.fullmatch(tag) for tag in tags)
 
 
 def to_iob2(sentences: Iterable[list[str]]) -> tuple[list[list[str]], int]:
@@ -72,17 +96,16 @@ def to_iob2(sentences: Iterable[list[str]]) -> tuple[list[list[str]], int]:
     return converted, num_changed
 
 
-def _num_breaking(sentences: list[list[str]]) -> tuple[int, int]:
-    """Returns (number of B- that break IOB1, number of I- that break IOB2)."""
+def _num_breaking(tags: list[str]) -> tuple[int, int]:
+    """Returns (number of B- that break IOB1, number of I- that break IOB2) of a sentence."""
     iob1 = iob2 = 0
-    for sentence in sentences:
-        label_before = ""
-        for tag in sentence:
-            label = tag[2:]
-            if label and label != label_before:
-                if tag[0] == "B":
-                    iob1 += 1
-                else:
-                    iob2 += 1
-            label_before = label
+    label_before = ""
+    for tag in tags:
+        label = tag[2:]
+        if label and label != label_before:
+            if tag[0] == "B":
+                iob1 += 1
+            else:
+                iob2 += 1
+        label_before = label
     return iob1, iob2

@@ -1,7 +1,9 @@
 """Sentences with a tag for each token, from any source: files, a folder, a named corpus, or the embedded sample."""
 
 import dataclasses
+import itertools
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ _SPLIT_IN_NAME = re.compile(r"(?:^|[-_.])(train|dev|valid|validation|val|test)(?
 _NO_TEXT_FILES = (".parquet", ".xlsx")
 _TABLES = (".csv", ".jsonl", ".ndjson", ".json", *_NO_TEXT_FILES)
 _NUM_FIRST_LINES = 200
+_CHUNK_TOKENS = 100_000
 _EXPECTED = "one token and its tag per line, with a blank line between sentences, or CoNLL-U"
 
 is_spans = tag_schemes.is_spans
@@ -48,6 +51,11 @@ class TaggedSentences:
 
     def __len__(self) -> int:
         return len(self.tokens)
+
+    @property
+    def num_tokens(self) -> int:
+        """Number of tokens of all sentences."""
+        return sum(map(len, self.tokens))
 
     def take(self, rows: np.ndarray) -> "TaggedSentences":
         """Returns the sentences that the indices or the mask `rows` select."""
@@ -76,14 +84,54 @@ def read(data: Data | None, column: str | None = None) -> dict[str, TaggedSenten
         if column is not None:
             raise UserError(f"--column {column} has no effect: the embedded sample has one tag per token")
         return {name: TaggedSentences(*fields, {}) for name, fields in sample_tags.generate().items()}
+    splits = {name: joined(read_chunks(paths, column)) for name, paths in files_of(data).items()}
+    scheme = tag_schemes.detect([tags for part in splits.values() for tags in part.tags])
+    for part in splits.values():
+        convert_to_iob2(part, scheme)
+    return splits
+
+
+def files_of(data: Data) -> dict[str, list[Path]]:
+    """Returns split -> files of `data`, as far as it has them. Files that are given are "train".
+
+    Raises:
+        UserError: there are no such files.
+    """
     if corpora.named(data, KIND):
-        files = _files_of(corpora.fetch(data))
-    elif isinstance(data, tuple):
-        files = {"train": corpora.existing_files(data, KIND)}
-    else:
-        path = corpora.existing(data, KIND)
-        files = _files_of(path) if path.is_dir() else {"train": [path]}
-    return _in_iob2({name: _joined([_read_file(path, column) for path in paths]) for name, paths in files.items()})
+        return _files_of(corpora.fetch(data))
+    if isinstance(data, tuple):
+        return {"train": corpora.existing_files(data, KIND)}
+    path = corpora.existing(data, KIND)
+    return _files_of(path) if path.is_dir() else {"train": [path]}
+
+
+def read_chunks(files: list[Path], column: str | None = None) -> Iterator[TaggedSentences]:
+    """Yields the sentences of files, which may be larger than memory, in chunks of about `_CHUNK_TOKENS` tokens.
+
+    The tags are those of the source: their scheme is known only after the last sentence. The documents of different
+    files are different ones. The last chunk of a file has what was left out of the file, and may have no sentences.
+
+    Args:
+        column: see `read`.
+
+    Raises:
+        UserError: as `read`.
+    """
+    first_document, last_document = 0, -1
+    for path in files:
+        chunk, num_tokens, dropped = TaggedSentences([], [], [], [], {}), 0, {}
+        for tokens, tags, text, document in _sentences_of(path, column, dropped):
+            last_document = first_document + document
+            chunk.tokens.append(tokens)
+            chunk.tags.append(tags)
+            chunk.texts.append(text)
+            chunk.documents.append(last_document)
+            num_tokens += len(tokens)
+            if num_tokens >= _CHUNK_TOKENS:
+                yield chunk
+                chunk, num_tokens = TaggedSentences([], [], [], [], {}), 0
+        yield dataclasses.replace(chunk, dropped=dropped)
+        first_document = last_document + 1
 
 
 def fresh_sample() -> TaggedSentences:
@@ -112,22 +160,25 @@ def _files_of(folder: Path) -> dict[str, list[Path]]:
     )
 
 
-def _read_file(path: Path, column: str | None) -> TaggedSentences:
+def _sentences_of(path: Path, column: str | None, dropped: dict[str, int]) -> Iterator[conllu.Fields]:
+    """Yields the sentences of a file, whatever its format; see `conllu.sentences` and `columns.sentences`."""
     if encodings.suffix(path) in _NO_TEXT_FILES:
         raise _is_table(path)
-    text = encodings.read_text(path)
-    if not text.strip():
+
+    def lines() -> Iterator[str]:
+        return encodings.read_lines(path)
+
+    if not any(line.strip() for line in lines()):
         raise UserError(f"{path} is empty: expected {_EXPECTED}")
-    if encodings.suffix(path) == ".conllu" or conllu.is_conllu(text):
-        return TaggedSentences(*conllu.read(path, text, column))
-    if _looks_like_a_table(path, text):
+    if encodings.suffix(path) == ".conllu" or conllu.is_conllu(lines()):
+        return conllu.sentences(path, lines, column, dropped)
+    if _looks_like_a_table(path, list(itertools.islice(lines(), _NUM_FIRST_LINES))):
         raise _is_table(path)
-    return TaggedSentences(*columns.read(path, text, column))
+    return columns.sentences(path, lines, column, dropped)
 
 
-def _looks_like_a_table(path: Path, text: str) -> bool:
-    """Whether a file has a text and its label in each line: it has no blank lines, and names or cells of texts."""
-    lines = text.split("\n", _NUM_FIRST_LINES)[:_NUM_FIRST_LINES]
+def _looks_like_a_table(path: Path, lines: list[str]) -> bool:
+    """Whether the first lines of a file have a text and its label each: none is blank, and names or cells of texts."""
     while lines and not lines[-1].strip():
         lines.pop()
     if not all(line.strip() for line in lines):
@@ -150,33 +201,43 @@ def _is_table(path: Path) -> UserError:
     )
 
 
-def _joined(parts: list[TaggedSentences]) -> TaggedSentences:
-    """Returns the sentences of several files. Their documents are different ones."""
-    joined = TaggedSentences([], [], [], [], {})
-    for part in parts:
-        offset = joined.documents[-1] + 1 if joined.documents else 0
-        joined.tokens += part.tokens
-        joined.tags += part.tags
-        joined.texts += part.texts
-        joined.documents += [offset + document for document in part.documents]
-        for reason, count in part.dropped.items():
-            joined.dropped[reason] = joined.dropped.get(reason, 0) + count
-    return joined
+def joined(chunks: Iterable[TaggedSentences]) -> TaggedSentences:
+    """Returns the sentences of all chunks."""
+    whole = TaggedSentences([], [], [], [], {})
+    for chunk in chunks:
+        whole.tokens += chunk.tokens
+        whole.tags += chunk.tags
+        whole.texts += chunk.texts
+        whole.documents += chunk.documents
+        for reason, count in chunk.dropped.items():
+            whole.dropped[reason] = whole.dropped.get(reason, 0) + count
+    return whole
 
 
-def _in_iob2(splits: dict[str, TaggedSentences]) -> dict[str, TaggedSentences]:
-    """Converts tags that mark spans to IOB2. The scheme is that of all splits together."""
-    scheme = tag_schemes.detect([tags for part in splits.values() for tags in part.tags])
-    if scheme is None:
-        return splits
-    for part in splits.values():
-        tags, num_repaired = tag_schemes.to_iob2(part.tags)
-        num_changed = sum(old != new for pair in zip(part.tags, tags) for old, new in zip(*pair))
-        if scheme == tag_schemes.IOB1:
-            num_repaired = 0
-        if num_changed > num_repaired:
-            part.dropped[f"tags converted from {scheme} to IOB2"] = num_changed - num_repaired
-        if num_repaired:
-            part.dropped["tags that continue no span, changed to B-"] = num_repaired
-        part.tags = tags
-    return splits
+def convert_to_iob2(part: TaggedSentences, scheme: str | None) -> None:
+    """Converts tags that mark spans to IOB2, and adds the number of changes to `dropped`.
+
+    Args:
+        scheme: that of all splits together, from `tag_schemes.detect`; None if the tags mark no spans.
+    """
+    if scheme is not None:
+        part.tags, num_changed, num_repaired = in_iob2(part.tags)
+        part.dropped |= conversion_notes(scheme, num_changed, num_repaired)
+
+
+def in_iob2(sentences: list[list[str]]) -> tuple[list[list[str]], int, int]:
+    """Returns (tags that mark spans in IOB2, number of changed ones, number of those that continued no span)."""
+    converted, num_repaired = tag_schemes.to_iob2(sentences)
+    num_changed = sum(old != new for pair in zip(sentences, converted) for old, new in zip(*pair))
+    return converted, num_changed, num_repaired
+
+
+def conversion_notes(scheme: str, num_changed: int, num_repaired: int) -> dict[str, int]:
+    """Returns note -> number of tags, from what `in_iob2` returns."""
+    if scheme == tag_schemes.IOB1:
+        num_repaired = 0
+    notes = {
+        f"tags converted from {scheme} to IOB2": num_changed - num_repaired,
+        "tags that continue no span, changed to B-": num_repaired,
+    }
+    return {note: count for note, count in notes.items() if count > 0}

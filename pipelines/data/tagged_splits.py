@@ -1,5 +1,7 @@
 """Splits tagged sentences into training and validation: whole documents, or sentences by a hash of their text."""
 
+from collections.abc import Collection, Iterable, Sequence
+
 import numpy as np
 
 from pipelines.data.splits import comparable, seen_in, validation_rows
@@ -29,8 +31,7 @@ def split(
     Raises:
         UserError: there are no sentences to train on, or too few to split.
     """
-    if "train" not in data:
-        raise UserError(f"the data has no training sentences, only {' and '.join(data)}: give files with --data")
+    require_training(data)
     train, test = data["train"], data.get("test")
     notes = dict(train.dropped)
     valid = valid or data.get("valid")
@@ -40,13 +41,39 @@ def split(
     else:
         notes |= {f"in validation, {reason}": count for reason, count in valid.dropped.items()}
     repeated = int(seen_in(valid.texts, train.texts).sum())
-    if repeated:
-        notes["sentences of validation that are also in training"] = repeated
-    unseen = sorted({tag for tags in valid.tags for tag in tags} - {tag for tags in train.tags for tag in tags})
+    notes |= validation_notes(valid, repeated, {tag for tags in train.tags for tag in tags})
+    return train, valid, test, notes
+
+
+def require_training(splits: Iterable[str]) -> None:
+    """Raises a UserError if "train" is not among the splits of the data."""
+    if "train" not in splits:
+        raise UserError(f"the data has no training sentences, only {' and '.join(splits)}: give files with --data")
+
+
+def require_tags(name: str, tags: Sequence[str]) -> None:
+    """Raises a UserError if the training sentences of the data `name` have only one tag."""
+    if len(tags) < 2:
+        raise UserError(f"{name}: all tokens have the tag {tags[0]!r}; at least two tags are needed")
+
+
+def own_validation(splits: Iterable[str]) -> str:
+    """Returns the split of --valid that has the validation sentences."""
+    return next(name for name in ("valid", "train", "test") if name in splits)
+
+
+def validation_notes(valid: TaggedSentences, repeated: int, training_tags: Collection[str]) -> dict[str, int]:
+    """Returns what there is to know about the validation sentences: note -> number.
+
+    Args:
+        repeated: number of those that are also in training.
+    """
+    notes = {"sentences of validation that are also in training": repeated} if repeated else {}
+    unseen = sorted({tag for tags in valid.tags for tag in tags} - set(training_tags))
     if unseen:
         names = ", ".join(unseen[:_MAX_TAGS]) + (", ..." if len(unseen) > _MAX_TAGS else "")
         notes[f"tags of validation that training does not have ({names})"] = len(unseen)
-    return train, valid, test, notes
+    return notes
 
 
 def _groups(sentences: TaggedSentences) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import unicodedata
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -13,6 +14,9 @@ from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import UNKNOWN, TokenFeatures
 
 _SENTENCES_AT_ONCE = 100
+
+Inputs = dict[str, tf.Tensor | tf.RaggedTensor]  # of all tokens of some sentences, each [tokens, ...]
+TokenEncoder = Callable[[list[list[str]]], Inputs]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,17 +55,25 @@ class EncodedSentences:
 def encode(
     features: TokenFeatures, sentences: TaggedSentences, tags: tuple[str, ...], max_tokens: int
 ) -> EncodedSentences:
-    """Encodes the sentences.
+    """Encodes all sentences; see `encode_with`."""
+    return encode_with(token_encoder(features), sentences, tags, max_tokens)
+
+
+def encode_with(
+    encoder: TokenEncoder, sentences: TaggedSentences, tags: tuple[str, ...], max_tokens: int
+) -> EncodedSentences:
+    """Encodes sentences.
 
     A tag that is not in `tags`, because only validation has it, gets the id 0 here. It counts only in the validation
     loss: accuracy and F1 compare the names of the tags.
 
     Args:
+        encoder: from `token_encoder`.
         max_tokens: longer sentences are divided. A part that starts within a span starts with `B-`, because no row
             may start with `I-`.
     """
     flat = [token for tokens in sentences.tokens for token in tokens]
-    inputs = _inputs(features, sentences.tokens)
+    inputs = encoder(sentences.tokens)
     ids = {tag: i for i, tag in enumerate(tags)}
     flat_tags = [tag for tags in sentences.tags for tag in tags]
     tag_ids = [ids.get(tag, 0) for tag in flat_tags]
@@ -93,19 +105,23 @@ def encode(
     )
 
 
-def _inputs(features: TokenFeatures, sentences: list[list[str]]) -> dict[str, tf.Tensor | tf.RaggedTensor]:
-    """Returns the inputs of all tokens, each [tokens, ...], in the order of the sentences."""
+def token_encoder(features: TokenFeatures) -> TokenEncoder:
+    """Returns a function that computes the inputs of all tokens of sentences, each [tokens, ...], in their order."""
     encode = tf.function(
         lambda tokens: {name: each.values for name, each in features(tokens).items()},
         input_signature=[tf.RaggedTensorSpec([None, None], tf.string)],
         autograph=False,
     )
-    parts = []
-    for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
-        part = sentences[start : start + _SENTENCES_AT_ONCE]
-        tokens = tf.constant([token for tokens in part for token in tokens], tf.string)
-        parts.append(encode(tf.RaggedTensor.from_row_lengths(tokens, [len(tokens) for tokens in part])))
-    return {name: tf.concat([part[name] for part in parts], axis=0) for name in parts[0]}
+
+    def encode_all(sentences: list[list[str]]) -> Inputs:
+        parts = []
+        for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
+            part = sentences[start : start + _SENTENCES_AT_ONCE]
+            tokens = tf.constant([token for tokens in part for token in tokens], tf.string)
+            parts.append(encode(tf.RaggedTensor.from_row_lengths(tokens, [len(tokens) for tokens in part])))
+        return {name: tf.concat([part[name] for part in parts], axis=0) for name in parts[0]}
+
+    return encode_all
 
 
 def training_batches(config: TaggingConfig, encoded: EncodedSentences, epoch: int, skip: int) -> tf.data.Dataset:
@@ -134,27 +150,31 @@ def batches(encoded: EncodedSentences, order: np.ndarray, batch_size: int) -> tf
         rows (see `batching.rows_of_part`).
     """
     starts, ends = tf.constant(encoded.starts), tf.constant(encoded.ends)
-    words, spellings, affixes = map(tf.constant, (encoded.words, encoded.spellings, encoded.affixes))
-    tags = tf.constant(encoded.tags)
-    vectors = None if encoded.vectors is None else tf.constant(encoded.vectors)
+    names = ("words", "spellings", "affixes", "vectors", "tags")
+    values = {name: tf.constant(getattr(encoded, name)) for name in names if getattr(encoded, name) is not None}
+    if encoded.characters is not None:
+        values["characters"] = encoded.characters
     part = current()
 
     def gather(rows):
         rows, weights = batching.rows_of_part(part, rows)
-        tokens = tf.ragged.range(tf.gather(starts, rows), tf.gather(ends, rows))  # [batch, (time)]
-        inputs = {
-            "words": tf.gather(words, tokens).to_tensor(),
-            "spellings": tf.gather(spellings, tokens).to_tensor(),
-            "affixes": tf.gather(affixes, tokens).to_tensor(),
-        }
-        if encoded.characters is not None:
-            inputs["characters"] = tf.gather(encoded.characters, tokens).to_tensor()
-        if vectors is not None:
-            inputs["vectors"] = tf.gather(vectors, tokens).to_tensor()
-        return inputs, tf.gather(tags, tokens).to_tensor(), *weights
+        return *padded(values, tf.gather(starts, rows), tf.gather(ends, rows)), *weights
 
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     return batching.prefetched(rows.map(gather, num_parallel_calls=batching.READERS, deterministic=True))
+
+
+def padded(values: Inputs, starts: tf.Tensor, ends: tf.Tensor) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+    """Returns (inputs of the network, tags int32 [batch, time]) of rows, padded to the longest one.
+
+    Args:
+        values: inputs and "tags" of the tokens, each [tokens, ...].
+        starts, ends: the first token of each row and the one after its last, int [batch].
+    """
+    tokens = tf.ragged.range(starts, ends)  # [batch, (time)]
+    rows = {name: tf.gather(each, tokens).to_tensor() for name, each in values.items()}
+    tags = rows.pop("tags")
+    return rows, tags
 
 
 def _is_punctuation(token: str) -> bool:

@@ -1,4 +1,4 @@
-"""`train`, `evaluate` and `predict` for `tagging`."""
+"""`train`, `evaluate`, `predict` and `prepare` for `tagging`."""
 
 import dataclasses
 import shutil
@@ -8,7 +8,16 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import (
+    ModelFlags,
+    PrepareCommand,
+    RayFlags,
+    ServedModelFlags,
+    TrainCommand,
+    print_error,
+    print_json,
+    subset,
+)
 from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths
 from pipelines.data.paths import Data
@@ -32,6 +41,24 @@ class Train(TrainCommand):
 
         config = self.config.resolve()
         self.train(config, sources.name(config.data) if config.data else None)
+
+
+_ToPrepare = subset(
+    TaggingConfig,
+    ("data", "column", "valid", "valid_fraction", "tokenizer", "max_characters", "max_tokens", "max_bytes", "seed"),
+    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], 50_000),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepare(PrepareCommand):
+    """Prepare tagged sentences that may be larger than memory."""
+
+    config: _ToPrepare = _ToPrepare()
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(TaggingConfig(**vars(self.config), preset="full", model="lstm"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

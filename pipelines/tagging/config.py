@@ -25,7 +25,10 @@ from pipelines.config import (
     require_rate,
     with_expanded_paths,
 )
+from pipelines.data import prepared
 from pipelines.data.paths import Data
+from pipelines.data.prepared import Prepared
+from pipelines.support.errors import UserError
 
 RECURRENT = ("simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole")
 
@@ -175,8 +178,19 @@ class TaggingConfig(TrainingConfig):
     no_baseline: bool = False
     """Leave the baselines out of the report: the most frequent tag of each word, and a hidden Markov model."""
 
-    def resolve(self) -> "TaggingConfig":  # noqa: D102
-        return with_expanded_paths(super().resolve(), "data", "valid")
+    def prepared(self) -> Prepared | None:
+        """Returns the prepared data that --data names; None if --data is other data.
+
+        Raises:
+            UserError: it is damaged, or was prepared for another task.
+        """
+        return prepared.find(self.data, "tagging")
+
+    def resolve(self) -> "TaggingConfig":
+        """As `TrainingConfig.resolve`; prepared data fixes some settings."""
+        found = self.prepared()
+        resolved = prepared.settled(self, super().resolve(), found) if found else super().resolve()
+        return with_expanded_paths(resolved, "data", "valid")
 
     def data_files(self) -> dict[str, Data]:  # noqa: D102
         return {"valid": self.valid} if self.valid else {}
@@ -187,6 +201,9 @@ class TaggingConfig(TrainingConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
+        is_prepared = self.prepared() is not None
+        if is_prepared:
+            self._check_prepared()
         require_at_least(
             self, 1, "vocabulary_size", "embedding_size", "character_size", "hidden_size", "num_layers", "num_heads",
             "batch_size", "epochs",
@@ -199,7 +216,8 @@ class TaggingConfig(TrainingConfig):
             require(0 <= getattr(self, field) <= 1, field, getattr(self, field), "from 0 to 1")
         require_positive(self, "learning_rate")
         if self.characters == "none":
-            reject_without_effect(self, "it needs --characters cnn or lstm", "character_size", "max_characters")
+            fields = ("character_size",) if is_prepared else ("character_size", "max_characters")
+            reject_without_effect(self, "it needs --characters cnn or lstm", *fields)
         if self.model == "transformer":
             require_num_heads(self, even_size=self.positions == "rotary")
             require(self.hidden_size % 2 == 0, "hidden_size", self.hidden_size, "even")
@@ -211,3 +229,18 @@ class TaggingConfig(TrainingConfig):
             reject_without_effect(self, "it needs two directions", "merge")
         if self.num_layers == 1:
             reject_without_effect(self, "it needs at least two --num-layers", "residual")
+
+    def _check_prepared(self) -> None:
+        """Checks the settings of a training on prepared data.
+
+        Raises:
+            UserError: a setting needs all sentences in memory, or would change what is prepared.
+        """
+        if self.encoder:
+            raise UserError(
+                f"--encoder {self.encoder}: its vectors are computed from all sentences in memory, and prepared data "
+                "has none: leave out --encoder, or give the data that it was made from"
+            )
+        reject_without_effect(
+            self, "the validation sentences of prepared data are fixed: give --valid to `prepare`", "valid"
+        )

@@ -12,11 +12,13 @@ from pathlib import Path
 import tensorflow as tf
 import tensorflow_text as tf_text
 
+from pipelines.data.tagged_sentences import TaggedSentences, character_spans
 from pipelines.support.records import read_record, write_record
 from pipelines.tagging import word_encoder
 from pipelines.tagging.word_encoder import WordEncoder
 from pipelines.text.tokenizers import keep_ends
 from pipelines.text.words import WordSplitter
+from pipelines.text.words import choose_splitter as choose_kind
 
 PAD, UNKNOWN = 0, 1
 _NUM_SPECIAL = 2  # PAD and UNKNOWN
@@ -121,12 +123,25 @@ def train(
     max_bytes: int,
     encoder: WordEncoder | None = None,
 ) -> TokenFeatures:
-    """Collects the words and characters of the training sentences.
+    """Collects the words and characters of the training sentences; see `from_counts`."""
+    tokens = collections.Counter(token for sentence in sentences for token in sentence)
+    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder)
+
+
+def from_counts(
+    kind: str,
+    tokens: collections.Counter,
+    vocabulary_size: int,
+    max_characters: int,
+    max_bytes: int,
+    encoder: WordEncoder | None = None,
+) -> TokenFeatures:
+    """Collects the words and characters of tokens.
 
     Args:
+        tokens: token -> how often it is in the training sentences.
         vocabulary_size: maximum number of words.
     """
-    tokens = collections.Counter(token for sentence in sentences for token in sentence)
     words, characters = collections.Counter(), collections.Counter()
     forms = list(tokens)
     for form, word in zip(forms, normalized(tf.constant(forms, tf.string)).numpy().tolist(), strict=True):
@@ -143,16 +158,27 @@ def train(
     )
 
 
-def load(folder: Path) -> TokenFeatures:
+def load(folder: Path, with_characters: bool = True) -> TokenFeatures:
     """Loads what `TokenFeatures.save` wrote to `folder`.
+
+    Args:
+        with_characters: whether to read characters if those that were saved do.
 
     Raises:
         UserError: a file is damaged.
     """
     saved = read_record(Path(folder) / "tokens.json", _REMEDY)
+    if not with_characters:
+        saved["max_characters"] = 0
     files = saved.pop("encoder_files")
     encoder = word_encoder.load(Path(folder) / _ENCODER, files, _REMEDY) if files else None
     return TokenFeatures(**saved, encoder=encoder)
+
+
+def choose_splitter(sentences: TaggedSentences) -> tuple[str, dict[str, float]]:
+    """Returns the kind of splitter that gives most tokens of some sentences, and the share of each kind."""
+    pairs = zip(sentences.tokens, sentences.texts, strict=True)
+    return choose_kind(sentences.texts, [character_spans(tokens, text) for tokens, text in pairs])
 
 
 def normalized(tokens: tf.Tensor) -> tf.Tensor:

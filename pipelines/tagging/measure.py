@@ -1,10 +1,11 @@
 """Scores the predictions of a tagger, and those of the baselines beside them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from pipelines.support import console
 from pipelines.tagging import baselines, metrics
+from pipelines.tagging.splits import ShardedSentences
 
 # Name of a baseline -> its function. Both are left out where they would take minutes.
 BASELINES: dict[str, Callable] = {
@@ -26,7 +27,7 @@ class Sentences(Protocol):
 class Splits(Protocol):
     """The data of a run: "test" is None without a test set, and "spans" says whether the tags mark spans."""
 
-    train: Sentences
+    train: Sentences | ShardedSentences
     valid: Sentences
     test: Sentences | None
     tags: Sequence[str]
@@ -74,7 +75,7 @@ def measure_predictions(
         `metrics.compare` returns: by how much the model is better.
     """
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
-    known_words = {word for words in splits.train.tokens for word in words}
+    known_words, num_training_tokens = _known(splits.train)
     scores = {}
     for name, part in parts.items():
         tags = predictions[name].tags
@@ -82,23 +83,23 @@ def measure_predictions(
     if with_baselines:
         _add_baselines(scores, splits.train, parts, predictions, known_words, splits.spans)
     valid, of_valid = splits.valid, predictions["validation"]
-    num_training_tokens = sum(map(len, splits.train.tokens))
     return scores, Details(valid.tokens, of_valid.tags, valid.tags, of_valid.scores, num_training_tokens)
 
 
 def _add_baselines(
     scores: dict[str, dict],
-    train: Sentences,
+    train: Sentences | ShardedSentences,
     parts: dict[str, Sentences],
     predictions: dict[str, Predictions],
-    known_words: set[str],
+    known_words: Collection[str],
     spans: bool,
 ) -> None:
     """Adds "baselines" to the scores of each split. Each baseline is fitted once, and tags all splits."""
-    console.say(f"fitting the baselines: {', '.join(BASELINES)} ...")
     for name in scores:
         scores[name]["baselines"] = []
     reason = _reason_to_leave_out(train, parts)
+    if not reason:
+        console.say(f"fitting the baselines: {', '.join(BASELINES)} ...")
     for baseline, function in BASELINES.items():
         if reason:
             for name in scores:
@@ -113,7 +114,16 @@ def _add_baselines(
             scores[name]["baselines"].append({"name": baseline, **found})
 
 
-def _reason_to_leave_out(train: Sentences, parts: dict[str, Sentences]) -> str:
+def _known(train: Sentences | ShardedSentences) -> tuple[Collection[str], int]:
+    """Returns (the words of the training sentences, as far as other sentences have them; number of their tokens)."""
+    if isinstance(train, ShardedSentences):
+        return train.known_words, train.num_tokens
+    return {word for words in train.tokens for word in words}, sum(map(len, train.tokens))
+
+
+def _reason_to_leave_out(train: Sentences | ShardedSentences, parts: dict[str, Sentences]) -> str:
+    if isinstance(train, ShardedSentences):
+        return "it counts all training sentences in memory, and prepared data has none"
     if sum(map(len, train.tokens)) > MAX_TRAINING_TOKENS:
         return f"the training sentences have more than {MAX_TRAINING_TOKENS / 1e6:g} million tokens"
     if sum(len(words) for part in parts.values() for words in part.tokens) > MAX_TOKENS:

@@ -9,19 +9,19 @@ import numpy as np
 
 from pipelines.data.batching import bucketed_order
 from pipelines.data.batching import steps_per_epoch as num_batches
-from pipelines.data.tagged_sentences import character_spans
+from pipelines.data.prepared import TOKENIZER
 from pipelines.tagging import batches as sentence_batches
-from pipelines.tagging import features, metrics, networks, word_encoder
+from pipelines.tagging import features, metrics, networks, shards, word_encoder
 from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
-from pipelines.tagging.data import Splits, load  # noqa: F401 (`load` is a member of Task)
+from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.measure import Details, measure_predictions
 from pipelines.tagging.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.tagging.servable import Tagger
+from pipelines.tagging.splits import Splits
 from pipelines.tagging.tagged import tag_sentences
 from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
-from pipelines.text import words
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
@@ -35,19 +35,19 @@ class Encoded:
 
     Attributes:
         splits: the sentences.
-        train, valid: the same, encoded.
+        train, valid: the same, encoded; `train` is None if the training sentences are in shards.
         divided: number of training sentences that have more than `max_tokens` tokens.
     """
 
     splits: Splits
-    train: EncodedSentences
+    train: EncodedSentences | None
     valid: EncodedSentences
     divided: int
 
 
 def describe(splits: Splits) -> str:
     """Returns how much there is to train and to validate on."""
-    tokens = sum(map(len, splits.train.tokens))
+    tokens = splits.train.num_tokens
     return (
         f"{len(splits.train):,} sentences with {tokens:,} tokens to train on, {len(splits.valid):,} sentences to "
         f"validate on, {len(splits.tags)} tags"
@@ -55,22 +55,18 @@ def describe(splits: Splits) -> str:
 
 
 def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
-    """Collects words and characters of the training sentences, and chooses how raw texts are divided.
+    """Collects words and characters of the training sentences, and chooses how raw texts are divided; or takes what
+    prepared data has.
 
     Raises:
         UserError: the encoder cannot be used.
     """
-    kind = config.tokenizer or _choose_splitter(splits)[0]
+    if splits.sharded:
+        return features.load(splits.sharded.folder / TOKENIZER, with_characters=config.characters != "none")
+    kind = config.tokenizer or features.choose_splitter(splits.train)[0]
     max_characters = 0 if config.characters == "none" else config.max_characters
     encoder = word_encoder.find(config.encoder) if config.encoder else None
     return features.train(kind, splits.train.tokens, config.vocabulary_size, max_characters, config.max_bytes, encoder)
-
-
-def _choose_splitter(splits: Splits) -> tuple[str, dict[str, float]]:
-    """Returns the kind of splitter that gives most tokens of some training sentences, and the share of each kind."""
-    train = splits.train
-    spans = [character_spans(tokens, text) for tokens, text in zip(train.tokens, train.texts, strict=True)]
-    return words.choose_splitter(train.texts, spans)
 
 
 def load_tokenizer(folder: Path) -> TokenFeatures:
@@ -80,10 +76,10 @@ def load_tokenizer(folder: Path) -> TokenFeatures:
 
 def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, folder: Path) -> Encoded:
     """Encodes the training and the validation sentences; keeps nothing in the run's folder."""
-    train, valid = (
-        sentence_batches.encode(tokenizer, part, splits.tags, config.max_tokens)
-        for part in (splits.train, splits.valid)
-    )
+    valid = sentence_batches.encode(tokenizer, splits.valid, splits.tags, config.max_tokens)
+    if splits.sharded:
+        return Encoded(splits, None, valid, splits.sharded.details["divided"])
+    train = sentence_batches.encode(tokenizer, splits.train, splits.tags, config.max_tokens)
     divided = sum(len(tokens) > config.max_tokens for tokens in splits.train.tokens)
     return Encoded(splits, train, valid, divided)
 
@@ -130,7 +126,8 @@ def make_validator(
 
 def items_per_epoch(encoded: Encoded) -> int:
     """Returns the number of training sentences; a divided one counts as often as it has parts."""
-    return len(encoded.train.starts)
+    sharded = encoded.splits.sharded
+    return sharded.rows["train"] if sharded else len(encoded.train.starts)
 
 
 def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
@@ -145,6 +142,8 @@ def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> 
 
 def batches(config: TaggingConfig, encoded: Encoded, epoch: int, skip: int):
     """Returns the batches of one training epoch from step `skip` on: a pure function of (config.seed, epoch, skip)."""
+    if encoded.splits.sharded:
+        return shards.batches(config, encoded.splits.sharded, epoch, skip)
     return sentence_batches.training_batches(config, encoded.train, epoch, skip)
 
 
@@ -160,7 +159,9 @@ def measure(
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
     tagged = {name: tag_sentences(servable.tag_tokens, part.tokens) for name, part in parts.items()}
     scores, details = measure_predictions(splits, tagged, with_baselines=not config.no_baseline)
-    return scores, details._replace(tokenizers=_choose_splitter(splits)[1], tokenizer=servable.tokenizer)
+    sharded = splits.sharded
+    shares = sharded.details["splitters"] if sharded else features.choose_splitter(splits.train)[1]
+    return scores, details._replace(tokenizers=shares, tokenizer=servable.tokenizer)
 
 
 def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> dict:

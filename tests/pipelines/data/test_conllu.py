@@ -91,7 +91,7 @@ def test_any_sentences_are_read_as_they_were_written(sentences, with_text, with_
     tokens, tags, found_texts, _, dropped = read("\n".join(lines))
     assert (tokens, found_texts, dropped) == (expected, texts, {})
     assert tags == [[f"T{i}" for i in range(1, len(words) + 1)] for words in expected]
-    assert conllu.is_conllu("\n".join(lines))
+    assert conllu.is_conllu(lines)
 
 
 def test_an_underscore_is_a_word_only_if_its_lemma_is_one_too():
@@ -170,8 +170,8 @@ def test_text_that_cannot_be_read_is_an_error_that_names_the_line_and_the_remedy
 
 
 def test_conllu_is_known_by_its_columns():
-    assert conllu.is_conllu("\n# text\n" + line(1, "a"))
-    assert conllu.is_conllu(line("1-2", "a"))
-    assert not conllu.is_conllu("a\tB-PER\n")
-    assert not conllu.is_conllu(line("a", "b"))
-    assert not conllu.is_conllu("# only a comment\n")
+    assert conllu.is_conllu(["", "# text", line(1, "a")])
+    assert conllu.is_conllu([line("1-2", "a")])
+    assert not conllu.is_conllu(["a\tB-PER"])
+    assert not conllu.is_conllu([line("a", "b")])
+    assert not conllu.is_conllu(["# only a comment"])
