@@ -15,12 +15,16 @@ from pipelines.encoder.config import EncoderConfig
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
+from pipelines.tagging.config import TaggingConfig
 from pipelines.transfer.config import TransferConfig
 from tests.command_line import ROOT, assert_one_line, train_here
 from tests.layers import hub_modules
+from tests.pipelines.tagging.tagged_files import write_sample
 from tests.pipelines.training.test_resume import DRIVER, FLAGS, assert_equal_outcomes, finish, outcome
 
 TRAIN = "--model gru --batch-size 16 --embedding-size 8 --hidden-size 8 --epochs 3 --patience 9 --checkpoint-every 4"
+
+SMALL_TAGGER = "--preset quick --batch-size 16 --embedding-size 8 --hidden-size 8 --character-size 4 --epochs 2"
 
 
 def write_reviews(path, count=300):
@@ -44,6 +48,19 @@ def made(source, tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    return write_sample(tmp_path_factory.mktemp("source") / "a.conllu", 250)
+
+
+@pytest.fixture(scope="module")
+def made_of_sentences(sentences, tmp_path_factory):
+    """Prepared data of `tagging`."""
+    folder = tmp_path_factory.mktemp("made") / "prepared"
+    prepare("tagging", TaggingConfig(data=sentences, max_tokens=20).resolve(), folder)
+    return folder
+
+
 def files(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -58,6 +75,11 @@ def test_the_same_data_and_settings_give_the_same_bytes(source, made, tmp_path):
     assert files(tmp_path / "again") == files(made)
     prepare("sentiment", ClassificationConfig(**again, seed=2).resolve(), tmp_path / "other")
     assert files(tmp_path / "other") != files(made)
+
+
+def test_the_same_sentences_give_the_same_bytes(sentences, made_of_sentences, tmp_path):
+    prepare("tagging", TaggingConfig(data=sentences, max_tokens=20).resolve(), tmp_path / "again")
+    assert files(tmp_path / "again") == files(made_of_sentences)
 
 
 def test_the_summary_says_what_was_made_and_what_comes_next(made):
@@ -105,9 +127,23 @@ COMMANDS = [
     ("prepare sentiment --data made --output x", "--data made is prepared already"),
     ("prepare sentiment --data reviews.csv --output x --max-tokens 3", "--max-tokens 3: it must be at least 4"),
     ("prepare sentiment --data reviews.csv --output x --hidden-size 3", "no flag --hidden-size"),
-    ("prepare tagging --data reviews.csv --output x", "no task 'tagging'"),
+    ("prepare tagging --data reviews.csv --output x", "reviews.csv is a table of texts with their labels"),
+    (
+        "prepare tagging --data empty.conllu --output x",
+        "empty.conllu is empty: expected one token and its tag per line",
+    ),
+    (
+        "prepare tagging --data a.conllu bad.conllu --output x",
+        "bad.conllu, line 2: 2 columns ('2\\tword'), but CoNLL-U",
+    ),
+    ("prepare tagging --data a.conllu --output made", "made is not empty"),
+    ("prepare tagging --data a.conllu --output x --encoder e", "no flag --encoder"),
     ("train classification --data made", "made was prepared for `train sentiment`, not for `train classification`"),
-    ("train tagging --data made", "made is prepared data, which only `train sentiment` reads"),
+    ("train tagging --data made", "made was prepared for `train sentiment`, not for `train tagging`"),
+    ("train tagging --data tags --max-tokens 21", "--max-tokens 21: tags was prepared with 20: leave out --max-tokens"),
+    ("train tagging --data tags --encoder e", "--encoder e: its vectors are computed from all sentences in memory"),
+    ("train tagging --data tags --valid a.conllu", "--valid has no effect here: the validation sentences of prepared"),
+    ("train tagging --data cut-tags", "train-00003-of-00016.tfrecord is damaged (100 bytes instead of"),
     ("train language-model --data made", "made was prepared for `train sentiment`, not for `train language-model`"),
     ("train sentiment --data made --model best", "--model best: its linear model of n-grams needs all texts"),
     ("train sentiment --data made --model linear", "--model linear: its linear model of n-grams needs all texts"),
@@ -122,16 +158,21 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="module")
-def place(source, made, tmp_path_factory):
+def place(source, made, sentences, made_of_sentences, tmp_path_factory):
     """A folder with the data that COMMANDS name."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "reviews.csv").symlink_to(source)
-    for name in ("made", "damaged", "cut"):
+    (folder / "a.conllu").symlink_to(sentences)
+    (folder / "bad.conllu").write_text("# a comment\n2\tword\n")
+    (folder / "empty.conllu").write_text("\n")
+    copies = {"made": made, "damaged": made, "cut": made, "tags": made_of_sentences, "cut-tags": made_of_sentences}
+    for name, original in copies.items():
         (folder / name).mkdir()
-        for path in made.iterdir():
+        for path in original.iterdir():
             (folder / name / path.name).symlink_to(path)
-    shard = made / "train-00003-of-00016.tfrecord"
-    for name, content in {"damaged": shard.read_bytes()[:-1] + b"x", "cut": shard.read_bytes()[:100]}.items():
+    for name in ("damaged", "cut", "cut-tags"):
+        shard = copies[name] / "train-00003-of-00016.tfrecord"
+        content = shard.read_bytes()[:-1] + b"x" if name == "damaged" else shard.read_bytes()[:100]
         (folder / name / shard.name).unlink()
         (folder / name / shard.name).write_bytes(content)
     return folder
@@ -208,8 +249,8 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["transfer", "char-lm", "encoder"])
-def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_path, task):
+@pytest.mark.parametrize("task", ["transfer", "char-lm", "encoder", "tagging"])
+def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, sentences, tmp_path, task):
     if task == "transfer":
         hub_modules.save_bert(tmp_path / "bert", dropout=0.2)
         hub_modules.save_preprocessor(tmp_path / "preprocess")
@@ -218,6 +259,8 @@ def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_p
     elif task == "encoder":
         settings, count = EncoderConfig(data=source, vocabulary_size=200), 10
         flags = FLAGS[task].replace("--vocabulary-size 200 ", "") + " --direction bidirectional"
+    elif task == "tagging":
+        settings, count, flags = TaggingConfig(data=sentences), 20, FLAGS[task]
     else:
         settings, count, flags = LanguageModelConfig(data=source, default_tokenizer="character"), 10, FLAGS[task]
     prepare(task, settings.resolve(), tmp_path / "made")
@@ -245,3 +288,33 @@ def test_a_trained_model_is_measured_and_exported(made, tmp_path):
     assert "267" in report and "- Prepared data: no baselines and no count of repeated texts" in report
     again = train_here(tmp_path, *arguments)
     assert again.returncode == 0 and "is finished" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_trained_tagger_is_measured_and_exported(sentences, tmp_path):
+    command = ["prepare", "tagging", "--data", sentences, "--output", "made"]
+    process = train_here(tmp_path, *command)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.splitlines()[-1] == "  next        train tagging --data made"
+    arguments = [
+        "train",
+        "tagging",
+        "--data",
+        "made",
+        *SMALL_TAGGER.split(),
+        "--runs",
+        "runs",
+        "--saved-models",
+        "saved",
+    ]
+    process = train_here(tmp_path, *arguments, "--json")
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    assert sum(result["rows"].values()) == 250 and "NOUN" in result["classes"]
+    scores = result["scores"]["validation"]
+    assert scores["accuracy"] > 0.3 and 0 < scores["unknown_tokens"] < scores["tokens"]
+    assert ["left_out" in each for each in scores["baselines"]] == [True, True]
+    assert (tmp_path / "saved" / "made" / "1" / "saved_model.pb").is_file()
+    report = (next(tmp_path.glob("runs/tagging/*")) / "report.md").read_text()
+    assert "The baseline most frequent tag is left out: it counts all training sentences in memory" in report
+    assert "from the raw text" in report
