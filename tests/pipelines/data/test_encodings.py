@@ -122,3 +122,20 @@ def test_a_text_of_a_command_without_the_option_encoding_is_refused_without_nami
 def test_a_file_that_must_not_be_read_keeps_the_error_of_the_system(tmp_path):
     with pytest.raises(IsADirectoryError):
         encodings.read_text(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a\n", "a\r\n\r\nb\r", "\u2028a\x0cb\n\n"])
+def test_lines_are_those_of_the_text(tmp_path, text):
+    path = write(tmp_path, "a.txt", text.encode())
+    lines = encodings.read_text(path).split("\n")
+    assert list(encodings.read_lines(path)) == (lines if lines[-1] else lines[:-1])
+
+
+def test_an_error_in_the_middle_of_the_lines_names_the_file(tmp_path):
+    lines = encodings.read_lines(write(tmp_path, "a.txt", b"a good line\n" * 10_000 + b"caf\xe9 cr\xe8me\n"))
+    assert next(lines) == "a good line"
+    with pytest.raises(UserError, match=r"a.txt is not UTF-8 \(byte 0xe9"):
+        list(lines)
+    cut = gzip.compress("\n".join(map(str, range(50_000))).encode())[:-5000]
+    with pytest.raises(UserError, match="b.txt.gz is damaged"):
+        list(encodings.read_lines(write(tmp_path, "b.txt.gz", cut)))

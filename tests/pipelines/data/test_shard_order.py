@@ -114,3 +114,15 @@ def test_the_streams_of_all_workers_are_all_streams(batch_size, count):
 @pytest.mark.parametrize(("batch_size", "streams"), [(1, 1), (7, 1), (24, 8), (32, MAX_STREAMS), (48, 16)])
 def test_the_streams_divide_the_batch(batch_size, streams):
     assert num_streams(batch_size) == streams
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_random_numbers_are_those_of_the_step_whatever_the_number_of_workers(count):
+    made, _ = order(70, 16, 32)
+    for step, rows in enumerate(made.batches()):
+        draws = made.draws(step, 5)
+        assert draws.shape == (len(rows), 5) and draws.dtype == np.float32 and 0 <= draws.min() <= draws.max() < 1
+        parts = [made.draws(step, 5, Part(i, count)) for i in range(count)]
+        assert np.array_equal(np.concatenate(parts), draws)
+    others = [made.draws(1, 5), order(70, 16, 32, epoch=1)[0].draws(0, 5), order(70, 16, 32, seed=2)[0].draws(0, 5)]
+    assert not any(np.array_equal(each, made.draws(0, 5)) for each in others)

@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from pipelines.data.splits import folds, seen_in, stratified_validation_rows, validation_rows
+from pipelines.data.splits import folds, hash_of, num_held_out, seen_in, stratified_validation_rows, validation_rows
 from pipelines.support.errors import UserError
 
 
@@ -111,3 +111,11 @@ def test_the_hashes_of_the_groups_are_split_as_their_names(groups, num_rare):
     expected = stratified_validation_rows(groups, labels, 0.1)
     np.testing.assert_array_equal(stratified_validation_rows(hashes, labels, 0.1), expected)
     assert 0 < expected.sum() < len(groups)
+
+
+def test_the_order_of_hashes_is_that_of_the_groups(groups):
+    names, sizes = np.unique(groups, return_counts=True)
+    order = np.argsort(np.array([hash_of(name) for name in names], np.uint64))
+    for fraction in (0.001, 0.1, 0.9999):
+        chosen = names[order][: num_held_out(sizes[order], fraction * len(groups))]
+        assert np.array_equal(np.isin(groups, chosen), validation_rows(groups, fraction))

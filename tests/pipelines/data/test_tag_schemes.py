@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipelines.data.tag_schemes import BIOES, IOB1, IOB2, detect, is_spans, to_iob2
+from pipelines.data.tag_schemes import BIOES, IOB1, IOB2, Detector, detect, is_spans, may_mark_spans, to_iob2
 
 LABELS = st.sampled_from(["PER", "ORG", "creative-work"])
 # Spans of a sentence in order: (tokens outside before it, its length, its label).
@@ -128,3 +128,18 @@ def test_a_span_does_not_continue_into_the_next_sentence():
 )
 def test_only_tags_of_iob2_are_spans(tags, expected):
     assert is_spans(tags) is is_spans(sorted(tags)) is expected
+
+
+def test_sentences_may_be_given_one_after_the_other():
+    sentences = [["O"], ["I-X", "I-X"], ["I-Y"], ["B-X", "I-X"]]
+    detector = Detector()
+    assert detector.scheme() is None
+    for each in sentences:
+        detector.add([each])
+    assert detector.scheme() == detect(sentences) == IOB1
+    detector.add([["NOUN"]])
+    assert detector.scheme() is None
+
+
+def test_tags_of_any_scheme_may_mark_spans():
+    assert may_mark_spans(["O", "B-X", "E-Y", "U-Z"]) and not may_mark_spans(["O", "NOUN"]) and not may_mark_spans([""])

@@ -3,6 +3,7 @@ import gzip
 import io
 import lzma
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,6 +149,18 @@ def test_the_scheme_is_that_of_all_splits_together(folder):
     write("test.conll", "Jim I-PER\n")
     found = tagged_sentences.read(str(folder))
     assert [part.tags for part in found.values()] == [[["O", "B-PER", "B-PER"]], [["B-PER"]], [["B-PER", "I-PER", "O"]]]
+
+
+def test_the_chunks_of_files_are_what_is_read_at_once(monkeypatch):
+    sentences = ["".join(f"w{i}\tB-X\n" for i in range(1 + count % 4)) for count in range(30)]
+    write("a.conll", "\n".join(sentences[:20]) + "\n\tB-X\n")
+    write("b.conll", "-DOCSTART-\tO\n" + "\n-DOCSTART-\tO\n\n".join(sentences[20:]))
+    expected = tagged_sentences.read(("a.conll", "b.conll"))["train"]
+    monkeypatch.setattr(tagged_sentences, "_CHUNK_TOKENS", 7)
+    chunks = list(tagged_sentences.read_chunks([Path("a.conll"), Path("b.conll")]))
+    assert len(chunks) > 5 and max(map(len, chunks)) < 10
+    assert tagged_sentences.joined(chunks) == expected
+    assert expected.documents == [0] * 20 + list(range(1, 11)) and expected.dropped == {"lines without a token": 1}
 
 
 def test_other_tags_stay_as_they_are():
