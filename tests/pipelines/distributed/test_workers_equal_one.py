@@ -53,16 +53,24 @@ _TRAININGS = {
 _SUFFIXES = {"classification": ".csv", "translation": ".tsv", "tagging": ".conll"}
 
 
+_PREPARED = {
+    "classification": (small_data.write_labelled_texts, {"model": "lstm", "batch_size": 24, "word_dropout": 0.0}),
+    # Unlike the words, the characters have a dropout of their own, of each worker.
+    "tagging": (small_data.write_tagged_sentences, {"batch_size": 22, "word_dropout": 0.3, "characters": "none"}),
+}
+
+
 @pytest.mark.long
-def test_prepared_data_is_read_in_parts(tmp_path):
-    data = small_data.write_labelled_texts(tmp_path / "texts.csv")
+@pytest.mark.parametrize("task", _PREPARED)
+def test_prepared_data_is_read_in_parts(task, tmp_path):
+    write, settings = _PREPARED[task]
+    data = write(tmp_path / f"data{_SUFFIXES[task]}")
     prepared = str(tmp_path / "prepared")
-    assert main.main(["prepare", "classification", "--data", str(data), "--output", prepared]) == 0
-    settings = {"data": prepared, "model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8}
-    settings = _COMMON | settings | {"word_dropout": 0.0, "embedding_dropout": 0.0, "embedding_size": 8}
+    assert main.main(["prepare", task, "--data", str(data), "--output", prepared]) == 0
+    settings = _COMMON | settings | {"data": prepared, "epochs": 3, "hidden_size": 8}
+    settings |= {"embedding_dropout": 0.0, "embedding_size": 8}
     one, many = (
-        worker_processes.train(tmp_path / str(count), "classification", settings, count, only_train=True)
-        for count in (1, 3)
+        worker_processes.train(tmp_path / str(count), task, settings, count, only_train=True) for count in (1, 3)
     )
     assert len(one) >= 12
     np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
