@@ -145,9 +145,8 @@ def _parsed(examples: tf.Tensor, with_characters: bool) -> tuple[sentence_batche
         first token of each row, the number of its tokens, and that with those of the next row; bool [batch]: whether it
         ends with punctuation).
     """
-    per_token = ("words", "spellings", "tags")
+    per_token = ("words", "spellings", "affixes", "tags")
     expected = {name: tf.io.RaggedFeature(tf.int64) for name in per_token} | {
-        "affixes": tf.io.RaggedFeature(tf.int64, partitions=[tf.io.RaggedFeature.UniformRowLength(NUM_AFFIXES)]),
         "length": tf.io.FixedLenFeature([], tf.int64),
         "has_stop": tf.io.FixedLenFeature([], tf.int64),
     }
@@ -156,7 +155,7 @@ def _parsed(examples: tf.Tensor, with_characters: bool) -> tuple[sentence_batche
         expected["characters"] = tf.io.RaggedFeature(tf.int64, partitions=[lengths], row_splits_dtype=tf.int64)
     parsed = tf.io.parse_example(examples, expected)
     values = {name: tf.cast(parsed[name].values, tf.int32) for name in per_token}
-    values["affixes"] = tf.reshape(tf.cast(parsed["affixes"].flat_values, tf.int32), [-1, NUM_AFFIXES])
+    values["affixes"] = tf.reshape(values["affixes"], [-1, NUM_AFFIXES])
     if with_characters:
         values["characters"] = tf.cast(parsed["characters"].values, tf.int32)
     words = parsed["words"]
