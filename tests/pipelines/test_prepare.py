@@ -291,22 +291,9 @@ def test_a_trained_model_is_measured_and_exported(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_trained_tagger_is_measured_and_exported(sentences, tmp_path):
-    command = ["prepare", "tagging", "--data", sentences, "--output", "made"]
-    process = train_here(tmp_path, *command)
-    assert process.returncode == 0, process.stderr
-    assert process.stdout.splitlines()[-1] == "  next        train tagging --data made"
-    arguments = [
-        "train",
-        "tagging",
-        "--data",
-        "made",
-        *SMALL_TAGGER.split(),
-        "--runs",
-        "runs",
-        "--saved-models",
-        "saved",
-    ]
+def test_a_trained_tagger_is_measured_and_exported(made_of_sentences, tmp_path):
+    arguments = ["train", "tagging", "--data", made_of_sentences, *SMALL_TAGGER.split(), "--runs", "runs"]
+    arguments += ["--saved-models", "saved"]
     process = train_here(tmp_path, *arguments, "--json")
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)
@@ -314,7 +301,7 @@ def test_a_trained_tagger_is_measured_and_exported(sentences, tmp_path):
     scores = result["scores"]["validation"]
     assert scores["accuracy"] > 0.3 and 0 < scores["unknown_tokens"] < scores["tokens"]
     assert ["left_out" in each for each in scores["baselines"]] == [True, True]
-    assert (tmp_path / "saved" / "made" / "1" / "saved_model.pb").is_file()
+    assert (tmp_path / "saved" / "prepared" / "1" / "saved_model.pb").is_file()
     report = (next(tmp_path.glob("runs/tagging/*")) / "report.md").read_text()
     assert "The baseline most frequent tag is left out: it counts all training sentences in memory" in report
     assert "from the raw text" in report
