@@ -178,6 +178,12 @@ def _baseline_lines(result: RunResult) -> list[str]:
     valid = result.scores["validation"]
     if not valid.get("baselines"):
         return []
+    left_out = []
+    for each in valid["baselines"]:
+        if "left_out" in each:
+            left_out += ["", f"The baseline {each['name']} is left out: {each['left_out']}."]
+    if len(left_out) == 2 * len(valid["baselines"]):
+        return ["## Baselines", *left_out, ""]
     spans = "span_f1" in valid
     columns = ["baseline", "split", *(["F1 of spans", "better by, points"] if spans else [])]
     columns += ["accuracy", "better by, points", "unknown words", "macro-F1"]
@@ -191,11 +197,9 @@ def _baseline_lines(result: RunResult) -> list[str]:
             cells += [_accuracy(each), _difference(each, "accuracy")]
             cells += [_percent(each["unknown_accuracy"]), reports.number(each["macro_f1"])]
             lines.append(f"| {' | '.join(cells)} |")
-    for each in valid["baselines"]:
-        if "left_out" in each:
-            lines += ["", f"The baseline {each['name']} is left out: {each['left_out']}."]
     return [
         *lines,
+        *left_out,
         "",
         "Most frequent tag: that of the word in training; a word that training does not have gets the most frequent "
         "tag of the words that occur once. Hidden Markov model: trigrams of tags and the suffixes of unknown words, "

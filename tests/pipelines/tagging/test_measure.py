@@ -1,9 +1,12 @@
 import dataclasses
+from pathlib import Path
 
 import pytest
 
+from pipelines.data.prepared import Prepared, Shard
 from pipelines.tagging import baselines, measure, metrics
 from pipelines.tagging.measure import measure_predictions
+from pipelines.tagging.splits import ShardedSentences
 
 
 @dataclasses.dataclass
@@ -87,6 +90,19 @@ def test_baselines_are_scored_and_compared_on_each_split(splits, predictions):
             assert each["span_f1_difference"] == pytest.approx(scores[name]["span_f1"] - each["span_f1"])
     assert scores["validation"]["baselines"][0]["unknown_accuracy"] == 0.0
     assert scores["test"]["baselines"][0]["accuracy_difference"] == -0.5
+
+
+def test_sentences_in_shards_have_known_words_and_no_baselines(splits, predictions):
+    data = Prepared(Path("p"), "tagging", {}, {}, (Shard("a", 15, 50),), {"train": 15}, {}, {}, {"sentences": 15})
+    in_memory, _ = measure_predictions(splits, predictions)
+    known = frozenset({"Ann", "lives", "in", "is", "here", "Bob"})  # all but Eve and Rome
+    in_shards = dataclasses.replace(splits, train=ShardedSentences(data, known))
+    scores, details = measure_predictions(in_shards, predictions)
+    assert details.num_training_tokens == 50
+    reason = "it counts all training sentences in memory, and prepared data has none"
+    for name, found in scores.items():
+        assert [each["left_out"] for each in found.pop("baselines")] == [reason] * 2
+        assert found == {key: value for key, value in in_memory[name].items() if key != "baselines"}
 
 
 def test_baselines_that_would_take_minutes_are_left_out(splits, predictions, monkeypatch):

@@ -175,6 +175,14 @@ def test_hundreds_of_tags_are_not_all_listed(tmp_path):
     assert "The picture shows the 20 most frequent of 100 tags." in text
 
 
+def test_without_any_baseline_there_is_no_table_of_them(result, without_pictures, tmp_path):
+    valid = result.scores["validation"]
+    left_out = [{"name": each["name"], "left_out": "a reason"} for each in valid["baselines"]]
+    text = written(make({"validation": valid | {"baselines": left_out}}), DETAILS, tmp_path)
+    assert "| baseline |" not in text and "may be chance" not in text
+    assert "\n\nThe baseline most frequent tag is left out: a reason.\n\nThe baseline hidden Markov" in text
+
+
 def test_the_summary_names_scores_baselines_report_and_model(result):
     lines = report.summarize(result).splitlines()
     assert lines[0] == "tagging, lstm, a.conllu"

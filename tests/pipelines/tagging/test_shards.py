@@ -10,7 +10,7 @@ from pipelines.data import part, prepared, shard_order, tagged_sentences
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.prepare import prepare
 from pipelines.support.errors import UserError
-from pipelines.tagging import sharded, shards, survey, task
+from pipelines.tagging import shards, task
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import load
 from pipelines.tagging.features import UNKNOWN
@@ -162,16 +162,6 @@ def test_what_is_known_of_the_training_sentences_is_that_of_a_training_in_memory
     settings = config_of(source, max_tokens=MAX_TOKENS)
     described = [task.describe_data(settings, each.splits, each) for each in encoded]
     assert described[0] == described[1]
-
-
-def test_repeated_sentences_and_unknown_tags_of_validation_are_counted(tmp_path):
-    source = write_sample(tmp_path / "a.conllu", 100)
-    valid = write_sample(tmp_path / "v.conllu", 30, first=90)
-    (tmp_path / "v.conllu").write_text((tmp_path / "v.conllu").read_text().replace("PROPN", "NEW"))
-    config = TaggingConfig(data=source, valid=valid)
-    training = sharded.TrainingSentences(config, survey.survey(config))
-    assert sum(map(len, training.chunks())) == training.count == 100
-    assert training.notes() == load(config).notes != {}
 
 
 def test_the_shards_are_those_of_the_order(made):
