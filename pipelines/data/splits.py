@@ -156,11 +156,6 @@ def comparable(text: str) -> str:
     return " ".join(text.replace("<br />", " ").casefold().split())
 
 
-def hash_of(text: str) -> int:
-    """Returns 64 bits of a text's hash. Hashes have the order in which groups are chosen."""
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8], "big")
-
-
 def seen_in(texts: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Returns which of `texts` are also in `others` (in the sense of `comparable`).
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from pipelines.data import part, shard_order, tag_schemes, tagged_sentences, tagged_splits
+from pipelines.data.held_out import hash_of
 from pipelines.data.prepared import Prepared
-from pipelines.data.splits import comparable, hash_of
+from pipelines.data.splits import comparable
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.splits import ShardedSentences, Splits

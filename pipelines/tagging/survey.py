@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.data import paths, tag_schemes, tagged_sentences, tagged_splits
-from pipelines.data.splits import comparable, hash_of, num_held_out
+from pipelines.data.held_out import hash_of
+from pipelines.data.splits import comparable, num_held_out
 from pipelines.data.tag_schemes import Detector
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
