@@ -252,8 +252,15 @@ TASKS = {
             {"default_tokenizer": "character"},
             has_preparation=True,
         ),
-        TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
-        TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),
+        TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs", has_preparation=True),
+        TaskEntry(
+            "nmt",
+            "a translator (another name of `translation`)",
+            "translation",
+            "pairs",
+            "sample_pairs",
+            has_preparation=True,
+        ),
         TaskEntry(
             "encoder",
             "a text encoder with TF Hub's interface, from texts without labels or from word vectors",

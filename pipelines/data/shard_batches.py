@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from pipelines.data import batching, part, shard_order
 from pipelines.data.prepared import Prepared
-from pipelines.data.shard_order import Indices
+from pipelines.data.shard_order import Indices, Order
+from pipelines.data.shard_plans import TokenOrder
 from pipelines.data.shard_writer import FRAME
 
 _MAX_OPEN = 2 * shard_order.MAX_STREAMS  # files
@@ -59,6 +60,27 @@ def batches(
     """
     indices = shard_order.indices_of(data)
     order = shard_order.order_of(data, indices, batch_size, seed, epoch)
+    count = part.current().count
+
+    def with_weights(examples, weights):
+        return parse(examples) if count == 1 else (*parse(examples), weights)
+
+    return batches_in_order(data, indices, order, skip, with_weights)
+
+
+def batches_in_order(
+    data: Prepared,
+    indices: Indices,
+    order: Order | TokenOrder,
+    skip: int,
+    parse: Callable[[tf.Tensor, tf.Tensor], object],
+) -> tf.data.Dataset:
+    """Returns the batches of an order from step `skip` on, those rows of them that the current part computes.
+
+    Args:
+        parse: converts serialized examples, string [rows], and their weights, float32 [rows], to what the model takes.
+            The weights are 1, or 0 of a row that stands in for no row (see `batching.rows_of_part`).
+    """
     of = part.current()
 
     def read() -> Iterator[tuple[list[bytes], np.ndarray]]:
@@ -70,12 +92,9 @@ def batches(
         finally:
             reader.close()
 
-    def with_weights(examples, weights):
-        return parse(examples) if of.count == 1 else (*parse(examples), weights)
-
     specs = (tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.float32))
     examples = tf.data.Dataset.from_generator(read, output_signature=specs)
-    parsed = examples.map(with_weights, num_parallel_calls=batching.READERS, deterministic=True)
+    parsed = examples.map(parse, num_parallel_calls=batching.READERS, deterministic=True)
     # If Keras does not know the number of batches, it takes the end of an epoch for missing data, and warns.
     return batching.prefetched(parsed.apply(tf.data.experimental.assert_cardinality(max(0, order.steps - skip))))
 

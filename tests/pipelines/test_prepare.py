@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.data import prepared, sample_reviews
+from pipelines.data import prepared, sample_pairs, sample_reviews
 from pipelines.encoder.config import EncoderConfig
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
 from pipelines.transfer.config import TransferConfig
+from pipelines.translation.config import TranslationConfig
 from tests.command_line import ROOT, assert_one_line, train_here
 from tests.layers import hub_modules
 from tests.pipelines.training.test_resume import DRIVER, FLAGS, assert_equal_outcomes, finish, outcome
@@ -27,6 +28,12 @@ def write_reviews(path, count=300):
     texts, labels, films, _ = sample_reviews.generate(count)
     rows = zip(texts, labels, films, strict=True)
     path.write_text("text,label,url\n" + "".join(f'"{text}",{label},{film}\n' for text, label, film in rows))
+    return str(path)
+
+
+def write_pairs(path, count=400):
+    rows = zip(*sample_pairs.generate(count), strict=True)
+    path.write_text("en\tes\n" + "".join(f"{en}\t{es}\n" for en, es in rows))
     return str(path)
 
 
@@ -116,6 +123,8 @@ COMMANDS = [
     ("train sentiment --data made --valid reviews.csv", "--valid has no effect here: the validation texts of prepared"),
     ("train sentiment --data made --max-tokens 41", "--max-tokens 41: made was prepared with 40: lower it"),
     ("train sentiment --data made --tokenizer subword", "--tokenizer subword: made was prepared with word"),
+    ("prepare nmt --data a.en --target b.de --output x", "a.en and b.de have 3 and 2 lines"),
+    ("prepare nmt --data a.en --target empty.de --output x", "empty.de is empty"),
     ("train sentiment --data damaged", "train-00003-of-00016.tfrecord is damaged (its bytes have changed)"),
     ("train sentiment --data cut", "train-00003-of-00016.tfrecord is damaged (100 bytes instead of"),
 ]
@@ -126,6 +135,8 @@ def place(source, made, tmp_path_factory):
     """A folder with the data that COMMANDS name."""
     folder = tmp_path_factory.mktemp("place")
     (folder / "reviews.csv").symlink_to(source)
+    for name, text in {"a.en": "a\nb\nc\n", "b.de": "A\nB\n", "empty.de": ""}.items():
+        (folder / name).write_text(text)
     for name in ("made", "damaged", "cut"):
         (folder / name).mkdir()
         for path in made.iterdir():
@@ -208,7 +219,7 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["transfer", "char-lm", "encoder"])
+@pytest.mark.parametrize("task", ["transfer", "char-lm", "encoder", "nmt"])
 def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_path, task):
     if task == "transfer":
         hub_modules.save_bert(tmp_path / "bert", dropout=0.2)
@@ -218,6 +229,10 @@ def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_p
     elif task == "encoder":
         settings, count = EncoderConfig(data=source, vocabulary_size=200), 10
         flags = FLAGS[task].replace("--vocabulary-size 200 ", "") + " --direction bidirectional"
+    elif task == "nmt":
+        data = write_pairs(tmp_path / "pairs.tsv")
+        settings, count = TranslationConfig(data=data, vocabulary_size=150, max_tokens=40), 10
+        flags = f"{FLAGS[task]} --model transformer --num-heads 2 --dropout 0.2"
     else:
         settings, count, flags = LanguageModelConfig(data=source, default_tokenizer="character"), 10, FLAGS[task]
     prepare(task, settings.resolve(), tmp_path / "made")
@@ -245,3 +260,26 @@ def test_a_trained_model_is_measured_and_exported(made, tmp_path):
     assert "267" in report and "- Prepared data: no baselines and no count of repeated texts" in report
     again = train_here(tmp_path, *arguments)
     assert again.returncode == 0 and "is finished" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_translator_is_prepared_trained_measured_and_exported(tmp_path):
+    write_pairs(tmp_path / "pairs.tsv")
+    flags = ["--pair", "en-es", "--vocabulary-size", "150", "--max-tokens", "14", "--json"]
+    for folder in ("made", "again"):
+        process = train_here(tmp_path, "prepare", "translation", "--data", "pairs.tsv", "--output", folder, *flags)
+        assert process.returncode == 0, process.stderr
+    assert files(tmp_path / "made") == files(tmp_path / "again")
+    made = json.loads(process.stdout)
+    assert made["settings"]["pair"] == "en-es" and len(made["shards"]) == 1
+    arguments = ["train", "nmt", "--data", "made", "--model", "transformer", "--num-layers", "1", "--hidden-size", "16"]
+    arguments += ["--num-heads", "2", "--batch-tokens", "500", "--epochs", "2", "--runs", "runs"]
+    process = train_here(tmp_path, *arguments, "--saved-models", "saved", "--json")
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    assert result["rows"] == made["rows"] and result["pair"] == "en-es" and result["notes"] == made["notes"]
+    assert result["data"]["fingerprint"] == prepared.fingerprint(str(tmp_path / "made"))
+    assert np.isfinite([row["val_loss"] for row in result["epochs"]]).all() and len(result["epochs"]) == 2
+    assert (tmp_path / "saved" / "nmt-en-es" / "1" / "saved_model.pb").is_file()
+    report = (next(tmp_path.glob("runs/nmt/*")) / "report.md").read_text()
+    assert f"train {made['rows']['train']} pairs" in report and "more than 14 tokens" in report
