@@ -79,13 +79,13 @@ def test_an_epoch_has_the_pairs_of_a_training_in_memory(both, tmp_path):
 
 
 def test_fewer_tokens_are_those_of_a_training_in_memory(both, tmp_path):
-    configs = [dataclasses.replace(config, max_tokens=9) for config in both]
+    configs = [dataclasses.replace(config, max_tokens=12) for config in both]
     (expected, in_memory), (splits, sharded) = (encoded(config, tmp_path / str(i)) for i, config in enumerate(configs))
     assert rows_of(task.batches(configs[1], sharded, 0, 0)) == rows_of(task.batches(configs[0], in_memory, 0, 0))
     assert task.describe_data(configs[1], splits, sharded) == task.describe_data(configs[0], expected, in_memory)
     assert task.items_per_epoch(sharded) == task.items_per_epoch(in_memory) < len(splits.train)
     with pytest.raises(UserError, match="no training pair has at most 3 tokens: raise --max-tokens 3"):
-        task.encode(dataclasses.replace(configs[1], max_tokens=3), splits, None, tmp_path)
+        encoded(dataclasses.replace(configs[1], max_tokens=3), tmp_path / "none")
 
 
 def test_batches_of_many_shards_are_a_pure_function_of_seed_epoch_and_skip(source, tmp_path, monkeypatch):
