@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from pipelines.translation import task
 from pipelines.translation.config import TranslationConfig
 from pipelines.translation.data import load
 
-SETTINGS = {"vocabulary_size": 150, "max_tokens": 14, "pair": "en-es"}
+SETTINGS = {"vocabulary_size": 150, "max_tokens": 35, "pair": "en-es"}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def made(source, folder, **values):
     """Returns (config of a training in memory, the same with prepared data)."""
     config = TranslationConfig(data=source, **SETTINGS, **values).resolve()
     prepare("translation", config, folder)
-    small = {"batch_tokens": 150, "subword_alpha": 0.0}
+    small = {"batch_tokens": 300, "subword_alpha": 0.0}
     return dataclasses.replace(config, **small), TranslationConfig(data=str(folder), **small).resolve()
 
 
@@ -79,7 +80,7 @@ def test_an_epoch_has_the_pairs_of_a_training_in_memory(both, tmp_path):
 
 
 def test_fewer_tokens_are_those_of_a_training_in_memory(both, tmp_path):
-    configs = [dataclasses.replace(config, max_tokens=12) for config in both]
+    configs = [dataclasses.replace(config, max_tokens=24) for config in both]
     (expected, in_memory), (splits, sharded) = (encoded(config, tmp_path / str(i)) for i, config in enumerate(configs))
     assert rows_of(task.batches(configs[1], sharded, 0, 0)) == rows_of(task.batches(configs[0], in_memory, 0, 0))
     assert task.describe_data(configs[1], splits, sharded) == task.describe_data(configs[0], expected, in_memory)
@@ -119,12 +120,12 @@ def test_workers_divide_every_batch(both, tmp_path, count):
 
 def test_the_settings_are_those_of_the_preparation(both):
     config = both[1]
-    assert (config.vocabulary_size, config.max_tokens, config.pair) == (150, 14, "en-es")
+    assert (config.vocabulary_size, config.max_tokens, config.pair) == (150, 35, "en-es")
     assert config.joint_vocabulary == both[0].joint_vocabulary
-    assert TranslationConfig(data=config.data, max_tokens=9).resolve().max_tokens == 9
+    assert TranslationConfig(data=config.data, max_tokens=24).resolve().max_tokens == 24
     for values, message in (
-        ({"max_tokens": 15}, "--max-tokens 15: .* was prepared with 14: lower it, or prepare the data again"),
-        ({"max_tokens": 100}, "--max-tokens 100: .* was prepared with 14"),
+        ({"max_tokens": 36}, "--max-tokens 36: .* was prepared with 35: lower it, or prepare the data again"),
+        ({"max_tokens": 100}, "--max-tokens 100: .* was prepared with 35"),
         ({"vocabulary_size": 200}, "--vocabulary-size 200: .* was prepared with 150"),
         ({"pair": "es-en"}, "--pair es-en: .* was prepared with en-es"),
         ({"target": "x"}, "--target has no effect here: prepared data has both sides of its pairs"),
@@ -133,6 +134,18 @@ def test_the_settings_are_those_of_the_preparation(both):
     ):
         with pytest.raises(UserError, match=message):
             TranslationConfig(data=config.data, **values).resolve().check()
+
+
+def test_the_same_data_and_settings_give_the_same_bytes(both, tmp_path):
+    config = dataclasses.replace(both[0], batch_tokens=2000)
+    prepare("translation", config, tmp_path / "again")
+    prepare("translation", dataclasses.replace(config, seed=2), tmp_path / "other")
+    again, other, made = (read(path) for path in (tmp_path / "again", tmp_path / "other", both[1].data))
+    assert again == made != other and set(again) == set(other)
+
+
+def read(folder):
+    return {path.name: path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
 
 
 def test_damaged_shards_are_refused_by_name(both, tmp_path):
