@@ -63,7 +63,7 @@ def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
     """Returns task -> an instance of its class for `command`, a key of _HELP, with the defaults."""
     defaults = {}
     for entry in TASKS.values():
-        if {"Evaluate": entry.has_evaluation, "Prepare": entry.has_preparation}.get(command, True):
+        if command != "Evaluate" or entry.has_evaluation:
             made = tune.command_of(entry) if command == "Tune" else getattr(entry.command(), command)
             default = join_help_lines(made)(task=entry.name)
             if command in ("Train", "Tune", "Prepare"):

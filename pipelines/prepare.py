@@ -29,7 +29,9 @@ def prepare(task_name: str, config: TrainingConfig, output: Path) -> Prepared:
     _check_output(output)
     config.check()
     entry = TASKS[task_name]
-    source = {"name": sources.name(config.data), "fingerprint": sources.fingerprint(config.data, entry)}
+    source = {"name": sources.name(config.data)}
+    for field, path in {"data": config.data, **config.data_files()}.items():
+        source |= sources.describe(field, path, entry)
     surveyed = entry.data().survey(config)
     import_tensorflow()
     with folder_written_beside(output) as folder:

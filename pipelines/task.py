@@ -177,7 +177,6 @@ class TaskEntry:
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
         has_evaluation: whether `evaluate` exists.
-        has_preparation: whether `prepare` exists: the package then has shards.py, and `survey` in data.py.
     """
 
     name: str
@@ -187,7 +186,6 @@ class TaskEntry:
     sample: str
     defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
     has_evaluation: bool = True
-    has_preparation: bool = False
 
     def command(self) -> ModuleType:
         """The module with `Train`, `Predict` and, where they exist, `Evaluate` and `Prepare`. Imports nothing heavy."""
@@ -223,7 +221,6 @@ TASKS = {
             "classification",
             "labelled texts",
             "sample_reviews",
-            has_preparation=True,
         ),
         TaskEntry(
             "sentiment",
@@ -232,7 +229,6 @@ TASKS = {
             "labelled texts",
             "sample_reviews",
             {"polarity": True},
-            has_preparation=True,
         ),
         TaskEntry(
             "tagging",
@@ -240,7 +236,6 @@ TASKS = {
             "tagging",
             "tagged sentences",
             "sample_tags",
-            has_preparation=True,
         ),
         TaskEntry(
             "language-model",
@@ -248,7 +243,6 @@ TASKS = {
             "language_model",
             "text",
             "sample_text",
-            has_preparation=True,
         ),
         TaskEntry(
             "char-lm",
@@ -257,10 +251,15 @@ TASKS = {
             "text",
             "sample_text",
             {"default_tokenizer": "character"},
-            has_preparation=True,
         ),
         TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
-        TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),
+        TaskEntry(
+            "nmt",
+            "a translator (another name of `translation`)",
+            "translation",
+            "pairs",
+            "sample_pairs",
+        ),
         TaskEntry(
             "encoder",
             "a text encoder with TF Hub's interface, from texts without labels or from word vectors",
@@ -268,7 +267,6 @@ TASKS = {
             "text",
             "sample_reviews",
             has_evaluation=False,
-            has_preparation=True,
         ),
         TaskEntry(
             "transfer",
@@ -276,7 +274,6 @@ TASKS = {
             "transfer",
             "labelled texts",
             "sample_reviews",
-            has_preparation=True,
         ),
     )
 }

@@ -37,7 +37,7 @@ HELP = [
         f"{command} {name} --help"
         for name, entry in TASKS.items()
         for command in ("evaluate", "predict", "prepare")
-        if {"evaluate": entry.has_evaluation, "prepare": entry.has_preparation}.get(command, True)
+        if command != "evaluate" or entry.has_evaluation
     ),
 ]
 

@@ -76,11 +76,14 @@ def token_plan(lengths: np.ndarray, batch_tokens: int) -> list[tuple[int, int]]:
         Ranges (first, last + 1) of the sorted rows. They depend on the lengths alone: every epoch has the same number
         of batches.
     """
-    ranges, first = [], 0
-    for row, length in enumerate(np.sort(lengths)):
-        if (row + 1 - first) * length > batch_tokens and row > first:
-            ranges.append((first, row))
-            first = row
+    ranges, first, end = [], 0, 0
+    for length, count in zip(*(each.tolist() for each in np.unique(lengths, return_counts=True)), strict=True):
+        start, end = end, end + count  # of the rows of this length
+        fits = max(1, batch_tokens // length)
+        while end - first > fits:
+            cut = max(first + fits, start)
+            ranges.append((first, cut))
+            first = cut
     return [*ranges, (first, len(lengths))]
 
 

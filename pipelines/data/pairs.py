@@ -1,6 +1,10 @@
 """Reads sentences and their translations from a corpus, a folder of parallel files, two files, or a TSV file."""
 
+import collections
 import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ _COMPRESSED = ("", ".gz", ".xz", ".bz2")
 _DEFAULT_PAIRS = {"multi30k": "en-de", "tatoeba-spa-eng": "en-es"}
 _CORPUS_COLUMNS = {"tatoeba-spa-eng": ("en", "es")}
 _TATOEBA_FILE = "spa.txt"
+_CHUNK_PAIRS = 20_000
 
 
 @dataclasses.dataclass
@@ -28,6 +33,11 @@ class Pairs:
     source: np.ndarray
     target: np.ndarray
     dropped: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Sequence[tuple[str, str]], dropped: dict[str, int] | None = None) -> "Pairs":
+        """Returns the pairs of (sentence, translation)."""
+        return cls(*(np.array([row[i] for row in rows], object) for i in (0, 1)), dropped or {})
 
     def __len__(self) -> int:
         return len(self.source)
@@ -49,8 +59,26 @@ def language_pair(data: str | None, target: str | None, pair: str | None) -> str
     return _DEFAULT_PAIRS.get(data)
 
 
+def joined(chunks: Iterable[Pairs]) -> Pairs:
+    """Returns all pairs of the chunks, of which there is one at least."""
+    parts = list(chunks)
+    dropped: collections.Counter = collections.Counter()
+    for part in parts:
+        dropped.update(part.dropped)
+    sides = (np.concatenate([getattr(part, side) for part in parts]) for side in ("source", "target"))
+    return Pairs(*sides, dict(dropped))
+
+
+Chunks = Callable[[], Iterator[Pairs]]  # reads pairs from the first one on, in chunks of limited size
+
+
 def read(data: str | None, target: str | None, pair: str | None, split: str | None = None) -> dict[str, Pairs]:
-    """Reads pairs; leaves out those with an empty side.
+    """Reads all of the pairs that `find` finds."""
+    return {name: joined(chunks()) for name, chunks in find(data, target, pair, split).items()}
+
+
+def find(data: str | None, target: str | None, pair: str | None, split: str | None = None) -> dict[str, Chunks]:
+    """Finds pairs, which may be larger than memory. Those with an empty side are left out when they are read.
 
     Args:
         data: corpus, folder, TSV file, or file of source sentences; None for the embedded sample.
@@ -63,7 +91,7 @@ def read(data: str | None, target: str | None, pair: str | None, split: str | No
         returned as "train".
 
     Raises:
-        UserError: the data cannot be read, two files differ in length, or the data does not have the languages.
+        UserError: the data cannot be read; or, after the last chunk, two files differ in length, or there are no pairs.
     """
     pair = language_pair(data, target, pair)
     if data is None:
@@ -71,24 +99,24 @@ def read(data: str | None, target: str | None, pair: str | None, split: str | No
             raise UserError(
                 f"--pair {pair}: the embedded sample is {sample_pairs.PAIR}; give your own pairs with --data"
             )
-        return {"train": Pairs(*sample_pairs.generate(SAMPLE_SIZE))}
+        return {"train": lambda: iter([Pairs(*sample_pairs.generate(SAMPLE_SIZE))])}
     if target:
         if split:
             raise UserError(f"--split {split}: {data} and {target} are two files, which have no splits")
         _check_endings(data, target, pair)
-        return {"train": _non_empty(_read_lines(_file(data)), _read_lines(_file(target)), f"{data} and {target}")}
+        return {"train": functools.partial(_parallel_chunks, _file(data), _file(target))}
     path = corpora.fetch(data) if corpora.named(data, "pairs") else corpora.existing(data, "pairs")
     columns = _CORPUS_COLUMNS.get(data)
     if columns:
         path = path / _TATOEBA_FILE
     if path.is_dir():
-        return _read_folder(path, pair, split)
+        return _find_in_folder(path, pair, split)
     if split:
         raise UserError(f"--split {split}: {data} is one file, which has no splits")
-    return {"train": _read_table(path, pair, columns)}
+    return {"train": functools.partial(_table_chunks, path, pair, columns)}
 
 
-def _read_folder(path: Path, pair: str | None, split: str | None) -> dict[str, Pairs]:
+def _find_in_folder(path: Path, pair: str | None, split: str | None) -> dict[str, Chunks]:
     if pair is None:
         endings = ", ".join(sorted({_ending(file.name) for file in path.iterdir()} - {""}))
         raise UserError(f"{path}: give source and target language with --pair, such as en-de (it has {endings})")
@@ -98,7 +126,7 @@ def _read_folder(path: Path, pair: str | None, split: str | None) -> dict[str, P
         for name in candidates:
             sides = [_find_file(path, f"{name}.{language}") for language in pair.split("-")]
             if all(sides):
-                parts[part] = _non_empty(*map(_read_lines, sides), f"{sides[0]} and {sides[1]}")
+                parts[part] = functools.partial(_parallel_chunks, *sides)
                 break
     if not parts:
         name = split or "train"
@@ -115,56 +143,81 @@ def _check_endings(data: str, target: str, pair: str | None) -> None:
             raise UserError(f"--pair {pair}: {name} {file} is {ending} by its name, but {language} is expected")
 
 
-def _read_table(path: Path, pair: str | None, columns: tuple[str, str] | None) -> Pairs:
-    """Reads a TSV file.
+def _parallel_chunks(source: Path, target: Path) -> Iterator[Pairs]:
+    """Yields the pairs of two files of sentences, line by line."""
+    return _chunks(_parallel_rows(source, target), f"{source} and {target}")
+
+
+def _parallel_rows(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    paths, rows, missing = (source, target), 0, [0, 0]
+    for row in itertools.zip_longest(*(texts.lines(str(path)) for path in paths)):
+        rows += 1
+        if None in row:
+            missing[row.index(None)] += 1
+        else:
+            yield row
+    counts = [rows - each for each in missing]
+    for path, count in zip(paths, counts, strict=True):
+        if not count:
+            raise UserError(f"{path} is empty")
+    if counts[0] != counts[1]:
+        raise UserError(
+            f"{source} and {target} have {counts[0]:,} and {counts[1]:,} lines: they must be translations line by line"
+        )
+
+
+def _table_chunks(path: Path, pair: str | None, columns: tuple[str, str] | None) -> Iterator[Pairs]:
+    """Yields the pairs of a TSV file.
 
     Args:
         columns: names of its columns. If not given, they are in its first line if that has the languages of `pair`;
             else the first two columns are source and target.
     """
-    lines = _read_lines(path)
+    return _chunks(_table_rows(path, pair, columns), str(path))
+
+
+def _table_rows(path: Path, pair: str | None, columns: tuple[str, str] | None) -> Iterator[tuple[str, str] | None]:
+    """Yields the two sides of each line; None for a line that does not have both columns."""
+    lines = texts.lines(str(path))
+    first_line = next(lines, None)
+    if first_line is None:
+        raise UserError(f"{path} is empty")
     languages = tuple(pair.split("-")) if pair else None
-    header = columns
+    header, lines = columns, itertools.chain([first_line], lines)
     if languages and header is None:
-        names = tuple(cell.strip().lower() for cell in lines[0].split("\t"))
+        names = tuple(cell.strip().lower() for cell in first_line.split("\t"))
         if set(languages) & set(names):
-            header, lines = names, lines[1:]
+            header = names
+            next(lines)
     if header and not set(languages) <= set(header):
         raise UserError(f"--pair {pair}: {path} has the columns {', '.join(header)}")
-    first, second = (header.index(language) for language in languages) if header else (0, 1)
-    rows = [line.split("\t") for line in lines]
-    complete = [row for row in rows if len(row) > max(first, second)]
-    if not complete:
+    source, target = (header.index(language) for language in languages) if header else (0, 1)
+    is_table = False
+    for line in lines:
+        cells = line.split("\t")
+        has_both = len(cells) > max(source, target)
+        is_table |= has_both
+        yield (cells[source], cells[target]) if has_both else None
+    if not is_table:
         raise UserError(f"{path} has no tabs: each line needs a sentence, a tab and its translation (or give --target)")
-    pairs = _non_empty([row[first] for row in complete], [row[second] for row in complete], str(path))
-    if len(complete) < len(rows):
-        pairs.dropped["no tab"] = len(rows) - len(complete)
-    return pairs
 
 
-def _non_empty(source: list[str], target: list[str], files: str) -> Pairs:
-    """The pairs that have text on both sides.
+def _chunks(rows: Iterator[tuple[str, str] | None], files: str) -> Iterator[Pairs]:
+    """Yields the rows that have text on both sides, and counts the others.
 
     Args:
+        rows: both sides of each pair; None is a line without a tab.
         files: names of the files, for errors.
     """
-    if len(source) != len(target):
-        raise UserError(
-            f"{files} have {len(source):,} and {len(target):,} lines: they must be translations line by line"
-        )
-    source, target = (np.array([line.strip() for line in side] + [None], object)[:-1] for side in (source, target))
-    is_empty = np.array([not (s and t) for s, t in zip(source, target, strict=True)], bool)
-    if is_empty.all():
+    has_pairs = False
+    while chunk := list(itertools.islice(rows, _CHUNK_PAIRS)):
+        complete = [(row[0].strip(), row[1].strip()) for row in chunk if row]
+        kept = [row for row in complete if all(row)]
+        has_pairs |= bool(kept)
+        dropped = {"one side is empty": len(complete) - len(kept), "no tab": len(chunk) - len(complete)}
+        yield Pairs.of(kept, {reason: count for reason, count in dropped.items() if count})
+    if not has_pairs:
         raise UserError(f"{files}: no line has text on both sides")
-    dropped = {"one side is empty": int(is_empty.sum())} if is_empty.any() else {}
-    return Pairs(source[~is_empty], target[~is_empty], dropped)
-
-
-def _read_lines(path: Path) -> list[str]:
-    lines = list(texts.lines(str(path)))
-    if not lines:
-        raise UserError(f"{path} is empty")
-    return lines
 
 
 def _file(data: str) -> Path:

@@ -155,11 +155,11 @@ def fingerprint(data: str) -> str:
     return sha256_of(_folder(data) / MANIFEST)
 
 
-def find(data: Data | None, task: str) -> Prepared | None:
+def find(data: Data | None, *tasks: str) -> Prepared | None:
     """Returns the manifest if `data` is prepared data, else None.
 
     Args:
-        task: name in the registry of the task that is to read it.
+        tasks: name in the registry of the task that is to read it, and its other names.
 
     Raises:
         UserError: the manifest is damaged, or it is of another task or format.
@@ -167,8 +167,8 @@ def find(data: Data | None, task: str) -> Prepared | None:
     if not is_prepared(data):
         return None
     found = _read(_folder(data))
-    if found.task != task:
-        raise UserError(f"{data} was prepared for `train {found.task}`, not for `train {task}`")
+    if found.task not in tasks:
+        raise UserError(f"{data} was prepared for `train {found.task}`, not for `train {tasks[0]}`")
     return found
 
 
@@ -213,9 +213,11 @@ def settled(given, resolved, found: Prepared, limits: tuple[str, ...] = ()):
                 )
             values[name] = min(getattr(resolved, name), value)
         elif wanted not in (defaults[name], value):
-            raise UserError(
-                f"{flag(name)} {wanted}: {found.folder} was prepared with {value}: leave out {flag(name)}, or {_REMEDY}"
-            )
+            is_switch = isinstance(wanted, bool)
+            switch = flag(f"no_{name}" if wanted is False else name)
+            shown = switch if is_switch else f"{switch} {wanted}"
+            difference = "without it" if is_switch else f"with {value}"
+            raise UserError(f"{shown}: {found.folder} was prepared {difference}: leave out {switch}, or {_REMEDY}")
         else:
             values[name] = value
     return dataclasses.replace(resolved, **values)

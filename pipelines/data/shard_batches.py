@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from pipelines.data import batching, part, shard_order
 from pipelines.data.prepared import Prepared
-from pipelines.data.shard_order import Indices
+from pipelines.data.shard_order import Indices, Order
+from pipelines.data.shard_plans import TokenOrder
 from pipelines.data.shard_writer import FRAME
 
 _MAX_OPEN = 2 * shard_order.MAX_STREAMS  # files
@@ -67,31 +68,49 @@ def batches(
     """
     indices = shard_order.indices_of(data)
     order = shard_order.order_of(data, indices, batch_size, seed, epoch)
+    count = part.current().count
+
+    def with_weights(examples, weights, *draws):
+        parsed = parse(examples, *draws)
+        return parsed if count == 1 else (*parsed, weights)
+
+    return batches_in_order(data, indices, order, skip, with_weights, num_draws)
+
+
+def batches_in_order(
+    data: Prepared,
+    indices: Indices,
+    order: Order | TokenOrder,
+    skip: int,
+    parse: Callable[..., object],
+    num_draws: int = 0,
+) -> tf.data.Dataset:
+    """Returns the batches of an order from step `skip` on, those rows of them that the current part computes.
+
+    Args:
+        parse: converts serialized examples, string [rows], and their weights, float32 [rows], to what the model takes.
+            The weights are 1, or 0 of a row that stands in for no row (see `batching.rows_of_part`). With `num_draws`
+            it also gets random numbers in [0, 1), float32 [rows, num_draws].
+        num_draws: number of random numbers for each row; of an `Order` (see `Order.draws`).
+    """
     of = part.current()
 
-    def read() -> Iterator[tuple[list[bytes], np.ndarray, np.ndarray]]:
+    def read() -> Iterator[tuple]:
         reader = Reader(data, indices)
         try:
             for step, rows in enumerate(order.batches(skip, of), skip):
                 weights = np.ones(max(len(rows), 1), np.float32) * bool(len(rows))
-                draws = order.draws(step, num_draws, of)
+                draws = [order.draws(step, num_draws, of)] if num_draws else []
                 if not len(rows):
-                    rows, draws = np.zeros((1, 2), np.int64), np.zeros((1, num_draws), np.float32)
-                yield reader.examples(rows), weights, draws
+                    rows, draws = np.zeros((1, 2), np.int64), [np.zeros((1, num_draws), np.float32) for _ in draws]
+                yield reader.examples(rows), weights, *draws
         finally:
             reader.close()
 
-    def with_weights(examples, weights, draws):
-        parsed = parse(examples, draws) if num_draws else parse(examples)
-        return parsed if of.count == 1 else (*parsed, weights)
-
-    specs = (
-        tf.TensorSpec([None], tf.string),
-        tf.TensorSpec([None], tf.float32),
-        tf.TensorSpec([None, num_draws], tf.float32),
-    )
-    examples = tf.data.Dataset.from_generator(read, output_signature=specs)
-    parsed = examples.map(with_weights, num_parallel_calls=batching.READERS, deterministic=True)
+    specs = [tf.TensorSpec([None], tf.string), tf.TensorSpec([None], tf.float32)]
+    specs += [tf.TensorSpec([None, num_draws], tf.float32)] if num_draws else []
+    examples = tf.data.Dataset.from_generator(read, output_signature=tuple(specs))
+    parsed = examples.map(parse, num_parallel_calls=batching.READERS, deterministic=True)
     # If Keras does not know the number of batches, it takes the end of an epoch for missing data, and warns.
     return batching.prefetched(parsed.apply(tf.data.experimental.assert_cardinality(max(0, order.steps - skip))))
 

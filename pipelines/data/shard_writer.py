@@ -32,10 +32,14 @@ class Row(NamedTuple):
     tokens: int
 
 
-def num_shards(num_bytes: int) -> int:
-    """Returns the number of shards for about `num_bytes` bytes of examples: a multiple of MAX_STREAMS."""
-    wanted = -(-num_bytes // (_SHARD_BYTES * MAX_STREAMS)) * MAX_STREAMS
-    return min(max(wanted, MAX_STREAMS), _MAX_SHARDS)
+def num_shards(num_bytes: int, multiple: int = MAX_STREAMS) -> int:
+    """Returns the number of shards for about `num_bytes` bytes of examples.
+
+    Args:
+        multiple: the number is a multiple of it. `shard_order.Order` needs MAX_STREAMS.
+    """
+    wanted = -(-num_bytes // (_SHARD_BYTES * multiple)) * multiple
+    return min(max(wanted, multiple), _MAX_SHARDS)
 
 
 def features(**values: list[int] | list[bytes]) -> bytes:

@@ -1,4 +1,4 @@
-"""`train`, `evaluate` and `predict` of the tasks `translation` and `nmt`."""
+"""`train`, `evaluate`, `predict` and `prepare` of the tasks `translation` and `nmt`."""
 
 import dataclasses
 import sys
@@ -7,12 +7,21 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import ModelFlags, RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
+from pipelines.command_line import (
+    ModelFlags,
+    PrepareCommand,
+    RayFlags,
+    ServedModelFlags,
+    TrainCommand,
+    print_error,
+    print_json,
+    subset,
+)
 from pipelines.config import NAME, PATH, flag
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
-from pipelines.translation.config import TranslationConfig
+from pipelines.translation.config import PRESETS, TranslationConfig
 
 SearchFlags = flags_class("SearchFlags", TRANSLATION, "(default: the model's)")
 SearchFlags.__doc__ = (
@@ -40,6 +49,25 @@ class Train(TrainCommand):
         config = self.config.resolve()
         pair = language_pair(config.data, config.target, config.pair)
         self.train(config, f"{self.task}-{pair}" if pair else None)
+
+
+_MODEL, _PRESET = "transformer", "full"  # the shards do not depend on them, but a config needs them
+_ToPrepare = subset(
+    TranslationConfig,
+    ("data", "target", "pair", "valid", "valid_target", "valid_fraction", "joint_vocabulary", "max_tokens", "seed"),
+    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], PRESETS[_MODEL, _PRESET]["vocabulary_size"]),
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Prepare(PrepareCommand):
+    """Tokenize pairs of sentences that may be larger than memory."""
+
+    config: _ToPrepare = _ToPrepare()
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(TranslationConfig(**vars(self.config), model=_MODEL, preset=_PRESET))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,8 @@ from pipelines.config import (
     require_positive,
     require_rate,
 )
+from pipelines.data import prepared
+from pipelines.data.prepared import Prepared
 from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
 from pipelines.support.errors import UserError
 from pipelines.support.source_tables import table_keys
@@ -31,6 +33,7 @@ MODELS = ("single-rnn", "rnn", "attention", "transformer")
 WITH_ENCODER = ("rnn", "attention")  # recurrent models whose encoder is a network of its own
 WITH_ATTENTION = ("attention", "transformer")
 ATTENTION_SCORES = table_keys("layers/attention.py", "SCORES")
+_MAX_TOKENS = 100
 
 _RECURRENT = {
     "num_layers": 1,
@@ -166,7 +169,7 @@ class TranslationConfig(TrainingConfig):
     subword_alpha: Annotated[float | None, by_preset(PRESETS, "subword_alpha", "X")] = None
     """Above 0: split the training sentences into different subword tokens in every epoch (subword regularization, Kudo
     2018). Lower values vary the tokens more. 0 always takes the split with the highest probability."""
-    max_tokens: int = 100
+    max_tokens: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 100)")] = None
     """Maximum tokens per sentence. Pairs with a longer side are left out of training; the export cuts longer
     sources."""
 
@@ -232,9 +235,25 @@ class TranslationConfig(TrainingConfig):
     """Compute whole batches. By default, without a GPU, the two halves of each batch are computed in parallel, which is
     faster."""
 
+    def prepared(self) -> Prepared | None:
+        """Returns the prepared data that --data names; None if --data is other data.
+
+        Raises:
+            UserError: it is damaged, or was prepared for another task.
+        """
+        return prepared.find(self.data, "translation", "nmt")
+
     def resolve(self):
-        """As `TrainingConfig.resolve`; also fills in the feed-forward size of a transformer."""
-        config = super().resolve()
+        """As `TrainingConfig.resolve`; also fills in the feed-forward size of a transformer.
+
+        Prepared data fixes some settings.
+        """
+        config, found = super().resolve(), self.prepared()
+        if config.max_tokens is None:
+            max_tokens = found.settings["max_tokens"] if found else _MAX_TOKENS
+            config = dataclasses.replace(config, max_tokens=max_tokens)
+        if found:
+            config = prepared.settled(self, config, found, limits=("max_tokens",))
         if config.model == "transformer" and config.feedforward_size is None:
             factor = 4 if config.preset == "base" else 2
             config = dataclasses.replace(config, feedforward_size=factor * config.hidden_size)
@@ -252,6 +271,8 @@ class TranslationConfig(TrainingConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
+        if self.prepared():
+            self._check_prepared()
         self._check_data()
         self._check_network()
         self._reject_without_effect()
@@ -265,6 +286,17 @@ class TranslationConfig(TrainingConfig):
             f"at least --max-tokens, {self.max_tokens}",
         )
         with_defaults((BEAM_WIDTH, LENGTH_PENALTY), vars(self), {})
+
+    def _check_prepared(self) -> None:
+        """Checks the settings of a training on prepared data.
+
+        Raises:
+            UserError: a setting would change what is prepared.
+        """
+        reject_without_effect(self, "prepared data has both sides of its pairs", "target")
+        reason = "the validation pairs of prepared data are fixed: give --valid to `prepare`"
+        reject_without_effect(self, reason, "valid", "valid_target")
+        require(not self.subword_alpha, "subword_alpha", self.subword_alpha, "0 with prepared data")
 
     def _check_data(self) -> None:
         if self.pair is not None:

@@ -1,7 +1,6 @@
 """Translation: sentence -> sentence in another language. The members of `Task` are in the order of a run."""
 
 import dataclasses
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,46 +11,26 @@ import tensorflow as tf
 from pipelines.config import flag
 from pipelines.data import batching
 from pipelines.data.pairs import Pairs
+from pipelines.data.prepared import TOKENIZER
 from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATION, TRANSLATION, example_values
 from pipelines.export.signatures import BatchedSignature
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config  # noqa: F401 (a member of Task)
 from pipelines.text.subword_sampling import SubwordSampler
-from pipelines.text.tokenizers import END, Tokenizer, train_tokenizer
-from pipelines.text.tokenizers import load_tokenizer as load_one_tokenizer
+from pipelines.text.tokenizers import END
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import AveragingAdam, AveragingSGD
 from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
-from pipelines.translation import losses, metrics, networks, report
-from pipelines.translation.batches import teacher_forcing_batches
+from pipelines.translation import losses, metrics, networks, report, shards
+from pipelines.translation.batches import Training, teacher_forcing_batches
 from pipelines.translation.config import TranslationConfig
-from pipelines.translation.data import Splits, load  # noqa: F401 (`load` is a member of Task)
+from pipelines.translation.data import ShardedPairs, Splits, load, too_long  # noqa: F401 (`load` is a member of Task)
 from pipelines.translation.servable import Translator
+from pipelines.translation.tokenizers import MAX_BYTES, Tokenizers, load_tokenizer, train_tokenizers
 
 UNIT = "pairs"
-_MAX_BYTES = 20_000  # of a sentence
 _MONITORED_PAIRS = 1000  # validation pairs that are translated after each epoch
-
-
-@dataclasses.dataclass(frozen=True)
-class Tokenizers:
-    """The tokenizers of both languages. With a joint vocabulary they are the same object."""
-
-    source: Tokenizer
-    target: Tokenizer
-
-    @property
-    def vocabulary_size(self) -> int:
-        """Number of tokens of the target."""
-        return self.target.vocabulary_size
-
-    def save(self, folder: Path) -> None:
-        """Writes to the empty `folder` what `load_tokenizer` reads."""
-        tokenizers = {"joint": self.target} if self.source is self.target else vars(self)
-        for name, tokenizer in tokenizers.items():
-            (folder / name).mkdir()
-            tokenizer.save(folder / name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,21 +38,13 @@ class Encoded:
     """What training reads.
 
     Attributes:
-        train, valid: the pairs that have at most --max-tokens tokens on both sides.
-        lengths: int [n], tokens of each training pair on its longer side, END included.
-        plan: the batches of every epoch, as ranges of pairs that are sorted by length.
-        too_long: number of training pairs that were left out because they are too long.
-        epoch_ids: epoch -> (source ids, target ids) of the training pairs, each ragged int32 [n, (tokens)] with END
-            after the tokens.
-        valid_ids: the same ids of the validation pairs.
+        train: the training pairs and their batches.
+        valid: the validation pairs that have at most --max-tokens tokens on both sides.
+        valid_ids: (source ids, target ids) of these pairs, each ragged int32 [n, (tokens)] with END after the tokens.
     """
 
-    train: Pairs
+    train: Training
     valid: Pairs
-    lengths: np.ndarray
-    plan: list[tuple[int, int]]
-    too_long: int
-    epoch_ids: Callable[[int], tuple[tf.RaggedTensor, tf.RaggedTensor]]
     valid_ids: tuple[tf.RaggedTensor, tf.RaggedTensor]
 
 
@@ -83,39 +54,42 @@ def describe(splits: Splits) -> str:
 
 
 def make_tokenizer(config: TranslationConfig, splits: Splits) -> Tokenizers:
-    """Trains the tokenizers on the training pairs alone."""
-    sides = splits.train.source, splits.train.target
-    if config.joint_vocabulary:
-        joint = train_tokenizer("cased", itertools.chain(*sides), config.vocabulary_size, _MAX_BYTES)
-        return Tokenizers(joint, joint)
-    return Tokenizers(*(train_tokenizer("cased", side, config.vocabulary_size, _MAX_BYTES) for side in sides))
-
-
-def load_tokenizer(folder: Path) -> Tokenizers:
-    """Loads what `Tokenizers.save` wrote."""
-    if (folder / "joint").is_dir():
-        joint = load_one_tokenizer(folder / "joint")
-        return Tokenizers(joint, joint)
-    return Tokenizers(load_one_tokenizer(folder / "source"), load_one_tokenizer(folder / "target"))
+    """Trains the tokenizers on the training pairs alone, or takes those of prepared data."""
+    if isinstance(splits.train, ShardedPairs):
+        return load_tokenizer(splits.train.data.folder / TOKENIZER)
+    return train_tokenizers(config, splits.train.source, splits.train.target)
 
 
 def encode(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, folder: Path) -> Encoded:
-    """Encodes the pairs and plans the batches.
+    """Encodes the pairs, but for those of prepared data, and plans the batches.
 
     Raises:
         UserError: no pair has at most --max-tokens tokens.
     """
-    train, train_ids, too_long = _encode_pairs(config, tokenizer, splits.train)
+    is_sharded = isinstance(splits.train, ShardedPairs)
+    train = shards.training(config, splits.train) if is_sharded else _training(config, tokenizer, splits.train)
     valid, valid_ids, _ = _encode_pairs(config, tokenizer, splits.valid)
-    if not len(train) or not len(valid):
-        which = "validation" if len(train) else "training"
+    if not train.rows or not len(valid):
+        which = "validation" if train.rows else "training"
         raise UserError(
             f"no {which} pair has at most {config.max_tokens} tokens: raise {flag('max_tokens')} {config.max_tokens}"
         )
-    lengths = _lengths(train_ids)
+    return Encoded(train, valid, valid_ids)
+
+
+def _training(config: TranslationConfig, tokenizer: Tokenizers, pairs: Pairs) -> Training:
+    """The training pairs in memory."""
+    kept, ids, num_too_long = _encode_pairs(config, tokenizer, pairs)
+    lengths = _lengths(ids)
     plan = batching.token_plan(lengths, config.batch_tokens)
-    epoch_ids = _sampled_ids(config, tokenizer, train) if config.subword_alpha else lambda epoch: train_ids
-    return Encoded(train, valid, lengths, plan, too_long, epoch_ids, valid_ids)
+    is_sampled = config.subword_alpha and len(kept)
+    epoch_ids = _sampled_ids(config, tokenizer, kept) if is_sampled else lambda epoch: ids
+
+    def batches(epoch: int, skip: int) -> tf.data.Dataset:
+        order = batching.token_order(lengths, plan, config.seed, epoch)[skip:]
+        return teacher_forcing_batches(*epoch_ids(epoch), order)
+
+    return Training(len(kept), num_too_long, len(plan), batches)
 
 
 def _encode_pairs(config: TranslationConfig, tokenizer: Tokenizers, part: Pairs):
@@ -145,12 +119,12 @@ def _lengths(ids) -> np.ndarray:
 
 def steps_per_epoch(config: TranslationConfig, encoded: Encoded) -> int:
     """Returns the number of batches of the plan."""
-    return len(encoded.plan)
+    return encoded.train.steps
 
 
 def items_per_epoch(encoded: Encoded) -> int:
     """Returns the number of training pairs."""
-    return len(encoded.train)
+    return encoded.train.rows
 
 
 def needs_inference_model(config: TranslationConfig) -> bool:
@@ -203,8 +177,7 @@ def fit_options(config: TranslationConfig, encoded: Encoded, model: keras.Model)
 
 def batches(config: TranslationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
     """Returns the batches of one training epoch from step `skip` on: a pure function of (config.seed, epoch, skip)."""
-    order = batching.token_order(encoded.lengths, encoded.plan, config.seed, epoch)[skip:]
-    return teacher_forcing_batches(*encoded.epoch_ids(epoch), order)
+    return encoded.train.batches(epoch, skip)
 
 
 def make_validator(
@@ -254,14 +227,14 @@ def measure(
 def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -> dict:
     """Returns the fields of `RunResult` that describe the data, and the defaults of the exported model."""
     notes = dict(splits.notes)
-    if encoded.too_long:
-        notes[f"left out of training, more than {config.max_tokens} tokens"] = encoded.too_long
-    parts = {"train": encoded.train, "valid": splits.valid, "test": splits.test}
+    if encoded.train.too_long:
+        notes[too_long(config.max_tokens)] = encoded.train.too_long
+    parts = {"valid": splits.valid, "test": splits.test}
     return {
         "pair": splits.pair,
-        "rows": {name: len(part) for name, part in parts.items() if part},
+        "rows": {"train": encoded.train.rows} | {name: len(part) for name, part in parts.items() if part},
         "notes": notes,
-        "window": {"max_tokens": config.max_tokens, "max_bytes": _MAX_BYTES},
+        "window": {"max_tokens": config.max_tokens, "max_bytes": MAX_BYTES},
         "generation_defaults": {
             "beam_width": config.beam_width,
             "length_penalty": config.length_penalty,

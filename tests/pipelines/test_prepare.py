@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.data import prepared, sample_reviews
+from pipelines.data import prepared, sample_pairs, sample_reviews
 from pipelines.encoder.config import EncoderConfig
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
 from pipelines.transfer.config import TransferConfig
+from pipelines.translation.config import TranslationConfig
 from tests.command_line import ROOT, assert_one_line, train_here
 from tests.layers import hub_modules
 from tests.pipelines.tagging.tagged_files import write_sample
@@ -31,6 +32,12 @@ def write_reviews(path, count=300):
     texts, labels, films, _ = sample_reviews.generate(count)
     rows = zip(texts, labels, films, strict=True)
     path.write_text("text,label,url\n" + "".join(f'"{text}",{label},{film}\n' for text, label, film in rows))
+    return str(path)
+
+
+def write_pairs(path, count=400):
+    rows = zip(*sample_pairs.generate(count), strict=True)
+    path.write_text("en\tes\n" + "".join(f"{en}\t{es}\n" for en, es in rows))
     return str(path)
 
 
@@ -152,6 +159,8 @@ COMMANDS = [
     ("train sentiment --data made --valid reviews.csv", "--valid has no effect here: the validation texts of prepared"),
     ("train sentiment --data made --max-tokens 41", "--max-tokens 41: made was prepared with 40: lower it"),
     ("train sentiment --data made --tokenizer subword", "--tokenizer subword: made was prepared with word"),
+    ("prepare nmt --data a.en --target b.de --output x", "a.en and b.de have 3 and 2 lines"),
+    ("prepare nmt --data a.en --target empty.de --output x", "empty.de is empty"),
     ("train sentiment --data damaged", "train-00003-of-00016.tfrecord is damaged (its bytes have changed)"),
     ("train sentiment --data cut", "train-00003-of-00016.tfrecord is damaged (100 bytes instead of"),
 ]
@@ -165,6 +174,8 @@ def place(source, made, sentences, made_of_sentences, tmp_path_factory):
     (folder / "a.conllu").symlink_to(sentences)
     (folder / "bad.conllu").write_text("# a comment\n2\tword\n")
     (folder / "empty.conllu").write_text("\n")
+    for name, text in {"a.en": "a\nb\nc\n", "b.de": "A\nB\n", "empty.de": ""}.items():
+        (folder / name).write_text(text)
     copies = {"made": made, "damaged": made, "cut": made, "tags": made_of_sentences, "cut-tags": made_of_sentences}
     for name, original in copies.items():
         (folder / name).mkdir()
@@ -237,11 +248,10 @@ def start(data, folder, kind="never", count=0, task="sentiment", flags=TRAIN):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("count", [6, 21, 44])  # steps; an epoch has 17, and step 4 has the first checkpoint
-def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
+def test_a_killed_training_ends_with_the_same_bits(made, tmp_path):
     code, errors = finish(start(made, tmp_path / "whole"))
     assert code == 0, errors
-    code, errors = finish(start(made, tmp_path / "killed", "step", count))
+    code, errors = finish(start(made, tmp_path / "killed", "step", 21))  # an epoch has 17 steps
     assert code == -signal.SIGKILL, errors
     code, errors = finish(start(made, tmp_path / "killed"))
     assert code == 0 and "resuming at epoch" in errors, errors
@@ -249,20 +259,17 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path, count):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["transfer", "char-lm", "encoder", "tagging"])
+@pytest.mark.parametrize("task", ["encoder", "tagging", "nmt"])
 def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, sentences, tmp_path, task):
-    if task == "transfer":
-        hub_modules.save_bert(tmp_path / "bert", dropout=0.2)
-        hub_modules.save_preprocessor(tmp_path / "preprocess")
-        flags = f"{FLAGS[task]} --encoder {tmp_path / 'bert'} --preprocessor {tmp_path / 'preprocess'}"
-        settings, count = TransferConfig(data=source, encoder="any"), 20
-    elif task == "encoder":
+    if task == "encoder":
         settings, count = EncoderConfig(data=source, vocabulary_size=200), 10
         flags = FLAGS[task].replace("--vocabulary-size 200 ", "") + " --direction bidirectional"
     elif task == "tagging":
         settings, count, flags = TaggingConfig(data=sentences), 20, FLAGS[task]
     else:
-        settings, count, flags = LanguageModelConfig(data=source, default_tokenizer="character"), 10, FLAGS[task]
+        data = write_pairs(tmp_path / "pairs.tsv")
+        settings, count = TranslationConfig(data=data, vocabulary_size=150), 10
+        flags = f"{FLAGS[task]} --dropout 0.2"
     prepare(task, settings.resolve(), tmp_path / "made")
     code, errors = finish(start(tmp_path / "made", tmp_path / "whole", task=task, flags=flags))
     assert code == 0, errors
@@ -305,3 +312,24 @@ def test_a_trained_tagger_is_measured_and_exported(made_of_sentences, tmp_path):
     report = (next(tmp_path.glob("runs/tagging/*")) / "report.md").read_text()
     assert "The baseline most frequent tag is left out: it counts all training sentences in memory" in report
     assert "from the raw text" in report
+
+
+@pytest.mark.slow
+def test_a_translator_is_prepared_trained_measured_and_exported(tmp_path):
+    write_pairs(tmp_path / "pairs.tsv")
+    flags = ["--pair", "en-es", "--vocabulary-size", "150", "--max-tokens", "40", "--json"]
+    process = train_here(tmp_path, "prepare", "translation", "--data", "pairs.tsv", "--output", "made", *flags)
+    assert process.returncode == 0, process.stderr
+    made = json.loads(process.stdout)
+    assert made["settings"]["pair"] == "en-es" and len(made["shards"]) == 1
+    arguments = ["train", "nmt", "--data", "made", "--model", "single-rnn", "--hidden-size", "16"]
+    arguments += ["--batch-tokens", "500", "--epochs", "2", "--runs", "runs"]
+    process = train_here(tmp_path, *arguments, "--saved-models", "saved", "--json")
+    assert process.returncode == 0, process.stderr
+    result = json.loads(process.stdout)
+    assert result["rows"] == made["rows"] and result["pair"] == "en-es" and result["notes"] == made["notes"]
+    assert result["data"]["fingerprint"] == prepared.fingerprint(str(tmp_path / "made"))
+    assert np.isfinite([row["val_loss"] for row in result["epochs"]]).all() and len(result["epochs"]) == 2
+    assert (tmp_path / "saved" / "nmt-en-es" / "1" / "saved_model.pb").is_file()
+    report = (next(tmp_path.glob("runs/nmt/*")) / "report.md").read_text()
+    assert f"train {made['rows']['train']} pairs" in report and "more than 40 tokens" in report

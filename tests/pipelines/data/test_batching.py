@@ -68,6 +68,17 @@ def test_batches_of_a_token_plan_have_at_most_that_number_of_tokens_with_padding
     assert max((last - first) * ordered[last - 1] for first, last in plan) <= batch_tokens
 
 
+@pytest.mark.parametrize("batch_tokens", [1, 7, 40, 173, 10**6])
+def test_a_token_plan_is_that_of_adding_rows_one_by_one(lengths, batch_tokens):
+    for rows in (lengths, lengths[:1], lengths[:0], np.full(20, 7, np.uint32)):
+        ranges, first = [], 0
+        for row, length in enumerate(np.sort(rows).tolist()):
+            if (row + 1 - first) * length > batch_tokens and row > first:
+                ranges.append((first, row))
+                first = row
+        assert batching.token_plan(rows, batch_tokens) == [*ranges, (first, len(rows))]
+
+
 def test_a_row_that_is_longer_than_a_batch_is_a_batch_of_its_own():
     assert batching.token_plan(np.array([7]), 5) == [(0, 1)]
     assert batching.token_plan(np.array([2, 9, 2]), 5) == [(0, 2), (2, 3)]

@@ -26,6 +26,35 @@ def test_two_files_are_read_line_by_line_without_empty_sides(tmp_path):
     assert as_tuples(part) == NON_EMPTY and part.dropped == {"one side is empty": 1}
 
 
+@pytest.mark.parametrize("arguments", [("a.en", "a.de", None), ("a.tsv", None, None), (".", None, "en-de")])
+def test_chunks_have_the_pairs_and_the_counts_of_reading_all_at_once(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    lines = [("  " if i % 10 == 3 else f"source {i}", f"target {i}") for i in range(100)]
+    sides = ["\n".join(side) + "\n" for side in zip(*lines, strict=True)]
+    table = "\n".join("no tab" if i % 10 == 7 else "\t".join(line) for i, line in enumerate(lines))
+    write(tmp_path, a__en=sides[0], a__de=sides[1], train__en=sides[0], train__de=sides[1], a__tsv=table)
+    whole = pairs.read(*arguments)["train"]
+    monkeypatch.setattr(pairs, "_CHUNK_PAIRS", 7)
+    read_again = pairs.find(*arguments)["train"]
+    for _ in range(2):
+        chunks = list(read_again())
+        assert len(chunks) == 15 and max(map(len, chunks)) <= 7
+        joined = pairs.joined(chunks)
+        assert as_tuples(joined) == as_tuples(whole) and joined.dropped == whole.dropped
+    expected = {"one side is empty": 10, "no tab": 10}
+    assert whole.dropped == {name: expected[name] for name in whole.dropped} and len(whole.dropped) >= 1
+
+
+def test_files_of_different_length_are_refused_after_the_last_line_that_both_have(tmp_path, monkeypatch):
+    monkeypatch.setattr(pairs, "_CHUNK_PAIRS", 2)
+    write(tmp_path, a__en="a\nb\nc\nd\ne\n", a__de="A\nB\nC\n")
+    for arguments, counts in ((("a.en", "a.de"), "5 and 3"), (("a.de", "a.en"), "3 and 5")):
+        chunks = pairs.find(*(str(tmp_path / name) for name in arguments), None)["train"]()
+        assert as_tuples(next(chunks)) in ([("a", "A"), ("b", "B")], [("A", "a"), ("B", "b")])
+        with pytest.raises(UserError, match=f"have {counts} lines: they must be translations line by line"):
+            list(chunks)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -88,6 +88,12 @@ def test_data_of_another_task(folder):
         prepared.find(str(folder), "sentiment")
 
 
+def test_a_task_may_have_several_names(folder):
+    assert prepared.find(str(folder), "other", "classification").task == "classification"
+    with pytest.raises(UserError, match="was prepared for `train classification`, not for `train translation`"):
+        prepared.find(str(folder), "translation", "nmt")
+
+
 def test_data_of_another_format(folder):
     values = read_record(folder / "manifest.json", "")
     write_record(folder / "manifest.json", {**values, "format": 0})
@@ -133,6 +139,20 @@ def test_a_setting_that_differs_is_refused_by_its_flag(folder, field, value):
     flag = f"--{field.replace('_', '-')}"
     with pytest.raises(UserError, match=f"{flag} {value}: .* was prepared with .*: leave out {flag}, or prepare"):
         settled(folder, **{field: value})
+
+
+@pytest.mark.parametrize(("field", "value", "switch"), [("joint", False, "--no-joint"), ("reverse", True, "--reverse")])
+def test_a_switch_that_differs_is_refused_by_its_flag(tmp_path, field, value, switch):
+    @dataclasses.dataclass(frozen=True)
+    class Config:
+        joint: bool = True
+        reverse: bool = False
+
+    found = prepared.Prepared(tmp_path, "x", {field: not value}, {}, (), {}, {}, {}, {})
+    with pytest.raises(UserError, match=f"^{switch}: .* was prepared without it: leave out {switch}, or prepare the"):
+        prepared.settled(Config(**{field: value}), Config(**{field: value}), found)
+    other = prepared.Prepared(tmp_path, "x", {field: value}, {}, (), {}, {}, {}, {})
+    assert getattr(prepared.settled(Config(), Config(), other), field) == value
 
 
 def test_the_manifest_is_plain_json(folder):

@@ -70,6 +70,11 @@ def test_the_number_of_shards(num_bytes, count):
     assert num_shards(num_bytes) == count
 
 
+@pytest.mark.parametrize(("num_bytes", "count"), [(0, 1), (2**25, 1), (2**25 + 1, 2), (2**50, 192)])
+def test_the_number_of_shards_that_need_no_streams(num_bytes, count):
+    assert num_shards(num_bytes, multiple=1) == count
+
+
 def test_a_shard_that_is_too_large_for_its_index(tmp_path, monkeypatch):
     monkeypatch.setattr(shard_writer, "_MAX_SHARD_BYTES", 100)
     with pytest.raises(UserError, match="divide the data"):

@@ -92,6 +92,22 @@ def test_the_windows_of_prepared_texts_are_read_in_parts(tmp_path):
 
 
 @pytest.mark.long
+def test_prepared_pairs_are_read_in_parts(tmp_path):
+    data = small_data.write_pairs(tmp_path / "pairs.tsv")
+    prepared = str(tmp_path / "prepared")
+    flags = ["--vocabulary-size", "120", "--max-tokens", "60", "--pair", "aa-bb"]
+    assert main.main(["prepare", "translation", "--data", str(data), "--output", prepared, *flags]) == 0
+    _, _, settings = _TRAININGS["translation"]
+    settings = _COMMON | settings | {"data": prepared, "epochs": 1}
+    one, many = (
+        worker_processes.train(tmp_path / str(count), "translation", settings, count, only_train=True)
+        for count in (1, 3)
+    )
+    assert len(one) >= 12
+    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name, num_workers",
     [("classification", 2), *((name, 3) for name in _TRAININGS)],

@@ -6,7 +6,17 @@ from pipelines.support.errors import UserError
 from pipelines.translation.config import MODELS, PRESETS, TranslationConfig
 
 # Fields without a value in the presets: data, and what `resolve` computes.
-NOT_IN_PRESETS = {"data", "target", "pair", "valid", "valid_target", "preset", "model", "feedforward_size"}
+NOT_IN_PRESETS = {
+    "data",
+    "target",
+    "pair",
+    "valid",
+    "valid_target",
+    "preset",
+    "model",
+    "feedforward_size",
+    "max_tokens",
+}
 
 
 def resolved(**flags):
@@ -57,6 +67,10 @@ def test_the_feedforward_size_is_a_multiple_of_the_hidden_size_by_default(flags,
     assert config.feedforward_size == size
 
 
+def test_sentences_have_at_most_100_tokens_by_default():
+    assert resolved().max_tokens == 100 and resolved(max_tokens=50).max_tokens == 50
+
+
 @pytest.mark.parametrize(
     "flags",
     [
@@ -64,6 +78,7 @@ def test_the_feedforward_size_is_a_multiple_of_the_hidden_size_by_default(flags,
         {"pair": "en-en"},
         {"vocabulary_size": 5},
         {"subword_alpha": -1.0},
+        {"max_tokens": 0},
         {"max_tokens": 2},
         {"max_tokens": 1001},
         {"num_layers": 0},
