@@ -12,14 +12,11 @@ import pytest
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_pairs, sample_reviews
 from pipelines.encoder.config import EncoderConfig
-from pipelines.language_model.config import LanguageModelConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
-from pipelines.transfer.config import TransferConfig
 from pipelines.translation.config import TranslationConfig
 from tests.command_line import ROOT, assert_one_line, train_here
-from tests.layers import hub_modules
 from tests.pipelines.tagging.tagged_files import write_sample
 from tests.pipelines.training.test_resume import DRIVER, FLAGS, assert_equal_outcomes, finish, outcome
 
