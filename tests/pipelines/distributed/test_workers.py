@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from importlib import util
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -100,6 +101,54 @@ def test_the_lost_workers_are_those_that_did_not_fail_because_of_others():
     died, failed = RuntimeError("its process has died"), RuntimeError("x\n[[{{node CollectiveReduceV2}}]]")
     assert workers._lost({0: failed, 1: died, 2: failed}) == "worker 1 (its process has died)"
     assert workers._lost({0: failed}) == "worker 0 ([[{{node CollectiveReduceV2}}]])"
+
+
+class FakeRay:
+    """A cluster whose processors change from one look to the next one: (free, all)."""
+
+    def __init__(self, *processors):
+        self._processors, self.board, self.look = list(processors), workers.Board(), (0, 0)
+
+    def available_resources(self):
+        self.look = self._processors.pop(0)
+        return {"CPU": self.look[0]} if self.look[0] else {}
+
+    def cluster_resources(self):
+        return {"CPU": self.look[1]}
+
+    def get(self, value):
+        return value
+
+    def __getattr__(self, name):
+        """A method of the board, as of an actor."""
+        return SimpleNamespace(remote=getattr(self.board, name))
+
+
+@pytest.mark.parametrize(
+    ("release_seconds", "processors", "expected", "messages"),
+    [
+        (60, [(4, 4)], 3, []),
+        (60, [(0, 3), (1, 3), (3, 3)], 3, []),  # what the ended workers had is not free at once
+        (60, [(0, 2), (2, 2)], 2, ["the cluster has room for 2 of 3 workers: training with 2"]),
+        (0, [(1, 8)], 1, ["the cluster has room for 1 of 3 workers: training with 1"]),  # others have the rest
+        (0, [(0, 8), (0, 0), (3, 8)], 3, ["the cluster has no room for a worker: waiting"]),
+    ],
+)
+def test_as_many_workers_as_there_is_room_for(monkeypatch, release_seconds, processors, expected, messages):
+    fake = FakeRay(*processors)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr(workers, "_POLL", 0)
+    monkeypatch.setattr(workers, "_RELEASE_SECONDS", release_seconds)
+    assert workers._wait_for_room("CPU", 3, fake) == expected
+    assert fake.board.take() == messages and fake.board.end() is None
+
+
+def test_a_stop_ends_the_wait_for_room(monkeypatch):
+    fake = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    fake.board.stop()
+    assert workers._wait_for_room("CPU", 3, fake) == 0
+    assert fake.board.end() == ("interrupted", "")
 
 
 @pytest.mark.long

@@ -50,22 +50,36 @@ _TRAININGS = {
 }
 
 
+_PREPARED = {"model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8, "embedding_size": 8}
+_PREPARED |= {"word_dropout": 0.0, "embedding_dropout": 0.0}
 _SUFFIXES = {"classification": ".csv", "translation": ".tsv", "tagging": ".conll"}
 
 
-@pytest.mark.long
-def test_prepared_data_is_read_in_parts(tmp_path):
-    data = small_data.write_labelled_texts(tmp_path / "texts.csv")
-    prepared = str(tmp_path / "prepared")
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of all trainings, in folders named by the number of workers.
+
+    One process trains all without TF_CONFIG, and three workers train all at the same time. Most of the time of such
+    small trainings is the start of their processes.
+    """
+    root = tmp_path_factory.mktemp("trainings")
+    trainings = {}
+    for name, (task, write, settings) in _TRAININGS.items():
+        data = write(root / f"{name}{_SUFFIXES.get(name, '.txt')}")
+        trainings[name] = (task, _COMMON | settings | {"data": str(data)})
+    prepared = str(root / "prepared")
+    data = root / "classification.csv"
     assert main.main(["prepare", "classification", "--data", str(data), "--output", prepared]) == 0
-    settings = {"data": prepared, "model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8}
-    settings = _COMMON | settings | {"word_dropout": 0.0, "embedding_dropout": 0.0, "embedding_size": 8}
-    one, many = (
-        worker_processes.train(tmp_path / str(count), "classification", settings, count, only_train=True)
-        for count in (1, 3)
-    )
-    assert len(one) >= 12
-    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
+    trainings["prepared"] = ("classification", _COMMON | _PREPARED | {"data": prepared})
+    two = {"classification": trainings["classification"]}
+    processes = []
+    for count, some in ((1, trainings), (3, trainings), (2, two)):
+        processes += worker_processes.start(root / str(count), some, count, only_train=True)
+        if count != 1:
+            for status, text in worker_processes.end(processes):
+                assert status == 0, text
+            processes = []
+    return root
 
 
 @pytest.mark.long
@@ -85,19 +99,14 @@ def test_the_windows_of_prepared_texts_are_read_in_parts(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name, num_workers",
-    [("classification", 2), *((name, 3) for name in _TRAININGS)],
+    "name, num_workers", [("classification", 2), *((name, 3) for name in [*_TRAININGS, "prepared"])]
 )
-def test_the_losses_are_those_of_one_worker(name, num_workers, tmp_path):
-    task, write, settings = _TRAININGS[name]
-    settings = _COMMON | settings | {"data": str(write(tmp_path / f"data{_SUFFIXES.get(name, '.txt')}"))}
-    one, many = (
-        worker_processes.train(tmp_path / str(workers), task, settings, workers, only_train=True)
-        for workers in (1, num_workers)
-    )
-    assert len(one) >= 100
+def test_the_losses_are_those_of_one_worker(name, num_workers, trained):
+    folders = [trained / str(workers) / name for workers in (1, num_workers)]
+    one, many = map(worker_processes.losses, folders)
+    assert len(one) >= (12 if name == "prepared" else 100)
     np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
     assert np.std(one) > 1e-3  # it learns something: the losses are not constant
-    rows = [(tmp_path / str(workers) / "runs" / task / "r" / "metrics.csv").read_text() for workers in (1, num_workers)]
-    values = [np.array([line.split(",") for line in text.splitlines()[1:]], float) for text in rows]
+    tables = [next(folder.glob("runs/*/r/metrics.csv")).read_text() for folder in folders]
+    values = [np.array([line.split(",") for line in text.splitlines()[1:]], float) for text in tables]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-3, atol=1e-3)
