@@ -50,6 +50,8 @@ def check(address: str) -> None:
 def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     """Connects to a cluster for as long as the context lasts; "local" starts one on this machine and stops it.
 
+    In the context, nothing that is printed to stdout appears.
+
     The machines of a cluster need the packages of requirements.txt and requirements-ray.txt; a checkout's code is sent
     to them.
 
@@ -74,7 +76,8 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     import ray
 
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # to which Ray prints what it reports of workers that end
+        # Ray prints there the logs of machines and processes that die. What they mean for the job is raised.
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
             yield
     finally:
         ray.shutdown()

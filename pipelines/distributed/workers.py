@@ -347,4 +347,8 @@ def _lost(errors: dict[int, BaseException]) -> str:
 def _last_line(error: BaseException) -> str:
     """Returns the last line of an error, or its first sentence where that says that the process has died."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].partition(". Worker exit type")[0].partition(". Some common")[0] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    if "is temporarily unavailable" in lines[-1]:
+        return "its machine does not answer"
+    return lines[-1].partition(". Worker exit type")[0].partition(". Some common")[0]

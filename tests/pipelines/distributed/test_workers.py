@@ -94,6 +94,10 @@ def test_errors_of_ray_are_short():
     died = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: x"
     assert workers._last_line(RuntimeError(died)) == "The actor is dead because its worker process has died"
     assert workers._last_line(RuntimeError("Traceback:\n  line\nValueError: 3 is not 4\n")) == "ValueError: 3 is not 4"
+    gone = (
+        "The actor ab67 is unavailable: The actor is temporarily unavailable: RpcError: rpc_code: 14"
+    )
+    assert workers._last_line(RuntimeError(gone)) == "its machine does not answer"
     assert workers._last_line(RuntimeError()) == "RuntimeError"
 
 
