@@ -11,8 +11,9 @@ DEV_READY := .venv/dev-ready
 ALL_READY := .venv/test-all-ready
 # Not every package of the tests has a wheel; with --use-pep517, pip builds these in an environment of their own.
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517
-# The tests run with the versions that users have, also where a package that only they need asks for an older one.
-UV_INSTALL := .venv/bin/uv pip install --quiet --python .venv/bin/python --overrides requirements-dev.lock
+# botocore, which moto needs, asks for python-dateutil < 3. It works with that of the lock, which the override allows.
+INSTALL_TEST_ALL := echo python-dateutil | .venv/bin/uv pip install --quiet --python .venv/bin/python \
+	--overrides - --constraints requirements-dev.lock -r requirements-test-all.txt
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--custom-compile-command "make lock"
 PYTEST := .venv/bin/python -m pytest --numprocesses=2
@@ -67,7 +68,7 @@ $(DEV_READY): requirements-dev.lock $(READY)
 
 $(ALL_READY): requirements-ray.lock requirements-test-all.txt $(DEV_READY)
 	@echo "installing Ray, and PyTorch and others that only the tests need"
-	@$(PIP) --require-hashes -r requirements-ray.lock && $(UV_INSTALL) -r requirements-test-all.txt || \
+	@$(PIP) --require-hashes -r requirements-ray.lock && $(INSTALL_TEST_ALL) || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
 
