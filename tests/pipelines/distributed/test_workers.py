@@ -17,7 +17,7 @@ from pipelines.distributed import workers
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.run import Destination
 from pipelines.support.errors import UserError
-from tests.command_line import ROOT
+from tests.command_line import ROOT, train_here
 from tests.pipelines.distributed import small_data
 
 
@@ -94,9 +94,7 @@ def test_errors_of_ray_are_short():
     died = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: x"
     assert workers._last_line(RuntimeError(died)) == "The actor is dead because its worker process has died"
     assert workers._last_line(RuntimeError("Traceback:\n  line\nValueError: 3 is not 4\n")) == "ValueError: 3 is not 4"
-    gone = (
-        "The actor ab67 is unavailable: The actor is temporarily unavailable: RpcError: rpc_code: 14"
-    )
+    gone = "The actor ab67 is unavailable: The actor is temporarily unavailable: RpcError: rpc_code: 14"
     assert workers._last_line(RuntimeError(gone)) == "its machine does not answer"
     assert workers._last_line(RuntimeError()) == "RuntimeError"
 
@@ -159,7 +157,7 @@ def test_a_stop_ends_the_wait_for_room(monkeypatch):
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     data = tmp_path / "data.txt"
-    small_data.write_text(data, lines=3000)
+    small_data.write_text(data, lines=1500)
     checkpoint = tmp_path / "runs/language-model/r/checkpoints/last.npz"
 
     stopped = start(tmp_path, data, "--workers", "2")
@@ -182,7 +180,7 @@ def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     assert "perplexity" in out
     assert not list((tmp_path / "runs").glob(".ray*"))
 
-    alone = subprocess.run(command(tmp_path / "alone", data), cwd=ROOT, capture_output=True, text=True, timeout=600)
+    alone = train_here(tmp_path, *command(tmp_path / "alone", data)[2:])
     assert alone.returncode == 0, alone.stderr
     for value, expected in zip(best_weights(tmp_path), best_weights(tmp_path / "alone")):
         np.testing.assert_allclose(value, expected, rtol=0, atol=1e-2)
