@@ -50,8 +50,21 @@ _TRAININGS = {
 }
 
 
-_PREPARED = {"model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8, "embedding_size": 8}
-_PREPARED |= {"word_dropout": 0.0, "embedding_dropout": 0.0}
+# Trainings on what `prepare` makes of the data of others: (name of the other, flags of prepare, settings).
+_PREPARED = {
+    "prepared-classification": (
+        "classification",
+        [],
+        {"model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8, "embedding_size": 8}
+        | {"word_dropout": 0.0, "embedding_dropout": 0.0},
+    ),
+    "prepared-encoder": (
+        "encoder",
+        ["--vocabulary-size", "60", "--valid-fraction", "0.3"],
+        {"direction": "bidirectional", "batch_size": 5, "window": 16, "epochs": 2}
+        | {"hidden_size": 16, "embedding_size": 16},
+    ),
+}
 _SUFFIXES = {"classification": ".csv", "translation": ".tsv", "tagging": ".conll"}
 
 
@@ -67,10 +80,10 @@ def trained(tmp_path_factory):
     for name, (task, write, settings) in _TRAININGS.items():
         data = write(root / f"{name}{_SUFFIXES.get(name, '.txt')}")
         trainings[name] = (task, _COMMON | settings | {"data": str(data)})
-    prepared = str(root / "prepared")
-    data = root / "classification.csv"
-    assert main.main(["prepare", "classification", "--data", str(data), "--output", prepared]) == 0
-    trainings["prepared"] = ("classification", _COMMON | _PREPARED | {"data": prepared})
+    for name, (other, flags, settings) in _PREPARED.items():
+        task, given = trainings[other]
+        assert main.main(["prepare", task, "--data", given["data"], "--output", str(root / name), *flags]) == 0
+        trainings[name] = (task, _COMMON | settings | {"data": str(root / name)})
     two = {"classification": trainings["classification"]}
     processes = []
     for count, some in ((1, trainings), (3, trainings), (2, two)):
@@ -83,28 +96,13 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.long
-def test_the_windows_of_prepared_texts_are_read_in_parts(tmp_path):
-    data = small_data.write_text(tmp_path / "text.txt")
-    prepared = str(tmp_path / "prepared")
-    flags = ["--vocabulary-size", "60", "--valid-fraction", "0.3"]
-    assert main.main(["prepare", "encoder", "--data", str(data), "--output", prepared, *flags]) == 0
-    settings = _COMMON | {"data": prepared, "direction": "bidirectional", "batch_size": 5, "window": 16, "epochs": 2}
-    settings |= {"hidden_size": 16, "embedding_size": 16}
-    one, many = (
-        worker_processes.train(tmp_path / str(count), "encoder", settings, count, only_train=True) for count in (1, 3)
-    )
-    assert len(one) >= 12
-    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
-    "name, num_workers", [("classification", 2), *((name, 3) for name in [*_TRAININGS, "prepared"])]
+    "name, num_workers", [("classification", 2), *((name, 3) for name in [*_TRAININGS, *_PREPARED])]
 )
 def test_the_losses_are_those_of_one_worker(name, num_workers, trained):
     folders = [trained / str(workers) / name for workers in (1, num_workers)]
     one, many = map(worker_processes.losses, folders)
-    assert len(one) >= (12 if name == "prepared" else 100)
+    assert len(one) >= (12 if name in _PREPARED else 100)
     np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
     assert np.std(one) > 1e-3  # it learns something: the losses are not constant
     tables = [next(folder.glob("runs/*/r/metrics.csv")).read_text() for folder in folders]
