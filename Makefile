@@ -63,9 +63,10 @@ $(DEV_READY): requirements-dev.lock $(READY)
 		{ echo "The packages could not be installed (see above): is there a connection, and 1 GB of free disk?"; exit 1; }
 	@touch $@
 
+# The lock comes last: botocore, which moto needs, asks for an older python-dateutil (pip says so), and works with this one.
 $(ALL_READY): requirements-ray.lock requirements-test-all.txt $(DEV_READY)
 	@echo "installing Ray, and PyTorch and others that only the tests need"
-	@$(PIP) --require-hashes -r requirements-ray.lock && $(PIP) -r requirements-test-all.txt || \
+	@$(PIP) -r requirements-test-all.txt && $(PIP) --require-hashes -r requirements-ray.lock || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
 

@@ -13,8 +13,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import os
-import sys
 from pathlib import Path
 
 from pipelines.data.paths import Data
@@ -22,7 +20,7 @@ from pipelines.data.text_chunks import Columns
 from pipelines.distributed import batch_workers, cluster, input_files, part_files
 from pipelines.distributed.file_steps import FileSteps
 from pipelines.export.exported import Exported, files_of
-from pipelines.support import console, quiet
+from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 
@@ -85,11 +83,7 @@ def _run(
     missing: list[int],
 ) -> None:
     with contextlib.ExitStack() as stack:
-        # Ray's messages: of its C++ code, on workers that end, which it prints to stdout, and of its start.
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-        with quiet.capture_stderr_descriptor():
-            stack.enter_context(cluster.connected(address))
+        stack.enter_context(cluster.connected(address))
         bar = stack.enter_context(console.bar(None, "texts", initial=parts.rows()))
         import ray.exceptions
 

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from importlib import metadata, util
 
-from pipelines.support import machine
+from pipelines.support import machine, quiet
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, is_checkout
 
@@ -50,6 +50,8 @@ def check(address: str) -> None:
 def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     """Connects to a cluster for as long as the context lasts; "local" starts one on this machine and stops it.
 
+    In the context, nothing that is printed to stdout appears.
+
     The machines of a cluster need the packages of requirements.txt and requirements-ray.txt; a checkout's code is sent
     to them.
 
@@ -63,31 +65,45 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
     check(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # today's default warns
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # of its C++ code, which writes to stderr
+    on_sigterm = signal.getsignal(signal.SIGTERM)
+    with quiet.capture_stderr_descriptor():
+        problem = _connect(address, num_cpus)
+    if problem:
+        raise UserError(f"--ray {address}: {problem}")
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's handler ends the process by SIGABRT
     import ray
 
-    on_sigterm = signal.getsignal(signal.SIGTERM)
-    settings = {"log_to_driver": False, "configure_logging": False, "logging_level": "error"}
+    try:
+        # Ray prints there the logs of machines and processes that die. What they mean for the job is raised.
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+            yield
+    finally:
+        ray.shutdown()
+
+
+def _connect(address: str, num_cpus: int | None) -> str | None:
+    """Connects to a cluster. Returns why it cannot; None if it has."""
+    import ray
+
+    # Warnings, of its default settings, are of no use to the user; errors are also raised.
+    settings = {"log_to_driver": False, "logging_level": "critical"}
     try:
         if address == LOCAL:
-            cores = num_cpus or machine.processor()["cores"]
             ray.init(
                 LOCAL,
                 include_dashboard=False,
-                num_cpus=cores,
+                num_cpus=num_cpus or machine.processor()["cores"],
                 object_store_memory=_OBJECT_STORE,
                 runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
                 **settings,
             )
         else:
             ray.init(address, runtime_env=_code(), **settings)
-    except (RuntimeError, ConnectionError) as error:
-        raise UserError(f"--ray {address}: {_reason(error)}") from None
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, on_sigterm)  # Ray's handler ends the process by SIGABRT
-    try:
-        yield
-    finally:
-        ray.shutdown()
+    except (RuntimeError, ConnectionError, ray.exceptions.RayError) as error:
+        return _reason(error)
+    return None
 
 
 def versions() -> dict[str, str]:
@@ -105,9 +121,27 @@ def _code() -> dict:
     return {"working_dir": str(ROOT), "excludes": _NOT_SENT} if is_checkout() else {}
 
 
-def _reason(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = " ".join(lines)
+def _reason(error: BaseException) -> str:
+    """Returns in one line why a connection failed, and what to do."""
+    errors = [error]
+    while cause := errors[-1].__cause__ or errors[-1].__context__:
+        errors.append(cause)
+    text = " ".join(" ".join(str(each).split()) for each in errors)
     if "ersion mismatch" in text:
         return f"the cluster and this machine have different versions: {text}"
-    return lines[0] if lines else type(error).__name__
+    if "no authentication token was found" in text:
+        return (
+            "RAY_AUTH_MODE is token on this machine, which has no token: copy the file with that of the cluster, and "
+            "name it in RAY_AUTH_TOKEN_PATH"
+        )
+    if "InvalidAuthToken" in text and os.environ.get("RAY_AUTH_MODE", "").lower() == "token":
+        return (
+            "the cluster has another token than this machine: copy the file with that of the cluster, and name it in "
+            "RAY_AUTH_TOKEN_PATH"
+        )
+    if "InvalidAuthToken" in text:
+        return (
+            "the cluster asks for a token: set RAY_AUTH_MODE=token, copy the file with its token, and name it in "
+            "RAY_AUTH_TOKEN_PATH"
+        )
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

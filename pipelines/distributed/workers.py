@@ -1,8 +1,8 @@
-"""`train --workers N [--ray ADDRESS|local]`: the workers of one training, which Ray places, watches and starts again.
+"""`train --workers N [--ray ADDRESS|local]`: the workers of one training, which Ray places and watches.
 
-The workers are those of `worker.py`. If one is lost, Ray ends the others and starts all again, on the machines that it
-then has; the chief continues from its last checkpoint. The files of the run are the chief's, so what is lost with a
-worker is the time since that checkpoint.
+The workers are those of `worker.py`. If one is lost, Ray ends the others, and all are started again, as many as the
+cluster then has room for; the chief continues from its last checkpoint. The files of the run are the chief's, so what
+is lost with a worker is the time since that checkpoint.
 """
 
 import contextlib
@@ -25,6 +25,7 @@ from pipelines.support.run_result import RunResult
 from pipelines.task import TASKS
 
 _MAX_FAILURES = 3  # losses of a worker in one training after which it ends; the same command then continues
+_RELEASE_SECONDS = 15  # in which processors of workers that have ended are free again
 _POLL = 0.5  # seconds
 _MAX_PER_PROCESSOR = 2  # workers on this machine
 
@@ -89,44 +90,36 @@ def train_on_gpus(task_name: str, config, destination: run.Destination, num_gpus
 def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: Path, needs_gpus: bool) -> None:
     import_tensorflow()  # Ray would import it with its messages
     import ray
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.tensorflow import TensorflowTrainer
 
     resources = ray.cluster_resources()
-    if resources.get("CPU", 0) < num_workers:
+    kind = "GPU" if resources.get("GPU", 0) >= num_workers else "CPU"
+    if resources.get(kind, 0) < num_workers:
         raise UserError(
-            f"--workers {num_workers}: the cluster {address} has {resources.get('CPU', 0):.0f} processors: give fewer "
+            f"--workers {num_workers}: the cluster {address} has {resources.get(kind, 0):.0f} processors: give fewer "
             "workers, or add machines"
         )
-    num_gpus = int(resources.get("GPU", 0))
     if needs_gpus:
-        _check_gpus(num_workers, num_gpus)
-    board = ray.remote(num_cpus=0)(Board).remote()
+        _check_gpus(num_workers, int(resources.get("GPU", 0)))
+    # On this machine, so that it is not lost with another one.
+    here = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
+    board = ray.remote(num_cpus=0, label_selector=here)(Board).remote()
     arguments = {"training": training, "board": board, "folder": os.getcwd(), "versions": cluster.versions()}
-    trainer = TensorflowTrainer(
-        _work,
-        train_loop_config=arguments,
-        # Workers on different machines, if there are enough: each then has the processors of a machine.
-        scaling_config=ScalingConfig(
-            num_workers=num_workers, use_gpu=num_gpus >= num_workers, placement_strategy="SPREAD"
-        ),
-        run_config=RunConfig(
-            name="workers",
-            storage_path=str(storage),
-            failure_config=FailureConfig(max_failures=_MAX_FAILURES),
-            callbacks=[_losses_to(board)],
-        ),
-    )
-    outcome = {}
+    failures, bugs = [], []
 
-    def fit():
+    def train_until_finished():
         try:
-            trainer.fit()
-        except ray.train.TrainingFailedError as error:
-            outcome["error"] = error
+            while len(failures) <= _MAX_FAILURES and (count := _wait_for_room(kind, num_workers, board)):
+                failure = _failure_of_workers(arguments, count, kind, storage)
+                if failure is None or ray.get(board.end.remote()):
+                    return
+                failures.append(failure)
+                if len(failures) <= _MAX_FAILURES:
+                    ray.get(board.say.remote(f"{failure}: starting all workers again from the last checkpoint"))
+        except Exception as error:
+            bugs.append(error)
 
     # In a thread, because in the main thread Ray would answer Ctrl-C by killing the workers.
-    thread = threading.Thread(target=fit, daemon=True)
+    thread = threading.Thread(target=train_until_finished, daemon=True)
     thread.start()
     stopping = False
     while True:
@@ -143,23 +136,92 @@ def _train_on_cluster(training: tuple, num_workers: int, address: str, storage: 
             stopping = True
             console.say("stopping after this step ...")
             board.stop.remote()
-    kind, text = ray.get(board.end.remote()) or (None, None)
-    if kind == "interrupted":
+    if bugs:
+        raise bugs[0]
+    end, text = ray.get(board.end.remote()) or (None, None)
+    if end == "interrupted":
         raise KeyboardInterrupt
-    if kind == "error":
+    if end == "error":
         raise UserError(text)
-    if kind == "bug":
+    if end == "bug":
         raise RuntimeError(f"a worker failed:\n{text}")
-    if "error" in outcome:
+    if len(failures) > _MAX_FAILURES:
         raise UserError(
-            f"the workers failed {_MAX_FAILURES + 1} times, the last time with: {_last_line(outcome['error'])}. The "
-            "same command continues from the last checkpoint"
+            f"the workers failed {len(failures)} times, the last time: {failures[-1]}. The same command continues from "
+            "the last checkpoint"
         )
 
 
 def _check_gpus(wanted: int, found: int) -> None:
     if found < wanted:
         raise UserError(f"--gpus {wanted}: Ray finds {found}: does CUDA_VISIBLE_DEVICES hide the others?")
+
+
+def _wait_for_room(kind: str, num_workers: int, board) -> int:
+    """Waits until the cluster has room for a worker.
+
+    Args:
+        kind: what a worker needs one of: "CPU" or "GPU".
+
+    Returns:
+        How many workers to start: at most `num_workers`; 0 if a stop is requested.
+    """
+    import ray
+
+    released = time.monotonic() + _RELEASE_SECONDS
+    is_said = False
+    while not ray.get(board.is_stopped.remote()):
+        # If other programs use the cluster, it has less room than processors.
+        free, total = (
+            min(num_workers, int(resources.get(kind, 0)))
+            for resources in (ray.available_resources(), ray.cluster_resources())
+        )
+        is_late = time.monotonic() > released
+        if free and (free >= total or is_late):
+            if free < num_workers:
+                room = f"the cluster has room for {free} of {num_workers} workers"
+                ray.get(board.say.remote(f"{room}: training with {free}"))
+            return free
+        if is_late and not is_said:
+            is_said = True
+            ray.get(board.say.remote("the cluster has no room for a worker: waiting"))
+        time.sleep(_POLL)
+    ray.get(board.set_end.remote("interrupted"))
+    return 0
+
+
+def _failure_of_workers(arguments: dict, num_workers: int, kind: str, storage: Path) -> str | None:
+    """Starts workers and waits until they have ended.
+
+    Args:
+        arguments: of `_work`.
+
+    Returns:
+        Why they failed; None if they did not.
+    """
+    import ray.exceptions
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.tensorflow import TensorflowTrainer
+
+    trainer = TensorflowTrainer(
+        _work,
+        train_loop_config=arguments,
+        # Workers on different machines, if there are enough: each then has the processors of a machine.
+        scaling_config=ScalingConfig(num_workers=num_workers, use_gpu=kind == "GPU", placement_strategy="SPREAD"),
+        # Ray would start the same number of workers again, whether or not there is room for them.
+        run_config=RunConfig(
+            name="workers",
+            storage_path=str(storage),
+            failure_config=FailureConfig(max_failures=0, controller_failure_limit=0, max_preemption_failures=0),
+        ),
+    )
+    try:
+        trainer.fit()
+    except ray.train.WorkerGroupError as error:
+        return f"lost {_lost(error.worker_failures)}"
+    except (ray.train.TrainingFailedError, ray.exceptions.RayError) as error:
+        return f"the workers ended ({_last_line(error)})"
+    return None
 
 
 class Board:
@@ -206,8 +268,6 @@ def _work(arguments: dict) -> None:
 
     board = arguments["board"]
     part = tf_config.part()
-    if ray.get(board.end.remote()):
-        return  # Ray starts the workers again also after an error that would come again
     try:
         with contextlib.suppress(OSError):
             os.chdir(arguments["folder"])  # relative paths are those of the command
@@ -218,8 +278,9 @@ def _work(arguments: dict) -> None:
             worker.train(*arguments["training"], part)
     except UserError as error:
         if error.__cause__ is not None and worker.is_loss(error.__cause__):
-            raise error.__cause__ from None  # Ray starts the workers again
+            raise error.__cause__ from None  # the workers are started again
         ray.get(board.set_end.remote("error", str(error)))
+        raise  # so that Ray ends the others, which may wait for this one
     except KeyboardInterrupt:
         ray.get(board.set_end.remote("interrupted"))
     except Exception:
@@ -270,21 +331,6 @@ def _difference(expected: dict, part: Part) -> str:
     )
 
 
-def _losses_to(board):
-    """Returns a callback for Ray's controller that says on the terminal which workers were lost."""
-    import ray
-    from ray.train import UserCallback
-
-    class Losses(UserCallback):
-        def after_exception(self, run_context, worker_exceptions):
-            if ray.get(board.end.remote()):
-                return
-            lost = _lost(worker_exceptions)
-            ray.get(board.say.remote(f"lost {lost}: starting all workers again from the last checkpoint"))
-
-    return Losses()
-
-
 def _lost(errors: dict[int, BaseException]) -> str:
     """Returns the workers that were lost, each with its reason.
 
@@ -301,4 +347,8 @@ def _lost(errors: dict[int, BaseException]) -> str:
 def _last_line(error: BaseException) -> str:
     """Returns the last line of an error, or its first sentence where that says that the process has died."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].partition(". Worker exit type")[0].partition(". Some common")[0] if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    if "is temporarily unavailable" in lines[-1]:
+        return "its machine does not answer"
+    return lines[-1].partition(". Worker exit type")[0].partition(". Some common")[0]

@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,61 +13,17 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import tensorflow as tf
 
 from pipelines.data.table_options import DEFAULTS
 from pipelines.distributed import batch_prediction, cluster
-from pipelines.export.exported import CARD, Exported
+from pipelines.export.exported import Exported
 from pipelines.labelled.predict import file_steps, predict_file
 from pipelines.support.errors import UserError
-from pipelines.support.files import write_json
 from tests.command_line import ROOT, assert_one_line, main
-from tests.pipelines.labelled.conftest import CountingClassifier, write_export
+from tests.pipelines.distributed.conftest import MANY
 
 needs_ray = pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 needs_moto = pytest.mark.skipif(util.find_spec("moto") is None, reason="moto is not installed")
-MANY = 120_000  # rows: twelve parts
-
-
-class FailingClassifier(tf.Module):
-    """Raises an error for a batch with a text that has the word poison; labels others as `CountingClassifier` does."""
-
-    def __init__(self):
-        super().__init__()
-        self.counting = CountingClassifier()
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
-    def classify(self, text):
-        poisoned = tf.strings.regex_full_match(text, "(?s).*poison.*")
-        with tf.control_dependencies([tf.debugging.Assert(tf.logical_not(tf.reduce_any(poisoned)), [text])]):
-            return self.counting.classify(tf.identity(text))
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """A folder with the export `sentiment`."""
-    root = tmp_path_factory.mktemp("saved")
-    card = json.loads((write_export(root).path / CARD).read_text())
-    shutil.rmtree(root / "sentiment")
-    module, path = FailingClassifier(), root / "sentiment" / "1"
-    tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
-    write_json(path / CARD, card | {"task": "sentiment"})
-    return root
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory):
-    path = tmp_path_factory.mktemp("many") / "many.csv"
-    path.write_text("id,text\n" + "".join(f"{i},{'g' * (i % 7 == 0)} text of number {i}\n" for i in range(MANY)))
-    return path
-
-
-@pytest.fixture(scope="module")
-def plain(many, saved):
-    """What the plain command writes for `many`."""
-    target = many.parent / "plain.csv"
-    predict_file(_exported(saved), str(many), target)
-    return target.read_text()
 
 
 def _exported(saved):
@@ -185,37 +140,6 @@ def _descendants(pid):
         new = {child for child, parent in parents.items() if parent in new}
         found += [(child, names.get(child, "")) for child in new]
     return found
-
-
-@needs_ray
-@pytest.mark.long
-def test_a_machine_of_the_cluster_that_dies_changes_nothing(saved, many, plain, tmp_path):
-    script = f"""
-import sys, threading, time
-from pathlib import Path
-sys.path.insert(0, {str(ROOT)!r})
-from ray.cluster_utils import Cluster
-import main
-cluster = Cluster(initialize_head=True, head_node_args={{"num_cpus": 0, "include_dashboard": False}})
-nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-out = Path("out")
-def kill():
-    while len(list(out.glob("part-*"))) < 2:
-        time.sleep(0.02)
-    cluster.remove_node(nodes[0], allow_graceful=False)
-thread = threading.Thread(target=kill, daemon=True)
-thread.start()
-arguments = {[str(each) for each in arguments(saved, many, tmp_path / "out", "--json", address="ADDRESS")]!r}
-status = main.main([cluster.address if each == "ADDRESS" else each for each in arguments])
-assert not thread.is_alive()
-cluster.shutdown()
-sys.exit(status)
-"""
-    environment = {**os.environ, "RAY_AUTH_MODE": "disabled"}
-    command = [sys.executable, "-c", script]
-    process = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-    assert process.returncode == 0, process.stderr[-3000:]
-    assert joined(tmp_path / "out") == plain
 
 
 @needs_ray

@@ -41,6 +41,34 @@ def test_versions_that_differ_are_one_line():
     assert "Ray: 2.59.0" in cluster._reason(error)
 
 
+def refused(text):
+    """The error of Ray for a cluster that refuses the connection because of the token."""
+    try:
+        try:
+            raise RuntimeError(f"Failed to connect to GCS. Last connection error: Traceback:\n{text}\n")
+        except RuntimeError as error:
+            raise ConnectionError("Failed to connect to Ray cluster at 10.0.0.7:6379") from error
+    except ConnectionError as error:
+        return error
+
+
+@needs_ray
+@pytest.mark.parametrize(
+    ("mode", "text", "message"),
+    [
+        ("token", "Token authentication is enabled but no authentication token was found", "which has no token"),
+        ("token", "AuthenticationError: RPC error: InvalidAuthToken: missing or incorrect", "has another token than"),
+        ("disabled", "AuthenticationError: RPC error: InvalidAuthToken: missing or incorrect", "asks for a token"),
+        ("disabled", "something else", "Failed to connect to Ray cluster at 10.0.0.7:6379"),
+    ],
+)
+def test_another_token_is_named_with_the_remedy(monkeypatch, mode, text, message):
+    monkeypatch.setenv("RAY_AUTH_MODE", mode)
+    reason = cluster._reason(refused(text))
+    assert message in reason and "\n" not in reason
+    assert ("RAY_AUTH_TOKEN_PATH" in reason) == ("oken" in text)
+
+
 @needs_ray
 @pytest.mark.long
 def test_a_cluster_on_this_machine_runs_tasks():

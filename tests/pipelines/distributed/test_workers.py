@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from importlib import util
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from pipelines.distributed import workers
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.run import Destination
 from pipelines.support.errors import UserError
-from tests.command_line import ROOT
+from tests.command_line import ROOT, train_here
 from tests.pipelines.distributed import small_data
 
 
@@ -93,6 +94,8 @@ def test_errors_of_ray_are_short():
     died = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit detail: x"
     assert workers._last_line(RuntimeError(died)) == "The actor is dead because its worker process has died"
     assert workers._last_line(RuntimeError("Traceback:\n  line\nValueError: 3 is not 4\n")) == "ValueError: 3 is not 4"
+    gone = "The actor ab67 is unavailable: The actor is temporarily unavailable: RpcError: rpc_code: 14"
+    assert workers._last_line(RuntimeError(gone)) == "its machine does not answer"
     assert workers._last_line(RuntimeError()) == "RuntimeError"
 
 
@@ -102,11 +105,59 @@ def test_the_lost_workers_are_those_that_did_not_fail_because_of_others():
     assert workers._lost({0: failed}) == "worker 0 ([[{{node CollectiveReduceV2}}]])"
 
 
+class FakeRay:
+    """A cluster whose processors change from one look to the next one: (free, all)."""
+
+    def __init__(self, *processors):
+        self._processors, self.board, self.look = list(processors), workers.Board(), (0, 0)
+
+    def available_resources(self):
+        self.look = self._processors.pop(0)
+        return {"CPU": self.look[0]} if self.look[0] else {}
+
+    def cluster_resources(self):
+        return {"CPU": self.look[1]}
+
+    def get(self, value):
+        return value
+
+    def __getattr__(self, name):
+        """A method of the board, as of an actor."""
+        return SimpleNamespace(remote=getattr(self.board, name))
+
+
+@pytest.mark.parametrize(
+    ("release_seconds", "processors", "expected", "messages"),
+    [
+        (60, [(4, 4)], 3, []),
+        (60, [(0, 3), (1, 3), (3, 3)], 3, []),  # what the ended workers had is not free at once
+        (60, [(0, 2), (2, 2)], 2, ["the cluster has room for 2 of 3 workers: training with 2"]),
+        (0, [(1, 8)], 1, ["the cluster has room for 1 of 3 workers: training with 1"]),  # others have the rest
+        (0, [(0, 8), (0, 0), (3, 8)], 3, ["the cluster has no room for a worker: waiting"]),
+    ],
+)
+def test_as_many_workers_as_there_is_room_for(monkeypatch, release_seconds, processors, expected, messages):
+    fake = FakeRay(*processors)
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr(workers, "_POLL", 0)
+    monkeypatch.setattr(workers, "_RELEASE_SECONDS", release_seconds)
+    assert workers._wait_for_room("CPU", 3, fake) == expected
+    assert fake.board.take() == messages and fake.board.end() is None
+
+
+def test_a_stop_ends_the_wait_for_room(monkeypatch):
+    fake = FakeRay()
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    fake.board.stop()
+    assert workers._wait_for_room("CPU", 3, fake) == 0
+    assert fake.board.end() == ("interrupted", "")
+
+
 @pytest.mark.long
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     data = tmp_path / "data.txt"
-    small_data.write_text(data, lines=3000)
+    small_data.write_text(data, lines=1500)
     checkpoint = tmp_path / "runs/language-model/r/checkpoints/last.npz"
 
     stopped = start(tmp_path, data, "--workers", "2")
@@ -129,7 +180,7 @@ def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     assert "perplexity" in out
     assert not list((tmp_path / "runs").glob(".ray*"))
 
-    alone = subprocess.run(command(tmp_path / "alone", data), cwd=ROOT, capture_output=True, text=True, timeout=600)
+    alone = train_here(tmp_path, *command(tmp_path / "alone", data)[2:])
     assert alone.returncode == 0, alone.stderr
     for value, expected in zip(best_weights(tmp_path), best_weights(tmp_path / "alone")):
         np.testing.assert_allclose(value, expected, rtol=0, atol=1e-2)

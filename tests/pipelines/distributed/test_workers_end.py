@@ -33,47 +33,41 @@ def best_weights(folder):
 def test_a_lost_or_stopped_worker_and_another_number_of_workers(tmp_path):
     """One run that loses a worker, then gets SIGTERM at one worker, and is finished by one process."""
     settings = _SETTINGS | {"data": str(small_data.write_text(tmp_path / "data.txt"))}
-    undisturbed = worker_processes.train(tmp_path / "undisturbed", "language-model", settings, 1, only_train=True)
-
+    disturbed = {"disturbed": ("language-model", settings)}
     seed = random.randrange(1000)
     print("seed", seed)
     rng = random.Random(seed)
     victim = rng.randrange(3)
     options = {"victim": victim, "kill_at": rng.randint(25, 60)}
-    results = worker_processes.end(
-        worker_processes.start(tmp_path / "disturbed", "language-model", settings, 3, **options)
-    )
+    results = worker_processes.end(worker_processes.start(tmp_path, disturbed, 3, **options))
     assert results[victim][0] == -9
     for i in {0, 1, 2} - {victim}:
         assert results[i][0] == 2, results[i]
         assert "a worker of this training was lost" in results[i][1]
 
-    stopped_at = rng.randint(10, 30)
-    results = worker_processes.end(
-        worker_processes.start(
-            tmp_path / "disturbed", "language-model", settings, 2, victim=rng.randrange(2), stop_at=stopped_at
-        )
-    )
+    options = {"victim": rng.randrange(2), "stop_at": rng.randint(10, 30)}
+    results = worker_processes.end(worker_processes.start(tmp_path, disturbed, 2, **options))
     assert [status for status, _ in results] == [130, 130], results
     resumed = re.search(r"resuming at epoch 1, step (\d+)", results[0][1])
     assert int(resumed[1]) % 20 == 0 and int(resumed[1]) >= 20
 
-    losses = worker_processes.train(tmp_path / "disturbed", "language-model", settings, 1, only_train=True)
-    assert len(losses) == len(undisturbed)
-    np.testing.assert_allclose(losses, undisturbed, rtol=0, atol=1e-4)
-    for value, expected in zip(best_weights(tmp_path / "disturbed"), best_weights(tmp_path / "undisturbed")):
-        np.testing.assert_allclose(value, expected, rtol=0, atol=1e-3)
+    finished = disturbed | {"undisturbed": ("language-model", settings)}
+    ((status, text),) = worker_processes.end(worker_processes.start(tmp_path, finished, 1, only_train=True))
+    assert status == 0, text
+    losses, expected = (worker_processes.losses(tmp_path / name) for name in finished)
+    assert len(losses) == len(expected)
+    np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-4)
+    for value, alone in zip(best_weights(tmp_path / "disturbed"), best_weights(tmp_path / "undisturbed")):
+        np.testing.assert_allclose(value, alone, rtol=0, atol=1e-3)
 
 
 def test_a_worker_without_the_data_is_one_line_at_all_workers(tmp_path):
     data = small_data.write_text(tmp_path / "data.txt")
-    folder = tmp_path / "run"
-    folder.mkdir()
     processes = [
-        worker_processes.start_one(folder, "language-model", _SETTINGS | {"data": str(path)}, environment)
+        worker_processes.start_one(tmp_path, {"run": ("language-model", _SETTINGS | {"data": str(path)})}, environment)
         for path, environment in zip((data, tmp_path / "missing.txt"), worker_processes.environments(2))
     ]
     for status, text in worker_processes.end(processes):
         assert status == 2, text
         assert "worker 1 has another --data than worker 0" in text
-    assert not (folder / "runs/language-model/r").exists()
+    assert not (tmp_path / "run/runs/language-model/r").exists()

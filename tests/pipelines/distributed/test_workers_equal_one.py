@@ -50,78 +50,73 @@ _TRAININGS = {
 }
 
 
+# Trainings on what `prepare` makes of the data of others: (name of the other, flags of prepare, settings).
+_PREPARED = {
+    "prepared-classification": (
+        "classification",
+        [],
+        {"model": "lstm", "batch_size": 24, "epochs": 3, "hidden_size": 8, "embedding_size": 8}
+        | {"word_dropout": 0.0, "embedding_dropout": 0.0},
+    ),
+    "prepared-encoder": (
+        "encoder",
+        ["--vocabulary-size", "60", "--valid-fraction", "0.3"],
+        {"direction": "bidirectional", "batch_size": 5, "window": 16, "epochs": 2}
+        | {"hidden_size": 16, "embedding_size": 16},
+    ),
+    "prepared-tagging": (
+        "tagging",
+        [],
+        # Unlike the words, the characters have a dropout of their own, of each worker.
+        {"batch_size": 22, "word_dropout": 0.3, "characters": "none", "epochs": 3, "hidden_size": 8}
+        | {"embedding_dropout": 0.0, "embedding_size": 8},
+    ),
+    "prepared-translation": (
+        "translation",
+        ["--vocabulary-size", "120", "--max-tokens", "60", "--pair", "aa-bb"],
+        _TRAININGS["translation"][2] | {"epochs": 1},
+    ),
+}
 _SUFFIXES = {"classification": ".csv", "translation": ".tsv", "tagging": ".conll"}
 
 
-_PREPARED = {
-    "classification": (small_data.write_labelled_texts, {"model": "lstm", "batch_size": 24, "word_dropout": 0.0}),
-    # Unlike the words, the characters have a dropout of their own, of each worker.
-    "tagging": (small_data.write_tagged_sentences, {"batch_size": 22, "word_dropout": 0.3, "characters": "none"}),
-}
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The folder of all trainings, in folders named by the number of workers.
 
-
-@pytest.mark.long
-@pytest.mark.parametrize("task", _PREPARED)
-def test_prepared_data_is_read_in_parts(task, tmp_path):
-    write, settings = _PREPARED[task]
-    data = write(tmp_path / f"data{_SUFFIXES[task]}")
-    prepared = str(tmp_path / "prepared")
-    assert main.main(["prepare", task, "--data", str(data), "--output", prepared]) == 0
-    settings = _COMMON | settings | {"data": prepared, "epochs": 3, "hidden_size": 8}
-    settings |= {"embedding_dropout": 0.0, "embedding_size": 8}
-    one, many = (
-        worker_processes.train(tmp_path / str(count), task, settings, count, only_train=True) for count in (1, 3)
-    )
-    assert len(one) >= 12
-    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
-
-
-@pytest.mark.long
-def test_the_windows_of_prepared_texts_are_read_in_parts(tmp_path):
-    data = small_data.write_text(tmp_path / "text.txt")
-    prepared = str(tmp_path / "prepared")
-    flags = ["--vocabulary-size", "60", "--valid-fraction", "0.3"]
-    assert main.main(["prepare", "encoder", "--data", str(data), "--output", prepared, *flags]) == 0
-    settings = _COMMON | {"data": prepared, "direction": "bidirectional", "batch_size": 5, "window": 16, "epochs": 2}
-    settings |= {"hidden_size": 16, "embedding_size": 16}
-    one, many = (
-        worker_processes.train(tmp_path / str(count), "encoder", settings, count, only_train=True) for count in (1, 3)
-    )
-    assert len(one) >= 12
-    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
-
-
-@pytest.mark.long
-def test_prepared_pairs_are_read_in_parts(tmp_path):
-    data = small_data.write_pairs(tmp_path / "pairs.tsv")
-    prepared = str(tmp_path / "prepared")
-    flags = ["--vocabulary-size", "120", "--max-tokens", "60", "--pair", "aa-bb"]
-    assert main.main(["prepare", "translation", "--data", str(data), "--output", prepared, *flags]) == 0
-    _, _, settings = _TRAININGS["translation"]
-    settings = _COMMON | settings | {"data": prepared, "epochs": 1}
-    one, many = (
-        worker_processes.train(tmp_path / str(count), "translation", settings, count, only_train=True)
-        for count in (1, 3)
-    )
-    assert len(one) >= 12
-    np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
+    One process trains all without TF_CONFIG, and three workers train all at the same time. Most of the time of such
+    small trainings is the start of their processes.
+    """
+    root = tmp_path_factory.mktemp("trainings")
+    trainings = {}
+    for name, (task, write, settings) in _TRAININGS.items():
+        data = write(root / f"{name}{_SUFFIXES.get(name, '.txt')}")
+        trainings[name] = (task, _COMMON | settings | {"data": str(data)})
+    for name, (other, flags, settings) in _PREPARED.items():
+        task, given = trainings[other]
+        assert main.main(["prepare", task, "--data", given["data"], "--output", str(root / name), *flags]) == 0
+        trainings[name] = (task, _COMMON | settings | {"data": str(root / name)})
+    two = {"classification": trainings["classification"]}
+    processes = []
+    for count, some in ((1, trainings), (3, trainings), (2, two)):
+        processes += worker_processes.start(root / str(count), some, count, only_train=True)
+        if count != 1:
+            for status, text in worker_processes.end(processes):
+                assert status == 0, text
+            processes = []
+    return root
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "name, num_workers",
-    [("classification", 2), *((name, 3) for name in _TRAININGS)],
+    "name, num_workers", [("classification", 2), *((name, 3) for name in [*_TRAININGS, *_PREPARED])]
 )
-def test_the_losses_are_those_of_one_worker(name, num_workers, tmp_path):
-    task, write, settings = _TRAININGS[name]
-    settings = _COMMON | settings | {"data": str(write(tmp_path / f"data{_SUFFIXES.get(name, '.txt')}"))}
-    one, many = (
-        worker_processes.train(tmp_path / str(workers), task, settings, workers, only_train=True)
-        for workers in (1, num_workers)
-    )
-    assert len(one) >= 100
+def test_the_losses_are_those_of_one_worker(name, num_workers, trained):
+    folders = [trained / str(workers) / name for workers in (1, num_workers)]
+    one, many = map(worker_processes.losses, folders)
+    assert len(one) >= (12 if name in _PREPARED else 100)
     np.testing.assert_allclose(many, one, rtol=0, atol=1e-4)
     assert np.std(one) > 1e-3  # it learns something: the losses are not constant
-    rows = [(tmp_path / str(workers) / "runs" / task / "r" / "metrics.csv").read_text() for workers in (1, num_workers)]
-    values = [np.array([line.split(",") for line in text.splitlines()[1:]], float) for text in rows]
+    tables = [next(folder.glob("runs/*/r/metrics.csv")).read_text() for folder in folders]
+    values = [np.array([line.split(",") for line in text.splitlines()[1:]], float) for text in tables]
     np.testing.assert_allclose(values[1], values[0], rtol=1e-3, atol=1e-3)

@@ -34,21 +34,28 @@ def environments(num_workers: int) -> list[dict[str, str]]:
     ]
 
 
-def start(folder: Path, task: str, settings: dict, num_workers: int, **options) -> list[subprocess.Popen]:
-    """Starts a training in `folder`; see worker_program.py for the options."""
-    return [start_one(folder, task, settings, environment, **options) for environment in environments(num_workers)]
+def start(folder: Path, trainings: dict[str, tuple[str, dict]], num_workers: int, **options) -> list[subprocess.Popen]:
+    """Starts workers that train one after the other: name -> (task, settings), each in `folder`/name.
+
+    See worker_program.py for the options.
+    """
+    return [start_one(folder, trainings, environment, **options) for environment in environments(num_workers)]
 
 
-def start_one(folder: Path, task: str, settings: dict, environment: dict, **options) -> subprocess.Popen:
+def start_one(folder: Path, trainings: dict[str, tuple[str, dict]], environment: dict, **options) -> subprocess.Popen:
     """Starts one worker."""
-    folder.mkdir(exist_ok=True)
     arguments = {
-        "task": task,
-        "settings": settings,
-        "runs": str(folder / "runs"),
-        "saved_models": str(folder / "saved_models"),
-        "run": "r",
-        "losses": str(folder / "losses.json"),
+        "trainings": [
+            {
+                "task": task,
+                "settings": settings,
+                "runs": str(folder / name / "runs"),
+                "saved_models": str(folder / name / "saved_models"),
+                "run": "r",
+                "losses": str(folder / name / "losses.json"),
+            }
+            for name, (task, settings) in trainings.items()
+        ],
         **options,
     }
     command = [sys.executable, str(PROGRAM), json.dumps(arguments)]
@@ -66,8 +73,6 @@ def end(processes: list[subprocess.Popen]) -> list[tuple[int, str]]:
                 process.wait()
 
 
-def train(folder: Path, task: str, settings: dict, num_workers: int, **options) -> list[float]:
-    """Trains to the end; returns the loss of every step."""
-    for status, text in end(start(folder, task, settings, num_workers, **options)):
-        assert status == 0, text
+def losses(folder: Path) -> list[float]:
+    """Returns the loss of every step of a training in a folder."""
     return json.loads((folder / "losses.json").read_text())
