@@ -20,7 +20,7 @@ from pipelines.data.text_chunks import Columns
 from pipelines.distributed import batch_workers, cluster, input_files, part_files
 from pipelines.distributed.file_steps import FileSteps
 from pipelines.export.exported import Exported, files_of
-from pipelines.support import console
+from pipelines.support import console, machine
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 
@@ -35,7 +35,8 @@ def predict(exported: Exported, source: Data, output: Path, steps: FileSteps, ad
         source: see `input_files.find`.
         output: folder of the parts; see `part_files`.
         address: see `cluster.check`.
-        actors: number of processes with a loaded model; by default one per processor of the cluster.
+        actors: number of processes with a loaded model; by default one per processor of the cluster, and at most that
+            many; on this machine at most two per processor.
 
     Returns:
         The manifest of the finished job: "model", "files", "counts" (those of `FileSteps.write`, and "poisoned" rows),
@@ -45,6 +46,8 @@ def predict(exported: Exported, source: Data, output: Path, steps: FileSteps, ad
         UserError: the input, the output or the cluster cannot be used.
     """
     cluster.check(address)
+    if address == cluster.LOCAL and actors:
+        cluster.check_local_processes("--actors", actors)
     if address.startswith("ray://"):
         raise UserError(f"--ray {address}: predict runs on a machine of the cluster: give HOST:PORT of its head")
     if input_files.is_stored(str(output).replace(":/", "://")):
@@ -83,7 +86,9 @@ def _run(
     missing: list[int],
 ) -> None:
     with contextlib.ExitStack() as stack:
-        stack.enter_context(cluster.connected(address))
+        cores = machine.processor()["cores"]
+        num_cpus = max(cores, actors or 1) if address == cluster.LOCAL else None
+        stack.enter_context(cluster.connected(address, num_cpus))
         bar = stack.enter_context(console.bar(None, "texts", initial=parts.rows()))
         import ray.exceptions
 
@@ -135,6 +140,8 @@ def _units(
         if isinstance(handler, logging.StreamHandler):  # what Ray prints on the terminal is also in its log files
             handler.setLevel(logging.CRITICAL + 1)
     cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    if actors and actors * _CPUS_PER_ACTOR > cores:  # Ray would wait for the others
+        raise UserError(f"--actors {actors}: the cluster {address} has {cores} processors: give at most that many")
     model = {"name": exported.name, "version": exported.version}
     if address == cluster.LOCAL:
         model["path"] = str(exported.path.absolute())

@@ -17,6 +17,7 @@ LOCAL = "local"
 _CLIENT = "ray://"
 _OBJECT_STORE = 512 * 2**20  # bytes, of a local cluster: what is on its way between tasks
 _TIMEOUT = 5  # seconds, to reach the address
+_MAX_PER_PROCESSOR = 2  # processes on this machine
 _NOT_SENT = [".git", ".venv", "/runs", "/saved_models", "/tests", "/docs", "/benchmarks", "__pycache__"]
 
 
@@ -44,6 +45,21 @@ def check(address: str) -> None:
             f"--ray {address}: nothing answers there ({error.strerror or error}): is the cluster up? `ray start --head`"
             " starts one, --ray local needs none"
         ) from None
+
+
+def check_local_processes(flag: str, count: int) -> None:
+    """Checks that this machine can run so many processes that each keep a processor busy.
+
+    Raises:
+        UserError: there are more than two for each processor.
+    """
+    cores = machine.processor()["cores"]
+    most = _MAX_PER_PROCESSOR * cores
+    if count > most:
+        raise UserError(
+            f"{flag} {count}: this machine has {cores} processors: give at most {most}, or the --ray ADDRESS of a "
+            "cluster"
+        )
 
 
 @contextlib.contextmanager

@@ -27,7 +27,6 @@ from pipelines.task import TASKS
 _MAX_FAILURES = 3  # losses of a worker in one training after which it ends; the same command then continues
 _RELEASE_SECONDS = 15  # in which processors of workers that have ended are free again
 _POLL = 0.5  # seconds
-_MAX_PER_PROCESSOR = 2  # workers on this machine
 
 
 def train(
@@ -50,12 +49,8 @@ def train(
     """
     if num_workers < 1:
         raise UserError(f"--workers {num_workers}: give a number of at least 1")
-    cores = machine.processor()["cores"]
-    if address == cluster.LOCAL and num_workers > _MAX_PER_PROCESSOR * cores:
-        raise UserError(
-            f"--workers {num_workers}: this machine has {cores} processors: give at most "
-            f"{_MAX_PER_PROCESSOR * cores}, or the --ray ADDRESS of a cluster"
-        )
+    if address == cluster.LOCAL:
+        cluster.check_local_processes("--workers", num_workers)
     config.check()
     worker.check(config, num_workers)
     destination = dataclasses.replace(
@@ -64,6 +59,7 @@ def train(
     _, folder = run_folder.find(TASKS[task_name], config, destination.runs, destination.run)
     if result := run_folder.finished_result(folder):
         return result
+    cores = machine.processor()["cores"]
     with cluster.connected(address, max(cores, num_workers) if address == cluster.LOCAL else None):
         storage = destination.runs / f".ray-{os.getpid()}"
         make_folders(storage)

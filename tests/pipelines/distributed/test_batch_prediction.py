@@ -184,7 +184,7 @@ def test_a_cluster_that_ends_the_job_is_one_line(saved, tmp_path, monkeypatch):
         raise ray.exceptions.RaySystemError("the head is gone\nmore")
 
     (tmp_path / "in.txt").write_text("a\n")
-    monkeypatch.setattr(cluster, "connected", lambda address: contextlib.nullcontext())
+    monkeypatch.setattr(cluster, "connected", lambda address, num_cpus: contextlib.nullcontext())
     monkeypatch.setattr(batch_prediction, "_units", end)
     steps = file_steps(_exported(saved), DEFAULTS, ".csv")
     with pytest.raises(UserError, match="the head is gone.*: the same command continues") as caught:

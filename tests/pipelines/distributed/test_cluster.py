@@ -83,3 +83,10 @@ def test_a_cluster_on_this_machine_runs_tasks():
 
         assert ray.get(versions.remote()) == cluster.versions()
     assert not ray.is_initialized()
+
+
+def test_processes_on_this_machine(monkeypatch):
+    monkeypatch.setattr(cluster.machine, "processor", lambda: {"cores": 3})
+    cluster.check_local_processes("--actors", 6)
+    with pytest.raises(UserError, match="--actors 7: this machine has 3 processors: give at most 6, or the --ray"):
+        cluster.check_local_processes("--actors", 7)
