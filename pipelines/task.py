@@ -230,13 +230,7 @@ TASKS = {
             "sample_reviews",
             {"polarity": True},
         ),
-        TaskEntry(
-            "tagging",
-            "a tagger of tokens",
-            "tagging",
-            "tagged sentences",
-            "sample_tags",
-        ),
+        TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
         TaskEntry(
             "language-model",
             "a language model of subwords or words",
@@ -253,13 +247,7 @@ TASKS = {
             {"default_tokenizer": "character"},
         ),
         TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
-        TaskEntry(
-            "nmt",
-            "a translator (another name of `translation`)",
-            "translation",
-            "pairs",
-            "sample_pairs",
-        ),
+        TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),
         TaskEntry(
             "encoder",
             "a text encoder with TF Hub's interface, from texts without labels or from word vectors",
