@@ -294,7 +294,7 @@ def test_a_trained_model_is_measured_and_exported(made, tmp_path):
     assert again.returncode == 0 and "is finished" in again.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trained_tagger_is_measured_and_exported(made_of_sentences, tmp_path):
     arguments = ["train", "tagging", "--data", made_of_sentences, *SMALL_TAGGER.split(), "--runs", "runs"]
     arguments += ["--saved-models", "saved"]
@@ -311,7 +311,7 @@ def test_a_trained_tagger_is_measured_and_exported(made_of_sentences, tmp_path):
     assert "from the raw text" in report
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_translator_is_prepared_trained_measured_and_exported(tmp_path):
     write_pairs(tmp_path / "pairs.tsv")
     flags = ["--pair", "en-es", "--vocabulary-size", "150", "--max-tokens", "40", "--json"]

@@ -7,6 +7,7 @@ from tests.pipelines.classification.conftest import make
 TEXTS = ["The film was not boring.", "", "Awful!"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{"model": "gru"}, {"model": "best"}, {"labels_separator": "|", "model": "gru"}])
 def test_it_labels_as_serving_default_does(options):
     servable = make(**options).servable

@@ -99,6 +99,7 @@ def test_open_opens_the_page_when_the_server_is_ready(monkeypatch, host, address
     assert opened.empty()
 
 
+@pytest.mark.long
 def test_open_without_a_browser_is_one_line(models):
     # No program is on the PATH, so no browser is, either.
     with serve(models, "--open", PATH="", DISPLAY="", BROWSER="") as (process, rest, _):

@@ -203,7 +203,7 @@ def test_a_mistake_is_one_line(place, made, tmp_path, command, message):
 TRAIN = "--preset quick --epochs 1 --direction bidirectional --hidden-size 16 --embedding-size 8"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trained_encoder_is_measured_and_exported(made, tmp_path):
     process = train_here(tmp_path, "train", "encoder", "--data", made, *TRAIN.split(), *where(tmp_path), "--json")
     assert process.returncode == 0, process.stderr

@@ -38,7 +38,7 @@ def norm_by_hand(trained: TrainedRun, batch) -> float:
     return 1e-3 * float(tf.norm(gradients[-1]) / tf.norm(clipped[-1]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_norms_are_those_of_the_loss(runs):
     trained = TrainedRun(runs, "clipped")
     assert trained.config.dropout == 0
@@ -57,7 +57,7 @@ def test_the_norms_are_those_of_the_loss(runs):
         assert all(np.array_equal(a, b.numpy()) for a, b in zip(before, trained.model.weights))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_runs_side_by_side(runs, tmp_path, capsys):
     path = tmp_path / "page.html"
     arguments = ("clipping", "--run", "clipped", "char-lm/clipped", "--runs", runs, "--batches", 2)
@@ -65,7 +65,7 @@ def test_runs_side_by_side(runs, tmp_path, capsys):
     assert printed.count("char-lm/clipped: median norm") == 2 and "above --clip-norm 0.25" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_without_kept_weights_is_refused(runs, capsys):
     for path in (runs / "char-lm" / "clipped" / "checkpoints").glob("epoch-*"):
         path.unlink()

@@ -7,6 +7,8 @@ from pipelines.inspect.contextual import Occurrences
 from pipelines.support.errors import UserError
 from tests.pipelines.inspect.exports import assert_refused, export_language_model, picture
 
+pytestmark = pytest.mark.long  # they train or load models
+
 STATIC = {"bank": [1.0, 0.0, 0.0], "money": [0.0, 1.0, 0.0], "river": [0.0, 0.0, 1.0]}
 SENTENCES = [["Money", "bank"], ["river", "bank"]] * 10
 TAGS = [["NOUN", "NOUN"], ["NOUN", "VERB"]] * 10
@@ -70,7 +72,6 @@ def test_a_word_that_is_absent():
         contextual.look(FakeEncoder(), SENTENCES, TAGS, ("lake",), 2)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("tokenizer", ["word", "subword"])
 def test_a_language_model_reads_what_stands_before_a_word(tokenizer, tmp_path):
     root = export_language_model(tmp_path, "lstm", tokenizer, name="lm")

@@ -10,6 +10,8 @@ from pipelines.support.errors import UserError
 from tests.pipelines.classification import conftest as classifiers
 from tests.pipelines.inspect.conftest import REVIEW
 
+pytestmark = pytest.mark.long  # they train or load models
+
 
 def found_in(saved, name, text, **wanted):
     return explained.explain(models.find(saved(name), (name,))[0], text, explained.Wanted(**wanted))
@@ -23,7 +25,6 @@ def test_what_is_explained_of_a_classifier_is_its_answer(saved):
         assert float(found.value(found.vectors)[0]) == pytest.approx(np.log(probability / (1 - probability)), abs=1e-4)
 
 
-@pytest.mark.long
 def test_each_of_several_labels_has_its_log_odds(saved):
     several = found_in(saved, "several", REVIEW, label="positive")
     probability = models.find(saved("several"), ("several",))[0].ask("serving_default", text=[REVIEW])["probabilities"][

@@ -29,6 +29,7 @@ def test_the_page_has_everything_in_itself():
     assert figure["name"] == "gates" and figure["data"]["means"]["gate"][0] == "forget gate"
 
 
+@pytest.mark.long
 def test_a_large_page_is_small():
     """60 tokens, two layers, 512 units each."""
     figures = gates.figures(make_trace(layers=("layer_1", "layer_2"), time=60, units=512), top=512)

@@ -25,7 +25,7 @@ def runs(tmp_path_factory):
     return folder / "runs"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_weights_of_every_epoch_are_there(runs):
     run = TrainedRun(runs, "kept")
     assert run.epochs() == [0, 1, 2] and run.package == "language_model"
@@ -37,7 +37,7 @@ def test_the_weights_of_every_epoch_are_there(runs):
     assert np.abs(gates[2] - gates[0]).max() > 0.01
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_page_has_a_slider(runs, tmp_path, capsys):
     path = tmp_path / "page.html"
     for show in ("gates", "states"):
@@ -49,7 +49,7 @@ def test_the_page_has_a_slider(runs, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["states"]["data"]["path"]["checkpoint"][0] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_without_kept_weights_is_refused(runs):
     run = TrainedRun(runs, "kept")
     for path in (runs / "char-lm" / "kept" / "checkpoints").glob("epoch-*"):

@@ -9,6 +9,8 @@ from pipelines.text.special_tokens import START, UNKNOWN
 from tests.pipelines.inspect.conftest import REVIEW
 from tests.pipelines.inspect.exports import assert_page, assert_refused, run
 
+pytestmark = pytest.mark.long  # they train or load models
+
 
 def of_sums():
     """Ids -> logits [w . (sum of the vectors so far), 0]: log P(0) is a function of a sum over the tokens."""
@@ -48,7 +50,7 @@ def test_integrated_gradients_are_those_of_the_closed_form():
         ("small", "abc ab"),
         ("attentive", "abc ab"),
         ("gru", REVIEW),
-        pytest.param("best", REVIEW, marks=pytest.mark.long),
+        ("best", REVIEW),
         ("tagger", "a sea"),
     ],
 )
@@ -67,7 +69,6 @@ def test_agreement_of_scores():
     assert salience.agreement(first, -first) == (pytest.approx(-1), 2)
 
 
-@pytest.mark.long
 def test_the_command(saved, tmp_path, capsys):
     flags = ("--models", "small", "attentive", "--saved-models", saved("small"))
     printed = assert_page(capsys, tmp_path / "page.html", "salience", "ab<b>", "--steps", 8, *flags)

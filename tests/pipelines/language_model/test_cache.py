@@ -143,6 +143,7 @@ def test_an_option_out_of_range_fails(made):
         losses(made, ids_of(made, TEXT), 5, weight=1.5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "can"), [({"tokenizer": "character"}, False), ({"tokenizer": "word"}, True)])
 def test_exports_of_words_and_subwords_have_the_signatures(kind, can):
     signatures = make(**kind, hidden_size=4, num_layers=1)[3].signatures()

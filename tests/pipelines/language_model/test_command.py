@@ -125,12 +125,13 @@ def test_predict_shows_what_comes_next_and_how_likely_a_text_is(trained, place, 
     assert process.returncode == 0 and (place / "scored.csv").read_text().startswith("text,log_probability")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "flags"),
     [
         ("ngram", ["--order", 5]),
-        pytest.param("average", [*SMALL.split(), "--order", 3], marks=pytest.mark.long),
-        pytest.param("feedforward", [*SMALL.split(), "--order", 9], marks=pytest.mark.long),
+        ("average", [*SMALL.split(), "--order", 3]),
+        ("feedforward", [*SMALL.split(), "--order", 9]),
     ],
 )
 def test_the_models_of_a_fixed_number_of_tokens_are_trained_measured_and_exported(place, run_main, model, flags):
@@ -155,6 +156,7 @@ def test_the_models_of_a_fixed_number_of_tokens_are_trained_measured_and_exporte
     assert measured["perplexity"] == pytest.approx(perplexity, rel=1e-5)
 
 
+@pytest.mark.long
 def test_a_model_of_documents_ends_its_texts(place, run_main):
     (place / "lines.txt").write_text("the cat sat.\nthe dog sat on the log.\n" * 200)
     command = ["train", "char-lm", "--data", place / "lines.txt", "--documents", "line", "--model", "ngram"]

@@ -76,7 +76,7 @@ def test_alone_it_sends_nothing():
     assert alone.join_rows(rows, 2) is rows
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_workers():
     processes = [
         subprocess.Popen(

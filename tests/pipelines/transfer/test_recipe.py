@@ -57,7 +57,7 @@ def test_an_encoder_without_trainable_weights_stays_frozen():
     assert list(settings) == ["freeze", "hidden-layer"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_best_training_is_exported_and_all_are_reported(tmp_path, run_main, without_verification):
     hub_modules.save_bert(tmp_path / "bert", dropout=0.0)
     hub_modules.save_preprocessor(tmp_path / "preprocess")

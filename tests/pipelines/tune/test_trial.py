@@ -56,7 +56,7 @@ def test_a_trial_that_is_stopped_goes_on_and_ends_with_the_same_bits(tmp_path, c
     assert trial.run(spec_of(study)) == rest  # it has ended: nothing is trained
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trial_reports_its_epochs_and_is_pruned_if_it_is_worse_than_most(tmp_path, config):
     study = prepared(tmp_path, config)
     of_optuna = search.load_study(study.journal)
