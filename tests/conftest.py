@@ -15,6 +15,8 @@ from pipelines.support.quiet import import_tensorflow
 ROOT = Path(__file__).resolve().parent.parent
 # Real corpora, for measurements: tests that use them skip where they are absent.
 CORPORA = ROOT.parent / "shared" / "data"
+# By default, Ray's processes have a low priority, and would wait for the tests that run beside them.
+os.environ.setdefault("RAY_worker_niceness", "0")
 
 if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow":
     import_tensorflow()

@@ -157,7 +157,7 @@ def test_a_stop_ends_the_wait_for_room(monkeypatch):
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     data = tmp_path / "data.txt"
-    small_data.write_text(data, lines=1500)
+    small_data.write_text(data, lines=3000)
     checkpoint = tmp_path / "runs/language-model/r/checkpoints/last.npz"
 
     stopped = start(tmp_path, data, "--workers", "2")
