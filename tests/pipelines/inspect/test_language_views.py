@@ -14,6 +14,8 @@ from pipelines.text.special_tokens import START
 from pipelines.text.tokenizers import train_tokenizer
 from tests.pipelines.inspect.exports import assert_page, assert_refused
 
+pytestmark = pytest.mark.long  # they train or load models
+
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
@@ -58,7 +60,6 @@ def grammarians(tmp_path_factory):
     return root
 
 
-@pytest.mark.long
 def test_the_number_of_the_subject_in_every_layer(grammarians, tmp_path, capsys):
     flags = ("--models", "lstm", "transformer", "--back", 1, 8, "--saved-models", grammarians)
     printed = assert_page(capsys, tmp_path / "page.html", "memory", "--grammar", *flags)

@@ -2,6 +2,8 @@ import pytest
 
 from tests.pipelines.inspect.exports import assert_page, assert_refused
 
+pytestmark = pytest.mark.long  # they train or load models
+
 
 @pytest.mark.parametrize(
     "arguments",
@@ -17,7 +19,6 @@ def test_positions(tmp_path, capsys):
     assert_page(capsys, tmp_path / "page.html", "positions", "--length", 8, "--size", 4)
 
 
-@pytest.mark.long
 def test_cost(tmp_path, capsys):
     flags = ("--lengths", 8, 16, "--size", 4, "--batch-size", 1)
     assert "attention: time grows" in assert_page(capsys, tmp_path / "page.html", "cost", *flags)

@@ -8,6 +8,8 @@ from pipelines.inspect.weights import load_classifier, load_network, load_tagger
 from pipelines.support.errors import UserError
 from tests.pipelines.language_model import models
 
+pytestmark = pytest.mark.long  # they train or load models
+
 
 class Saved:
     """What `load_network` needs of an export."""
