@@ -14,8 +14,8 @@ each with one thread for an operation. For each number of workers it prints
 - the bytes that a worker sends in a step, and the time of a step that the model t = compute + latency + bytes /
   bandwidth gives, with latency and bandwidth measured on these processes;
 
-and what the model gives for --machines, each with the batch of the one worker, with a --network of so many MB and a
---hop of so many milliseconds.
+and the time of a step that the model gives for --machines machines, each with as many rows as one worker has here. It
+takes --network MB/s as the bandwidth, and --hop milliseconds as the latency from a machine to the next one.
 
 Needs an otherwise idle machine. If it has fewer cores than workers, they share the cores also for the computation, so
 that only what the exchange adds can be compared.
@@ -84,7 +84,7 @@ def sent_by(count: int, sizes: dict) -> float:
 
 
 def print_differences(expected: list[float], losses: dict[str, list[float]]) -> None:
-    """Prints how far losses are from those of one worker after so many steps."""
+    """Prints the largest differences of losses from those of one worker, in the first 10, 30, 50, ... steps."""
     steps = [step for step in (10, 30, 50, 100, 200, 500) if step <= len(expected)]
     print(f"\n| largest difference of the losses in steps | {' | '.join(f'1 to {step}' for step in steps)} |")
     print("|---" + "|---:" * len(steps) + "|")

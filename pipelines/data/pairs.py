@@ -60,7 +60,7 @@ def language_pair(data: str | None, target: str | None, pair: str | None) -> str
 
 
 def joined(chunks: Iterable[Pairs]) -> Pairs:
-    """Returns all pairs of the chunks, of which there is one at least."""
+    """Returns the pairs of all chunks together. There must be at least one chunk."""
     parts = list(chunks)
     dropped: collections.Counter = collections.Counter()
     for part in parts:

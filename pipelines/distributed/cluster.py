@@ -48,7 +48,10 @@ def check(address: str) -> None:
 
 
 def check_local_processes(flag: str, count: int) -> None:
-    """Checks that this machine can run so many processes that each keep a processor busy.
+    """Checks that `count` processes, each of which uses a whole processor, are not too many for this machine.
+
+    Args:
+        flag: that gives the number, for the error.
 
     Raises:
         UserError: there are more than two for each processor.

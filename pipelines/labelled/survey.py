@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from pipelines.data import first_pass
+from pipelines.data.first_pass import Sample
 from pipelines.data.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import class_ids
@@ -72,7 +74,7 @@ def survey(
         UserError: there are far too many labels, or all texts are in one group.
     """
     candidates = LowestRows(_MAX_CANDIDATES, np.uint64, np.int32)  # hashes of group and text, number of the label
-    sample = _Sample(seed)
+    sample = Sample(_MAX_SAMPLE, seed)
     labels: dict[str, int] = {}  # as in the source -> number
     dropped: collections.Counter = collections.Counter()
     rows = characters = 0
@@ -86,7 +88,7 @@ def survey(
         groups, texts = hashes_of(chunk)
         if held_out_texts is None:
             candidates.add(groups, texts, numbers)
-        sample.add(chunk.texts, groups, texts)
+        sample.add([(text,) for text in chunk.texts], groups, texts)
     found = np.array(list(labels), object)
     classes = classes_of(found, rows)
     ids = class_ids(found, classes, polarity)
@@ -104,25 +106,23 @@ def survey(
         dict(dropped),
         held_out,
         held_out_texts or frozenset(),
-        sample.training_texts(held_out, held_out_texts or frozenset()),
+        [text for (text,) in sample.training_rows(held_out, held_out_texts or frozenset())],
     )
 
 
 def lowest(chunks: Iterable[LabelledTexts], limit: int) -> tuple[LabelledTexts, dict[str, int]]:
     """Returns the texts with the lowest hashes, at most `limit`, in the order of reading, and what was left out."""
-    kept: list[tuple[int, int, str, str]] = []  # hash, number of the row, text, label
-    dropped, rows = collections.Counter(), 0
-    for chunk in chunks:
-        dropped.update(chunk.dropped)
-        of_texts = (hash_of(text) for text in chunk.texts)
-        kept += zip(of_texts, range(rows, rows + len(chunk)), chunk.texts, chunk.labels, strict=True)
-        rows += len(chunk)
-        if len(kept) > 2 * limit:
-            kept = sorted(kept)[:limit]
-    kept = sorted(sorted(kept)[:limit], key=lambda row: row[1])
-    if rows > limit:
-        dropped[f"more than {limit:,} texts to score on"] += rows - limit
-    columns = [np.array([row[i] for row in kept], object) for i in (2, 3)]
+    dropped: collections.Counter = collections.Counter()
+
+    def rows() -> Iterator[tuple[str, str]]:
+        for chunk in chunks:
+            dropped.update(chunk.dropped)
+            yield from zip(chunk.texts, chunk.labels, strict=True)
+
+    kept, others = first_pass.lowest(rows(), limit)
+    if others:
+        dropped[f"more than {limit:,} texts to score on"] += others
+    columns = [np.array([row[i] for row in kept], object) for i in (0, 1)]
     return LabelledTexts(*columns, None, {}), dict(dropped)
 
 
@@ -146,27 +146,3 @@ def split(chunks: Iterable[LabelledTexts], found: Survey) -> Iterator[tuple[Labe
         groups, texts = hashes_of(chunk)
         held_out = np.isin(groups, found.held_out)
         yield chunk, held_out, ~held_out & ~np.isin(texts, held_out_texts)
-
-
-class _Sample:
-    """A random sample of texts whose characters are at most `_MAX_SAMPLE`."""
-
-    def __init__(self, seed: int):
-        self._rng = np.random.default_rng(seed)
-        self._rows: list[tuple[float, int, int, str]] = []  # random number, hashes of group and text, text
-        self._limit, self._characters = 1.0, 0
-
-    def add(self, texts: np.ndarray, groups: np.ndarray, text_hashes: np.ndarray) -> None:
-        draws = self._rng.random(len(texts))
-        for row in zip(draws.tolist(), groups.tolist(), text_hashes.tolist(), texts, strict=True):
-            if row[0] < self._limit:
-                self._rows.append(row)
-                self._characters += len(row[3])
-        while self._characters > _MAX_SAMPLE:
-            self._limit /= 2
-            self._rows = [row for row in self._rows if row[0] < self._limit]
-            self._characters = sum(len(row[3]) for row in self._rows)
-
-    def training_texts(self, held_out: np.ndarray, held_out_texts: frozenset[int]) -> list[str]:
-        groups = set(held_out.tolist())
-        return [text for _, group, of_text, text in self._rows if group not in groups and of_text not in held_out_texts]
