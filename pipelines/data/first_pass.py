@@ -8,11 +8,14 @@ import numpy as np
 from pipelines.data.held_out import hash_of
 
 
-def lowest(rows: Iterable[tuple[str, ...]], limit: int) -> tuple[list[tuple[str, ...]], int]:
-    """Returns the `limit` rows whose first text has the lowest hash, in the order of reading, and how many others."""
+def lowest(rows: Iterable[tuple], limit: int) -> tuple[list[tuple], int]:
+    """Returns the `limit` rows whose first item, a text, has the lowest hash, and the number of the others.
+
+    The rows are in the order of reading.
+    """
     count = 0
 
-    def numbered() -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    def numbered() -> Iterator[tuple[int, int, tuple]]:
         nonlocal count
         for row in rows:
             yield hash_of(row[0]), count, row

@@ -39,6 +39,18 @@ def shards_of(num_shards: int, batch_size: int, of: part.Part) -> set[int]:
     return {shard for shard in range(num_shards) if shard % streams in streams_of(batch_size, of)}
 
 
+def check_files(data: Prepared, batch_size: int | None) -> None:
+    """Checks the files of prepared data; one of several workers checks only the shards that it reads.
+
+    Args:
+        batch_size: None if it is not known yet: then all shards are checked.
+
+    Raises:
+        UserError: a file is missing or damaged.
+    """
+    data.check_files(shards_of(len(data.shards), batch_size, part.current()) if batch_size else None)
+
+
 class Order:
     """The rows of every batch of an epoch, as pairs (number of the shard, row in it).
 

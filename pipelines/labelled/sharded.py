@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.data import labelled_texts, part, paths, shard_order
+from pipelines.data import labelled_texts, paths, shard_order
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import class_ids
 from pipelines.data.prepared import Prepared
@@ -114,16 +114,9 @@ class Rows:
 def load(data: Prepared, batch_size: int | None) -> LabelledSplits:
     """Returns the splits of prepared data; the training texts stay in its shards.
 
-    One of several workers checks only the shards that it reads.
-
-    Args:
-        batch_size: None if it is not known yet: then all shards are checked.
-
-    Raises:
-        UserError: a file is missing or damaged.
+    For `batch_size` and what is raised, see `shard_order.check_files`.
     """
-    mine = shard_order.shards_of(len(data.shards), batch_size, part.current()) if batch_size else None
-    data.check_files(mine)
+    shard_order.check_files(data, batch_size)
     splits = {name: _labelled(data.read_rows(name)) for name in ("valid", "test")}
     classes, notes = tuple(data.details["classes"]), dict(data.notes)
     return LabelledSplits(ShardedTexts(data), splits["valid"], splits["test"], classes, notes)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipelines.data import part, shard_order, tag_schemes, tagged_sentences, tagged_splits
+from pipelines.data import shard_order, tag_schemes, tagged_sentences, tagged_splits
 from pipelines.data.held_out import hash_of
 from pipelines.data.prepared import Prepared
 from pipelines.data.splits import comparable
@@ -70,16 +70,9 @@ class TrainingSentences:
 def load(data: Prepared, batch_size: int | None) -> Splits:
     """Returns the splits of prepared data; the training sentences stay in its shards.
 
-    One of several workers checks only the shards that it reads.
-
-    Args:
-        batch_size: None if it is not known yet: then all shards are checked.
-
-    Raises:
-        UserError: a file is missing or damaged.
+    For `batch_size` and what is raised, see `shard_order.check_files`.
     """
-    mine = shard_order.shards_of(len(data.shards), batch_size, part.current()) if batch_size else None
-    data.check_files(mine)
+    shard_order.check_files(data, batch_size)
     valid, test = data.read_rows("valid"), data.read_rows("test")
     known = set()
     for row in [*valid, *(test or [])]:

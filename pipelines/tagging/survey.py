@@ -6,13 +6,13 @@ What it keeps has a bounded size, whatever the number of sentences.
 import collections
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.data import paths, tag_schemes, tagged_sentences, tagged_splits
+from pipelines.data import first_pass, paths, tag_schemes, tagged_sentences, tagged_splits
 from pipelines.data.held_out import hash_of
 from pipelines.data.splits import comparable, num_held_out
 from pipelines.data.tag_schemes import Detector
@@ -171,19 +171,20 @@ def _lowest(files: list[Path], column: str | None, limit: int, detector: Detecto
     Args:
         detector: is given the tags of all sentences.
     """
-    kept: list[tuple[int, _Sentence]] = []
     dropped: collections.Counter = collections.Counter()
-    rows = 0
-    for chunk in tagged_sentences.read_chunks(files, column):
-        detector.add(chunk.tags)
-        dropped.update(chunk.dropped)
-        kept += ((hash_of(comparable(each.text)), each) for each in _packed(chunk, rows))
-        rows += len(chunk)
-        if len(kept) > 2 * limit:
-            kept = sorted(kept)[:limit]
-    if rows > limit:
-        dropped[f"more than {limit:,} sentences to score on"] = rows - limit
-    return dataclasses.replace(_unpacked(each for _, each in sorted(kept)[:limit]), dropped=dict(dropped))
+
+    def rows() -> Iterator[tuple[str, _Sentence]]:
+        first = 0
+        for chunk in tagged_sentences.read_chunks(files, column):
+            detector.add(chunk.tags)
+            dropped.update(chunk.dropped)
+            yield from ((comparable(each.text), each) for each in _packed(chunk, first))
+            first += len(chunk)
+
+    kept, others = first_pass.lowest(rows(), limit)
+    if others:
+        dropped[f"more than {limit:,} sentences to score on"] = others
+    return dataclasses.replace(_unpacked(each for _, each in kept), dropped=dict(dropped))
 
 
 class _Training:
