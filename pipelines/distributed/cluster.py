@@ -94,12 +94,12 @@ def connected(address: str, num_cpus: int | None = None) -> Iterator[None]:
         signal.signal(signal.SIGTERM, on_sigterm)  # Ray's handler ends the process by SIGABRT
     import ray
 
-    try:
-        # Ray prints there the logs of machines and processes that die. What they mean for the job is raised.
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+    # Ray prints there, also while it stops, the logs of machines and processes that die. What they mean is raised.
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        try:
             yield
-    finally:
-        ray.shutdown()
+        finally:
+            ray.shutdown()
 
 
 def _connect(address: str, num_cpus: int | None) -> str | None:

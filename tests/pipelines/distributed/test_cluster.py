@@ -85,6 +85,20 @@ def test_a_cluster_on_this_machine_runs_tasks():
     assert not ray.is_initialized()
 
 
+@needs_ray
+def test_what_ray_prints_does_not_appear(monkeypatch, capsys):
+    """Also what it prints after an interruption, while it stops."""
+    import ray
+
+    monkeypatch.setattr(cluster, "_connect", lambda address, num_cpus: None)
+    monkeypatch.setattr(ray, "shutdown", lambda: print("(raylet) Task failed. Error: The actor is dead"))
+    with pytest.raises(KeyboardInterrupt), cluster.connected("local"):
+        print("(raylet) the log of a process")
+        raise KeyboardInterrupt
+    print("the answer")
+    assert capsys.readouterr().out == "the answer\n"
+
+
 def test_processes_on_this_machine(monkeypatch):
     monkeypatch.setattr(cluster.machine, "processor", lambda: {"cores": 3})
     cluster.check_local_processes("--actors", 6)
