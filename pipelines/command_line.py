@@ -249,7 +249,12 @@ class RayFlags:
             return
         others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
         listed = "".join(f", {name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
-        print_error(f"{counts['rows']:,} texts in {len(manifest['parts']):,} parts{listed}: {shown(output)}")
+        texts, parts = counts["rows"], len(manifest["parts"])
+        print_error(f"{_count(texts, 'text')} in {_count(parts, 'part')}{listed}: {shown(output)}")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 @functools.cache

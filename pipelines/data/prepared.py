@@ -150,6 +150,15 @@ def task_of(data: str) -> str:
     return _read(_folder(data)).task
 
 
+def source_of(data: str) -> dict[str, Any]:
+    """Returns "name" and "fingerprint" of the data that prepared data was made from.
+
+    Raises:
+        UserError: the manifest is damaged or of another format.
+    """
+    return _read(_folder(data)).source
+
+
 def fingerprint(data: str) -> str:
     """Returns a checksum of prepared data: of its manifest, which has those of all other files."""
     return sha256_of(_folder(data) / MANIFEST)

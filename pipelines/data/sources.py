@@ -7,7 +7,7 @@ from typing import Any
 from pipelines.data import corpora, paths, prepared
 from pipelines.data.paths import Data
 from pipelines.support.files import fingerprint as fingerprint_of_files
-from pipelines.task import TaskEntry
+from pipelines.task import TASKS, TaskEntry
 
 
 def name(data: Data | None) -> str:
@@ -23,7 +23,8 @@ def name(data: Data | None) -> str:
 def describe(field: str, data: Data | None, entry: TaskEntry) -> dict[str, Any]:
     """Returns what the record of a run has of --data or of other data: its fingerprint.
 
-    Of several files also the names and fingerprints of each.
+    Of several files also the names and fingerprints of each; of prepared data also the fingerprint of the data that it
+    was made from.
 
     Args:
         field: name of the config field.
@@ -32,6 +33,9 @@ def describe(field: str, data: Data | None, entry: TaskEntry) -> dict[str, Any]:
         UserError: there is no such file or folder.
     """
     prefix = "" if field == "data" else f"{field}_"
+    if prepared.is_prepared(data):
+        source = prepared.source_of(data)["fingerprint"]
+        return {f"{prefix}fingerprint": fingerprint(data, entry), f"{prefix}source_fingerprint": source}
     if not isinstance(data, tuple):
         return {f"{prefix}fingerprint": fingerprint(data, entry)}
     files = [{"name": Path(path).name, "fingerprint": fingerprint(path, entry)} for path in data]
@@ -54,6 +58,16 @@ def fingerprint(data: Data | None, entry: TaskEntry) -> str:
     if data in corpora.CORPORA:
         return corpora.CORPORA[data].sha256 or corpora.CORPORA[data].url
     return fingerprint_of_files(corpora.existing(data, entry.data_kind))
+
+
+def is_training_data(data: Data | None, card: dict[str, Any]) -> bool:
+    """Whether the model with this card was trained on `data`, or on what `prepare` has made from it.
+
+    Raises:
+        UserError: there is no such file or folder.
+    """
+    known = [card["data"].get(name) for name in ("fingerprint", "source_fingerprint")]
+    return fingerprint(data, TASKS[card["task"]]) in known
 
 
 def module_fingerprints(handles: dict[str, str]) -> dict[str, str]:

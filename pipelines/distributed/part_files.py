@@ -6,7 +6,7 @@
     manifest.json           what is predicted; at the end also what came of it
 
 The manifest is written first, so that another model, other files or other options are refused by a folder that has
-parts already.
+parts already. A folder without a part takes them: the job has ended because of a mistake, which was corrected.
 """
 
 import contextlib
@@ -104,6 +104,9 @@ class PartFiles:
             return None
         kept = _read_manifest(path)
         different = [name for name, value in self._plan.items() if kept.get(name) != json.loads(json.dumps(value))]
+        if different and not kept["finished"] and not self._has_parts():
+            write_json(path, self._plan | {"finished": False})
+            return None
         if different:
             raise UserError(
                 f"{shown(self._folder)} has a batch prediction with other {' and '.join(different)} (see {MANIFEST}): "
@@ -113,6 +116,10 @@ class PartFiles:
             return kept
         self._read_progress()
         return None
+
+    def _has_parts(self) -> bool:
+        """Whether a process has written something that belongs to the kept plan."""
+        return (self._folder / _PROGRESS).exists() or any(self._folder.glob("part-*"))
 
     def _read_progress(self) -> None:
         path = self._folder / _PROGRESS

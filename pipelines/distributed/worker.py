@@ -32,7 +32,9 @@ def check(config, count: int) -> None:
     if getattr(config, "recipe", False):
         raise UserError("--recipe trains several models: leave out --workers")
     if config.model in ("ngram", "linear"):
-        raise UserError(f"--model {config.model} is computed, it has no training steps: leave out --workers")
+        raise UserError(
+            f"--model {config.model} is computed, it has no training steps: leave out --workers, or give another model"
+        )
     rows = getattr(config, "batch_size", None)
     if rows is not None and rows < count:
         raise UserError(

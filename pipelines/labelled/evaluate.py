@@ -35,8 +35,9 @@ def evaluate(
         by: column whose values are groups, which are scored one by one.
 
     Returns:
-        Scores of `measure.compute_scores`, with "model", "data", "classes" and "left_out" (reason -> rows), and with
-        `by`: "by" and "groups" (see `group_scores.compute_scores`).
+        Scores of `measure.compute_scores`, with "model", "data", "trained_on" (whether the model was trained on these
+        texts), "classes" and "left_out" (reason -> rows), and with `by`: "by" and "groups" (see
+        `group_scores.compute_scores`).
 
     Raises:
         UserError: the data cannot be read, or no row has one of the model's labels.
@@ -67,7 +68,9 @@ def evaluate(
     if mistakes is not None:
         _write_mistakes(mistakes, known, outputs, classes)
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
-    about = {"model": exported.title, "data": sources.name(data), "classes": list(classes), "left_out": left_out}
+    trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card)
+    about = {"model": exported.title, "data": sources.name(data), "trained_on": trained_on, "classes": list(classes)}
+    about["left_out"] = left_out
     if by is not None:
         is_correct = predicted(outputs, classes) == known.labels
         is_correct = is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct
@@ -146,9 +149,12 @@ def _class_lines(scores: dict, measures: tuple[str, ...]) -> list[str]:
 
 
 def _last_lines(scores: dict) -> list[str]:
-    """The groups of --by, and the rows that were left out."""
-    groups = ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
-    return groups + [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
+    """The groups of --by, the rows that were left out, and whether the model knows the texts."""
+    lines = ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
+    lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
+    if scores["trained_on"]:
+        lines += ["", "  The model was trained on these texts: the scores say nothing about new ones."]
+    return lines
 
 
 def _number(value: float | None) -> str:

@@ -9,7 +9,6 @@ from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
-from pipelines.task import TASKS
 
 
 def evaluate(exported: Exported, data: Data | None, column: str | None = None, mistakes: Path | None = None) -> dict:
@@ -58,7 +57,7 @@ def _read(card: dict, title: str, data: Data | None, column: str | None) -> tupl
         return tagged_sentences.fresh_sample(), None, False
     parts = tagged_sentences.read(data, column or card["config"].get("column"))
     name = next(name for name in ("test", "valid", "train") if name in parts)
-    trained_on = name == "train" and sources.fingerprint(data, TASKS[card["task"]]) == card["data"]["fingerprint"]
+    trained_on = name == "train" and sources.is_training_data(data, card)
     return parts[name], name if len(parts) > 1 else None, trained_on
 
 

@@ -72,7 +72,7 @@ def run(command: "TuneCommand", grid: dict[str, tuple]) -> tuple[dict, str]:
             reason = reasons[0] if reasons else "repeat the same command with more --minutes, and it continues"
             raise UserError(f"no training of {shown(study.folder)} is finished: {reason}")
         result = grid_report.write(study, grid, found, command.equal_parameters)
-        write_json(study.folder / "result.json", result)
+        write_json(study.result, result)
         return result, grid_report.summarize(result)
 
 

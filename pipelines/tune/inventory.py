@@ -53,7 +53,7 @@ def read_search(folder: Path) -> KeptSearch:
     if any(map(is_locked, [folder, *trials])):
         state = "training"
     else:
-        state = "finished" if (folder / "result.json").exists() else "unfinished"
+        state = "finished" if (folder / studies.RESULT).exists() else "unfinished"
     return KeptSearch(folder.name, folder, record, len(outcomes), _best(outcomes), state)
 
 

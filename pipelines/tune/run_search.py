@@ -59,7 +59,7 @@ def run(command: "TuneCommand", space: dict[str, Values], num_trials: int) -> tu
         console.say(f"the best of {len(trials)} trials is trial {winner.number}: exporting it ...")
         result, summary = _export(command, study, winner.number, chosen)
         report = search_report.write(study, space, search, trials, line, result)
-        write_json(study.folder / "result.json", report)
+        write_json(study.result, report)
         return report, search_report.summarize(report, summary)
 
 

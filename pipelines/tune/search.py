@@ -171,14 +171,14 @@ class Search:
 
     def _end(self, number: int, outcome: Outcome) -> None:
         """Reports to Optuna and to the user what a trial ended with, and keeps the weights of the best one alone."""
+        if number == 0 and outcome.state == FAILED:  # it stays unfinished: the same command tries it again
+            raise UserError(f"the preset cannot be trained: {outcome.reason}")
         # TPE learns nothing from a trial of the state FAIL, and would propose such settings again; a pruned one is bad.
         state = TrialState.COMPLETE if outcome.state == FINISHED else TrialState.PRUNED
         if outcome.reason:
             trial_id = self._optuna.trials[number]._trial_id
             self._optuna._storage.set_trial_user_attr(trial_id, "reason", outcome.reason)
         self._optuna.tell(number, outcome.value if outcome.state == FINISHED else None, state)
-        if number == 0 and outcome.state == FAILED:
-            raise UserError(f"the preset cannot be trained: {outcome.reason}")
         tried = self.tried()
         winner = best(tried)
         for each in tried:

@@ -4,7 +4,7 @@ tune.json            what is tried, on which data; written once
 journal.log          Optuna's record of a search
 shared/<key>/        the data as it was read and split, and the tokenizer, of all trials that have the same
 trials/<number>/     a run without an export, log.txt, and trial.json, which is written last
-report.md, result.json and the pictures
+report.md, the pictures, and result.json of a study that is finished
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from pipelines.support.run_result import RunRecord
 from pipelines.task import TASKS
 
 FINISHED, PRUNED, FAILED, UNFINISHED = "finished", "pruned", "failed", "unfinished"
-RECORD = "tune.json"
+RECORD, RESULT = "tune.json", "result.json"
 _OUTCOME, _SPLITS = "trial.json", "splits.pickle"
 
 
@@ -59,6 +59,11 @@ class Study:
     def journal(self) -> Path:
         """Optuna's file."""
         return self.folder / "journal.log"
+
+    @property
+    def result(self) -> Path:
+        """What came of the search or the grid. Its existence means that it is finished."""
+        return self.folder / RESULT
 
     def trial(self, number: int) -> Path:
         """Returns the folder of a trial."""
@@ -167,6 +172,8 @@ def resolved_config(study: Study, config: TrainingConfig) -> TrainingConfig:
 def prepare_trial(study: Study, number: int, config: TrainingConfig) -> Path:
     """Makes the folder of a trial with its config.json, unless it is there; returns it. Keeps the data of the trial.
 
+    Removes the result of the study, which is that of fewer trials: the study is unfinished until it has another one.
+
     Args:
         config: resolved.
 
@@ -175,6 +182,7 @@ def prepare_trial(study: Study, number: int, config: TrainingConfig) -> Path:
     """
     folder = study.trial(number)
     config = resolved_config(study, config)
+    study.result.unlink(missing_ok=True)
     keep_splits(shared_folder(study.folder, config), lambda: load_splits(study.task, config))
     if not (folder / "config.json").exists():
         make_folders(folder)

@@ -83,6 +83,7 @@ def parse_grid(texts: Iterable[str], config: TrainingConfig) -> dict[str, tuple]
     """
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     known = list(defaults)
+    comparable = [field for field in known if field not in _NOT_COMPARABLE]
     found: dict[str, tuple] = {}
     for text in texts:
         name, separator, listed = text.partition("=")
@@ -90,7 +91,7 @@ def parse_grid(texts: Iterable[str], config: TrainingConfig) -> dict[str, tuple]
         if not separator or not listed.strip():
             raise UserError(f"--grid {text}: give a field and its values, such as --grid num_layers=1,2,4")
         if field not in known:
-            raise UserError(f"--grid {text}: there is no field {field}{suggestion(field, known)}")
+            raise UserError(f"--grid {text}: there is no field {field}{suggestion(field, comparable)}")
         if field == "seed":
             raise UserError(f"--grid {text}: --seeds N trains every point with N seeds")
         if field in _NOT_COMPARABLE:

@@ -120,7 +120,8 @@ def _outcome(spec: Spec, status: int) -> Outcome:
     if status == 2:
         return Outcome(FAILED, reason=errors[-1])
     cause = f"signal {-status}" if status < 0 else f"status {status}"
-    return Outcome(FAILED, reason=f"its process ended with {cause}; the last line of its log.txt: {errors[-1]}")
+    last = f"; the last line of its log.txt: {errors[-1]}" if errors[-1] else ""
+    return Outcome(FAILED, reason=f"its process ended with {cause}{last}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,7 +26,7 @@ def folder(tmp_path):
     prepared.write_rows(made, "valid", [{"text": "a\nb \N{SNOWMAN}", "label": 1}, {"text": "c", "label": 0}])
     shards = [Shard("train-00000-of-00001.tfrecord", 5, 50)]
     contents = Contents(SETTINGS, shards, {"train": 5, "valid": 2}, {"left out": 3}, {"classes": ["a", "b"]})
-    prepared.write_manifest(made, "classification", {"name": "x"}, contents)
+    prepared.write_manifest(made, "classification", {"name": "x", "fingerprint": "0123"}, contents)
     return made
 
 

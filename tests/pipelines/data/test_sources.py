@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.data import corpora, sample_reviews, sources
+from pipelines.data import corpora, prepared, sample_reviews, sources
+from pipelines.data.prepared import Contents
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -69,3 +70,18 @@ def test_only_modules_on_this_machine_have_a_fingerprint(tmp_path):
     assert list(first) == ["encoder"]
     (tmp_path / "saved_model.pb").write_bytes(b"12")
     assert sources.module_fingerprints(handles) != first
+
+
+def test_a_model_of_prepared_data_was_trained_on_the_data_that_it_was_made_from(tmp_path):
+    path, other, made = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "made"
+    path.write_text("text,label\na,1\n")
+    other.write_text("text,label\na,2\n")
+    made.mkdir()
+    entry = TASKS["classification"]
+    source = {"name": "a", **sources.describe("data", str(path), entry)}
+    prepared.write_manifest(made, "classification", source, Contents({}, [], {}, {}, {}))
+    data = sources.describe("data", str(made), entry)
+    assert data["fingerprint"] == prepared.fingerprint(str(made))
+    card = {"task": "classification", "data": data}
+    assert sources.is_training_data(str(path), card) and sources.is_training_data(str(made), card)
+    assert not sources.is_training_data(str(other), card)

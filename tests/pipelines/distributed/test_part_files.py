@@ -70,9 +70,21 @@ def test_an_interrupted_job_continues_whatever_its_last_line(tmp_path):
     ],
 )
 def test_another_prediction_is_refused(tmp_path, change, message):
+    with opened(tmp_path, PLAN, ".csv") as parts:
+        parts.add(0, 0, b"a", record())
+    with pytest.raises(UserError, match=message), opened(tmp_path, PLAN | change, ".csv"):
+        pass
+
+
+def test_a_folder_without_a_part_takes_the_corrected_job(tmp_path):
     with opened(tmp_path, PLAN, ".csv"):
         pass
-    with pytest.raises(UserError, match=message), opened(tmp_path, PLAN | change, ".csv"):
+    changed = PLAN | {"files": PLAN["files"][:1]}
+    with opened(tmp_path, changed, ".csv") as parts:
+        parts.add(0, 0, b"a", record())
+        parts.end(0, 1)
+        assert parts.finish()["files"] == changed["files"]
+    with pytest.raises(UserError, match="other files"), opened(tmp_path, PLAN, ".csv"):
         pass
 
 

@@ -14,7 +14,7 @@ from pipelines.transfer.config import TransferConfig
     [
         (LanguageModelConfig(batch_size=3), r"4 workers are more than the rows of a batch: raise --batch-size 3"),
         (LanguageModelConfig(model="ngram"), "--model ngram"),
-        (ClassificationConfig(model="linear"), "--model linear is computed"),
+        (ClassificationConfig(model="linear"), "--model linear is computed.* or give another model"),
         (ClassificationConfig(folds=5), "--folds"),
         (TransferConfig(recipe=True), "--recipe"),
     ],

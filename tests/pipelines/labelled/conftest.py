@@ -9,6 +9,7 @@ from pipelines.support.files import write_json
 
 CLASSES = ["negative", "positive"]
 TOPICS = ["food", "sport"]
+TRAINED = {"task": "classification", "data": {"name": "reviews", "fingerprint": "unknown"}}
 
 
 class CountingClassifier(tf.Module):
@@ -42,16 +43,16 @@ def write_topics(root) -> Exported:
     tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
     config = {"polarity": False, "labels_separator": "|", "label_columns": None}
     card = {"sample": False, "classes": TOPICS, "window": {"max_bytes": 1000}, "config": config}
-    write_json(path / CARD, card)
+    write_json(path / CARD, TRAINED | card)
     return Exported("topics", 1, path)
 
 
-def write_export(root, name="sentiment", sample=False, polarity=True) -> Exported:
+def write_export(root, name="sentiment", sample=False, polarity=True, **changes) -> Exported:
     path = root / name / "1"
     module = CountingClassifier()
     tf.saved_model.save(module, str(path), signatures={"serving_default": module.classify.get_concrete_function()})
     card = {"sample": sample, "classes": CLASSES, "window": {"max_bytes": 1000}, "config": {"polarity": polarity}}
-    write_json(path / CARD, card)
+    write_json(path / CARD, TRAINED | card | changes)
     return Exported(name, 1, path)
 
 

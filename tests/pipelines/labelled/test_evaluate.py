@@ -2,9 +2,10 @@ import csv
 
 import pytest
 
-from pipelines.data import table_options
+from pipelines.data import sources, table_options
 from pipelines.labelled.evaluate import evaluate, format_scores
 from pipelines.support.errors import UserError
+from pipelines.task import TASKS
 from tests.pipelines.labelled.conftest import write_export
 
 
@@ -26,6 +27,14 @@ def test_scores_and_mistakes(exported, tmp_path):
     ]
     table = format_scores(scores)
     assert "0.5000" in table and "calibration error" in table and "left out, empty text: 1" in table
+    assert not scores["trained_on"] and "was trained on these texts" not in table
+
+
+def test_the_texts_of_the_training_are_reported_as_such(tmp_path):
+    data = write(tmp_path / "a.csv", ("good", "pos"), ("bad", "neg"))
+    trained = {"name": "a", "fingerprint": sources.fingerprint(data, TASKS["classification"])}
+    scores = evaluate(write_export(tmp_path / "saved", data=trained), data)
+    assert scores["trained_on"] and "The model was trained on these texts" in format_scores(scores)
 
 
 def test_the_test_set_is_used_where_there_is_one(exported, tmp_path):

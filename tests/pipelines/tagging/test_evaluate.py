@@ -4,6 +4,7 @@ from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
 from pipelines.tagging import evaluate
 from pipelines.tagging.tagged import Tagged
+from pipelines.task import TASKS
 
 CARD = {"sample": False, "task": "tagging", "config": {"column": None}, "data": {"fingerprint": "other"}}
 
@@ -18,7 +19,7 @@ def test_the_test_set_comes_first(tmp_path):
 def test_training_sentences_are_recognized(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("a\tX\n\n")
-    fingerprint = evaluate.sources.fingerprint(str(path), evaluate.TASKS["tagging"])
+    fingerprint = evaluate.sources.fingerprint(str(path), TASKS["tagging"])
     card = CARD | {"data": {"fingerprint": fingerprint}}
     assert evaluate._read(card, "m/1", str(path), None)[1:] == (None, True)
 

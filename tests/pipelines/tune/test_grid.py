@@ -9,6 +9,7 @@ from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.tune import command, grid, parameters, workers
 from pipelines.tune import study as studies
+from pipelines.tune.inventory import read_search
 from pipelines.tune.study import FAILED, FINISHED, UNFINISHED, Outcome
 from tests.pipelines.tune.searches import Pool, config_of, outcome_of_settings
 
@@ -55,6 +56,17 @@ def test_an_interrupted_grid_goes_on_and_more_seeds_are_added(run):
     result, _ = run(pool, seeds=2)
     assert [seed for seed, *_ in trained(pool)] == [2, 2, 2, 2]
     assert all(list(point["seeds"]) == ["1", "2"] for point in result["points"])
+
+
+def test_a_finished_grid_that_gets_more_seeds_and_is_interrupted_is_unfinished(run, tmp_path):
+    run(Pool())
+    assert read_search(tmp_path / "runs" / "tune" / "a").state == "finished"
+    with pytest.raises(KeyboardInterrupt):
+        run(Pool(die_after=2), seeds=2)
+    search = read_search(tmp_path / "runs" / "tune" / "a")
+    assert (search.state, search.trials) == ("unfinished", 5)
+    run(Pool(), seeds=2)
+    assert read_search(search.path).state == "finished"
 
 
 def test_a_finished_grid_reports_again_and_trains_nothing(run):

@@ -19,6 +19,7 @@ from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.tune import command, run_search, workers
 from pipelines.tune import study as studies
+from pipelines.tune.inventory import read_search
 from pipelines.tune.study import UNFINISHED, Outcome
 from tests.command_line import ROOT, assert_one_line
 from tests.pipelines.tune.searches import Pool, config_of, make_study, outcome_of_settings, space
@@ -68,6 +69,18 @@ def test_a_search_without_a_finished_trial_exports_nothing(run):
         run(Pool(lambda config: Outcome(UNFINISHED)), 1)
     report, _, exported = run(Pool(), 3)
     assert len(report["trials"]) == 3 and exported
+
+
+def test_a_finished_search_that_gets_more_trials_and_is_interrupted_is_unfinished(run, tmp_path):
+    run(Pool(), 3)
+    assert read_search(tmp_path / "runs" / "tune" / "a").state == "finished"
+    run(Pool(), 3)  # nothing to train
+    with pytest.raises(KeyboardInterrupt):
+        run(Pool(die_after=1), 5)
+    search = read_search(tmp_path / "runs" / "tune" / "a")
+    assert (search.state, search.trials) == ("unfinished", 3)
+    run(Pool(), 5)
+    assert read_search(search.path).state == "finished"
 
 
 def test_other_ranges_in_the_same_folder_are_refused(run, monkeypatch):

@@ -132,6 +132,20 @@ def test_a_preset_that_cannot_be_trained_ends_the_search(tmp_path):
     assert len(search.tried()) == 1
 
 
+def test_a_preset_whose_process_dies_is_tried_again(tmp_path):
+    class Dying(Pool):
+        def wait(self, handles):
+            yield handles[0], Outcome(FAILED, reason="its process ended with signal 9")  # without a trial.json
+
+    study = make_study(tmp_path)
+    with pytest.raises(UserError, match="the preset cannot be trained: its process ended with signal 9"):
+        Search(study, space(), 3, None).run(Dying())
+    pool, search = Pool(), Search(study, space(), 3, None)
+    search.run(pool)
+    assert [spec.number for spec in pool.started] == [0, 1, 2]
+    assert [each.outcome.state for each in search.tried()] == [FINISHED] * 3
+
+
 def test_settings_that_the_config_refuses_are_a_failed_trial(tmp_path):
     config = config_of()
     ranges = {"dropout": (0.3, 1.5)}  # the config allows at most 1

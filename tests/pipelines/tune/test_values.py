@@ -155,6 +155,7 @@ def test_a_grid_is_read_with_the_types_of_the_fields(text, expected):
     ("texts", "message"),
     [
         (["hiden_size=1,2"], "did you mean hidden_size"),
+        (["nonsense=1,2"], "there is no field nonsense$"),
         (["hidden_size=1,x"], "x is no number"),
         (["hidden_size=1.5,2"], "1.5 is no number"),
         (["hidden_size"], "give a field and its values"),

@@ -102,6 +102,7 @@ def test_this_machine_gets_no_more_trials_than_it_has_cores_and_memory(monkeypat
         (0, "", Outcome(UNFINISHED)),
         (2, "x\nerror: no such file\n", Outcome(FAILED, reason="no such file")),
         (-9, "epoch 1\n", Outcome(FAILED, reason=f"its process ended with signal 9; {LAST} epoch 1")),
+        (-9, "", Outcome(FAILED, reason="its process ended with signal 9")),
         (1, "MemoryError", Outcome(FAILED, reason=f"its process ended with status 1; {LAST} MemoryError")),
     ],
 )  # fmt: skip
