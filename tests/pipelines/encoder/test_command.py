@@ -53,17 +53,10 @@ def place(tmp_path_factory):
             marks=pytest.mark.long,
         ),
         pytest.param(
-            "masked-lstm",
-            "--data texts.txt --direction bidirectional --num-layers 2 --embedding-size 8",
+            "transformer",
+            "--data texts.txt --model transformer --num-layers 2 --direction bidirectional",
             16,
             {},
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            "transformer",
-            "--data texts.csv --model transformer --num-layers 2 --direction bidirectional",
-            16,
-            LEFT_OUT_OF_TABLE,
             marks=pytest.mark.long,
         ),
         pytest.param(

@@ -214,17 +214,16 @@ def test_flags_that_do_not_fit_together_are_refused(tmp_path, run_main, flags, m
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("way", [["--max-length", 8, "--seed", 3], ["--next", 5], ["--score"], ["--search"]])
-def test_a_server_answers_as_the_model_itself(trained, place, run_main, way):
-    if "--seed" in way:
-        assert_served_as_in_process(place / "saved", "char-lm")
-    command = ["predict", "char-lm", "the c", "", *way, "--json"]
-    own = run_main(place, *command, "--saved-models", place / "saved")
+def test_a_server_answers_as_the_model_itself(trained, place, run_main):
+    assert_served_as_in_process(place / "saved", "char-lm")
     with serving(place / "saved") as client:
-        for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
-            asked = run_main(place, *command, "--server", server)
-            assert asked.returncode == 0, asked.stderr
-            assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
+        for way in (["--max-length", 8, "--seed", 3], ["--next", 5], ["--score"], ["--search"]):
+            command = ["predict", "char-lm", "the c", "", *way, "--json"]
+            own = run_main(place, *command, "--saved-models", place / "saved")
+            for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
+                asked = run_main(place, *command, "--server", server)
+                assert asked.returncode == 0, asked.stderr
+                assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
 
 
 @pytest.mark.parametrize(

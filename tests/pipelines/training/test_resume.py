@@ -176,13 +176,13 @@ def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", FLAGS)
+@pytest.mark.parametrize("task", ["nmt", "transfer"])  # while it writes the first one, and before that
 def test_a_training_that_is_killed_before_its_first_checkpoint_starts_from_scratch(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=True)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["char-lm", "transfer"])
+@pytest.mark.parametrize("task", ["char-lm"])
 def test_a_training_that_is_killed_again_and_again_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
     kind, first_saved, _ = KILLS[task]
     choose = random.Random(f"{SEED} again {task}").randint
