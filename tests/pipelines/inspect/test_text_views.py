@@ -47,7 +47,12 @@ def test_mistakes_are_one_line(exports, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [(("x",), "--run is missing"), (("x", "--run", "absent"), "no run 'absent'")]
+    ("arguments", "message"),
+    [
+        (("x",), "--run is missing"),
+        (("x", "--run", "absent"), "no run 'absent'"),
+        (("x", "--run", "absent", "--top", "0"), "--top 0: it must be from 1"),
+    ],
 )
 def test_training_needs_a_run(capsys, arguments, message):
     assert_refused(capsys, message, "training", *arguments)
