@@ -150,16 +150,31 @@ class Attention(TextView):
         figures = [*figures, attention_by_tag.figure(model.title, attention_by_tag.tag_rows(counts), kinds)]
         return figures, [*notes, *attention_by_tag.sentences_text(model.title, counts, kinds)]
 
+    def look(self):
+        """Returns the figures of the models with attention, and a line for each of the others.
+
+        Raises:
+            UserError: no model has attention.
+        """
+        figures, notes = super().look()
+        if not figures:
+            raise UserError(
+                "none of the models has attention: train --model transformer or a translator with attention"
+            )
+        return figures, notes
+
     def draw(self, model, trace):
-        """Returns the figures of one text."""
+        """Returns the figures of one text; none if the model has no attention and stands beside others."""
         from pipelines.inspect import attention
 
-        return attention.figures(trace)
+        return attention.figures(trace) if trace.attention or len(self.models) < 2 else []
 
     def notes(self, model, trace) -> list[str]:
         """Returns a line for each head."""
         from pipelines.inspect import attention
 
+        if not trace.attention:
+            return [attention.without_attention(trace)]
         return [f"{model.title}: {line}" for line in attention.overview_text(trace)]
 
 
