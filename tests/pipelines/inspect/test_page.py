@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from pipelines.inspect import gates, page
+from pipelines.inspect import gates, page, positions
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import traces
 from tests.browser import chromium, opened
@@ -42,6 +42,13 @@ def test_hostile_tokens_are_text():
     html = page.render(HOSTILE[1], [hostile_figure()], [HOSTILE[1]])
     assert HOSTILE[1] not in html
     assert data_of(html)[0]["data"]["tokens"]["token"][1] == HOSTILE[1]
+
+
+def test_many_lines_are_folded_and_keys_are_named_where_they_work():
+    html = page.render("Positions", positions.figures(8, 4), [f"line {i}" for i in range(9)])
+    shown, folded = html.split("<summary>6 more lines</summary>")
+    assert "<p>line 2</p>" in shown and "<p>line 3</p>" not in shown and "<p>line 8</p>" in folded
+    assert "arrow keys" not in html and "arrow keys" in page.render("Gates", gates.figures(make_trace(), top=2), [])
 
 
 def test_a_long_table_is_cut():
