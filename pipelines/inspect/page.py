@@ -78,7 +78,7 @@ def _section(figure: Figure) -> str:
     rows = figure.table if figure.table is not None else next(iter(figure.data.values()))
     return (
         f'<section id="{name}"><h2>{title}</h2><p>{description}</p>'
-        f'<div class="chart" role="img" aria-label="{title}. {description}" tabindex="0"></div>'
+        f'<div class="chart" role="group" aria-label="{title}. {description}" tabindex="0"></div>'
         "<noscript><p>This figure needs JavaScript in a browser of 2023 or later; here is a picture of it.</p>"
         f'<img alt="{title}. {description}" src="data:image/png;base64,{picture}"></noscript>'
         f"<details><summary>The numbers as a table</summary>{_table(rows)}</details></section>"

@@ -24,6 +24,8 @@ def test_the_page_has_everything_in_itself():
     assert "Gates &amp; more" in html and "<p>It is cut.</p>" in html
     without_data = re.sub(r"<script.*?</script>", "", html, flags=re.S)
     assert not re.findall(r'(?:src|href)="(?!data:)', without_data)
+    # Not "img", whose content screen readers skip: the lists of layers and units are in it.
+    assert 'class="chart" role="group" aria-label="Gates of small/1. ' in without_data
     assert "needs JavaScript" in without_data and "data:image/png;base64," in without_data
     (figure,) = data_of(html)
     assert figure["name"] == "gates" and figure["data"]["means"]["gate"][0] == "forget gate"
