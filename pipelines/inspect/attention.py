@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import MARKED, choice, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, choice, shown, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import Attention, Trace
 from pipelines.support.errors import UserError
@@ -187,6 +187,14 @@ def _summary() -> alt.Chart:
         )
         .properties(width=320, title="what each head mostly looks at")
     )
+
+
+def without_attention(trace: Trace) -> str:
+    """Returns a line about a model that has no attention: of a translator, what it writes nevertheless."""
+    if "decoder" not in trace.tokens:
+        return f"{trace.model} has no attention"
+    written = " ".join(shown(token) for token in trace.tokens["decoder"])
+    return f"{trace.model} has no attention: it knows the text from its state alone, and writes {written}"
 
 
 def overview_text(trace: Trace) -> list[str]:

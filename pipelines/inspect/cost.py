@@ -69,11 +69,15 @@ def measure_one(architecture: str, lengths: tuple[int, ...], size: int, batch_si
 
 
 def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Returns architecture and the exponent k of time ~ length^k, of a line through the upper half of the lengths."""
+    """Returns architecture and the exponent k of time ~ length^k, of a line through the upper half of the lengths.
+
+    The upper half has at least two lengths.
+    """
     fitted = []
     for architecture, group in rows.groupby("architecture", sort=False):
-        upper = group[group["length"] >= group["length"].median()]
-        exponent = np.polyfit(np.log(upper["length"]), np.log(upper["seconds"]), 1)[0] if len(upper) > 1 else np.nan
+        group = group.sort_values("length")
+        upper = group.tail(max(2, len(group) // 2 + len(group) % 2))
+        exponent = np.polyfit(np.log(upper["length"]), np.log(upper["seconds"]), 1)[0]
         fitted.append({"architecture": architecture, "exponent": float(exponent)})
     return pd.DataFrame(fitted)
 

@@ -174,14 +174,17 @@ class Memory(LanguageView):
         frames, notes = [], []
         for model in self.found():
             config, network = weights.load_network(model.exported, model.loaded)
+            if not self.grammar:
+                weights.require_recurrent(config, model.title)
             random = weights.untrained_network(config, network.output_shape[-1])
             probes = self._of_subject(model, config) if self.grammar else self._of_tokens(model)
             for kind, each in (("trained", network), ("random", random)):
                 for state, table in probes(each):
                     frames.append(table.assign(model=model.title, state=state, weights=kind))
+                    steps = memory.memory_steps(table)
                     notes.append(
                         f"{model.title}, {state.replace('_', ' ')}, {kind} weights: "
-                        f"memory of {memory.memory_steps(table)} steps"
+                        f"memory of {steps} step{'' if steps == 1 else 's'}"
                     )
         return [curves.memory(pd.concat(frames, ignore_index=True), of_subject=self.grammar)], notes
 
@@ -247,15 +250,18 @@ class Gradients(LanguageView):
         from pipelines.inspect import curves, gradients, weights
         from pipelines.inspect.reference import read_ids
 
-        frames, steps = [], []
-        for model in self.found():
+        frames, steps, found = [], [], self.found()
+        if self.forget_bias and not any(model.kind in weights.WITH_FORGET_GATE for model in found):
+            raise UserError("--forget-bias: none of the models has a forget gate: give an lstm or peephole")
+        for model in found:
             config, network = weights.load_network(model.exported, model.loaded)
+            weights.require_recurrent(config, model.title)
             windows = gradients.places(read_ids(model, self.data, _MAX_TOKENS), self.window, self.places)
             vocabulary_size = network.output_shape[-1]
             networks = {model.title: network}
             if self.untrained:
                 networks[f"{model.title}, untrained"] = weights.untrained_network(config, vocabulary_size)
-            for bias in self.forget_bias:
+            for bias in self.forget_bias if config.model in weights.WITH_FORGET_GATE else ():
                 name = f"{model.title}, untrained, forget bias {bias:g}"
                 networks[name] = weights.untrained_network(config, vocabulary_size, forget_bias=bias)
             for name, each in networks.items():

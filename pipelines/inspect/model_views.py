@@ -190,8 +190,8 @@ class Cost(View):
 
     def check(self) -> None:
         """Checks the numbers."""
-        if len(self.lengths) < 2 or not all(2 <= each <= 16_384 for each in self.lengths):
-            raise UserError("--lengths: give two lengths or more, each from 2 to 16384")
+        if len(set(self.lengths)) < 2 or not all(2 <= each <= 16_384 for each in self.lengths):
+            raise UserError("--lengths: give two different lengths or more, each from 2 to 16384")
         if not 1 <= self.size <= 4096 or not 1 <= self.batch_size <= 1024:
             raise UserError("--size must be from 1 to 4096 and --batch-size from 1 to 1024")
 

@@ -132,8 +132,8 @@ class Model:
             return f"{self.title} has no trace: its encoder is a module of TF Hub, which does not show its layers"
         if self.kind in without:
             return (
-                f"{self.title} has no trace: --model {self.kind} has no recurrent layer and no attention. Train another"
-                " --model"
+                f"{self.title} has no trace: --model {self.kind} has no recurrent layer and no attention. Train one"
+                " that has, such as --model lstm or transformer"
             )
         return f"{self.title} has no trace: it was exported by an older Unroll. Train it again"
 

@@ -17,6 +17,11 @@ from pipelines.version import VERSION
 
 _FOLDER = Path(__file__).parent
 _MAX_TABLE_ROWS = 200
+_MAX_NOTES, _SHOWN_NOTES = 8, 3  # of more, the first ones are shown: the figures are what the reader came for
+_KEYS = (
+    '<p class="keys">Hover over a token or a cell, or press the left and right arrow keys: everything about the token '
+    "is marked. Click a cell to keep it. The address of the page keeps what is chosen.</p>"
+)
 
 
 def render(title: str, figures: list[Figure], notes: list[str]) -> str:
@@ -41,9 +46,8 @@ def render(title: str, figures: list[Figure], notes: list[str]) -> str:
         f"<title>{html.escape(title)}</title>",
         f"<style>{_file('page.css')}</style></head><body>",
         f"<main><h1>{html.escape(title)}</h1>",
-        *(f"<p>{html.escape(note)}</p>" for note in notes),
-        '<p class="keys">Hover over a token or a cell, or press the left and right arrow keys: everything about the '
-        "token is marked. Click a cell to keep it. The address of the page keeps what is chosen.</p>",
+        _notes(notes),
+        _KEYS if any(_has_tokens(each["specification"]) for each in data) else "",
         *(_section(each) for each in figures),
         f"<footer>Unroll {VERSION}</footer></main>",
         _compressed("figures", json.dumps(data, separators=(",", ":"), allow_nan=False)),
@@ -54,13 +58,27 @@ def render(title: str, figures: list[Figure], notes: list[str]) -> str:
     return "\n".join(parts)
 
 
+def _notes(notes: list[str]) -> str:
+    paragraphs = [f"<p>{html.escape(note)}</p>" for note in notes]
+    if len(notes) <= _MAX_NOTES:
+        return "\n".join(paragraphs)
+    folded = "\n".join(paragraphs[_SHOWN_NOTES:])
+    summary = f"{len(notes) - _SHOWN_NOTES} more lines"
+    return "\n".join([*paragraphs[:_SHOWN_NOTES], f"<details><summary>{summary}</summary>{folded}</details>"])
+
+
+def _has_tokens(specification: dict) -> bool:
+    """Returns whether a figure marks tokens."""
+    return any(each["name"] == "marked" for each in specification.get("params", []))
+
+
 def _section(figure: Figure) -> str:
     picture = base64.b64encode(smaller(figure.png())).decode()
     name, title, description = (html.escape(each) for each in (figure.name, figure.title, figure.description))
     rows = figure.table if figure.table is not None else next(iter(figure.data.values()))
     return (
         f'<section id="{name}"><h2>{title}</h2><p>{description}</p>'
-        f'<div class="chart" role="img" aria-label="{title}. {description}" tabindex="0"></div>'
+        f'<div class="chart" role="group" aria-label="{title}. {description}" tabindex="0"></div>'
         "<noscript><p>This figure needs JavaScript in a browser of 2023 or later; here is a picture of it.</p>"
         f'<img alt="{title}. {description}" src="data:image/png;base64,{picture}"></noscript>'
         f"<details><summary>The numbers as a table</summary>{_table(rows)}</details></section>"

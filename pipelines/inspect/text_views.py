@@ -39,8 +39,7 @@ class Gates(TextView):
         check_treebank(self.treebank, self.sentences)
         if self.over_seeds and (self.treebank is not None or self.unit is not None):
             raise UserError("--over-seeds shows means over units and models: leave out --treebank and --unit")
-        if not 1 <= self.top <= _MAX_UNITS:
-            raise UserError(f"--top {self.top}: it must be from 1 to {_MAX_UNITS}")
+        _check_top(self.top)
         super().check()
 
     def look(self):
@@ -72,6 +71,16 @@ class Gates(TextView):
         words, tags, traces = _tagged_traces(model, self.treebank, self.sentences)
         rows = gates_by_tag.by_tag(gates_by_tag.gate_rows(traces, words, tags))
         return gates_by_tag.figure(model.title, rows)
+
+
+def _check_top(top: int) -> None:
+    """Checks the value of --top.
+
+    Raises:
+        UserError: it is out of range.
+    """
+    if not 1 <= top <= _MAX_UNITS:
+        raise UserError(f"--top {top}: it must be from 1 to {_MAX_UNITS}")
 
 
 def _tagged_traces(model, path: Path, count: int) -> tuple:
@@ -141,16 +150,31 @@ class Attention(TextView):
         figures = [*figures, attention_by_tag.figure(model.title, attention_by_tag.tag_rows(counts), kinds)]
         return figures, [*notes, *attention_by_tag.sentences_text(model.title, counts, kinds)]
 
+    def look(self):
+        """Returns the figures of the models with attention, and a line for each of the others.
+
+        Raises:
+            UserError: no model has attention.
+        """
+        figures, notes = super().look()
+        if not figures:
+            raise UserError(
+                "none of the models has attention: train --model transformer or a translator with attention"
+            )
+        return figures, notes
+
     def draw(self, model, trace):
-        """Returns the figures of one text."""
+        """Returns the figures of one text; none if the model has no attention and stands beside others."""
         from pipelines.inspect import attention
 
-        return attention.figures(trace)
+        return attention.figures(trace) if trace.attention or len(self.models) < 2 else []
 
     def notes(self, model, trace) -> list[str]:
         """Returns a line for each head."""
         from pipelines.inspect import attention
 
+        if not trace.attention:
+            return [attention.without_attention(trace)]
         return [f"{model.title}: {line}" for line in attention.overview_text(trace)]
 
 
@@ -172,7 +196,8 @@ class Training(View):
     """Folder of the runs."""
 
     def check(self) -> None:
-        """Checks that a run is named."""
+        """Checks the number, and that a run is named."""
+        _check_top(self.top)
         if not self.run:
             raise UserError("--run is missing: name the run whose training is shown; `list` has them")
         inventory.find_run(self.runs, self.run)

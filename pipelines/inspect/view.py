@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pipelines.inspect.models import Model
 
 
+_CUT = "reads only a part of the text, the one that is shown"
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class View:
     """What all inspections share. The first line of the docstring of each is its line in the list."""
@@ -109,10 +112,15 @@ class TextView(ModelsView):
         """Returns the title of the page."""
         return f"{self.NAME.capitalize()}: {self.text}"
 
+    def look(self) -> "tuple[list[Figure], list[str]]":
+        """Returns the figures of all models, and the sentences; first of which models the text is cut."""
+        figures, notes = super().look()
+        return figures, sorted(notes, key=lambda note: not note.endswith(_CUT))
+
     def look_at(self, model: "Model") -> "tuple[list[Figure], list[str]]":
         """Returns the figures of one model, and sentences about it."""
         trace = model.trace([self.text])[0]
-        cut = [f"{model.title} reads only a part of the text, the one that is shown"] if trace.cut else []
+        cut = [f"{model.title} {_CUT}"] if trace.cut else []
         return self.draw(model, trace), [*cut, *self.notes(model, trace)]
 
     def draw(self, model: "Model", trace) -> "list[Figure]":

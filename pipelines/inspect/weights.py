@@ -12,6 +12,8 @@ from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.support.errors import UserError
 
+WITH_FORGET_GATE = ("lstm", "peephole")  # values of --model
+
 
 def load_network(exported: Exported, loaded=None):
     """Returns the network of an exported language model, with its weights.
@@ -135,7 +137,7 @@ def untrained_network(
     keras.utils.set_random_seed(seed)
     model = build_network(config, vocabulary_size)
     if forget_bias is not None:
-        if config.model not in ("lstm", "peephole"):
+        if config.model not in WITH_FORGET_GATE:
             raise UserError(f"a {config.model} network has no forget gate: set the forget bias of an lstm or peephole")
         for i in range(config.num_layers):
             bias = model.get_layer(f"recurrent_{i + 1}").cell.bias
@@ -164,13 +166,17 @@ def _in_float32(build: Callable):
         keras.config.set_dtype_policy(policy)
 
 
-def require_recurrent(config: LanguageModelConfig) -> None:
+def require_recurrent(config: LanguageModelConfig, title: str = "") -> None:
     """Refuses a network without recurrent layers.
+
+    Args:
+        title: of the model, for the message.
 
     Raises:
         UserError: it is a transformer, or reads a fixed number of tokens.
     """
     if config.model in ("transformer", *WITH_ORDER):
         raise UserError(
-            f"a {config.model} network carries no state from token to token: give a recurrent language model"
+            f"{title or 'this model'}: a {config.model} network carries no state from token to token: give a recurrent "
+            "language model"
         )

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -27,3 +29,8 @@ def test_the_picture_of_attention():
     assert len(figure.data["weights"]) == 24 and picture(figure).height > 300
     with pytest.raises(UserError, match="small/1 has no attention"):
         attention.figures(make_trace())
+
+
+def test_a_translator_without_attention_is_a_line():
+    trace = dataclasses.replace(make_trace(), tokens={"encoder": ["a"], "decoder": ["b", " "]})
+    assert attention.without_attention(trace).endswith("from its state alone, and writes b \N{OPEN BOX}")

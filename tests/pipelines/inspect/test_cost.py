@@ -9,6 +9,7 @@ def test_the_slope_of_the_cost():
     rows = pd.DataFrame({"architecture": "attention", "length": [8, 16, 32, 64], "mebibytes": 1.0})
     rows["seconds"] = rows["length"] ** 2.0
     assert cost.slopes(rows)["exponent"].tolist() == pytest.approx([2.0])
+    assert cost.slopes(rows[:2])["exponent"].tolist() == pytest.approx([2.0])
     assert picture(cost.figures(rows, 8, 1)[0]).width > 300
 
 

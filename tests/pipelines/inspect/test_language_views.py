@@ -12,7 +12,7 @@ from pipelines.language_model.servable import Generator
 from pipelines.support.errors import UserError
 from pipelines.text.special_tokens import START
 from pipelines.text.tokenizers import train_tokenizer
-from tests.pipelines.inspect.exports import assert_page, assert_refused
+from tests.pipelines.inspect.exports import assert_page, assert_refused, export_language_model
 
 pytestmark = pytest.mark.long  # they train or load models
 
@@ -31,6 +31,15 @@ pytestmark = pytest.mark.long  # they train or load models
 def test_each_writes_a_page(exports, tmp_path, capsys, arguments, expected):
     flags = ("--models", "small", "--saved-models", exports)
     assert expected in assert_page(capsys, tmp_path / "page.html", *arguments, *flags)
+
+
+def test_forget_biases_are_those_of_the_lstms_alone(tmp_path, capsys):
+    for model in ("lstm", "simple"):
+        export_language_model(tmp_path, model, name=model)
+    flags = ("--window", 8, "--places", 4, "--forget-bias", 3, "--models", "lstm", "simple", "--saved-models", tmp_path)
+    printed = assert_page(capsys, tmp_path / "page.html", "gradients", *flags)
+    assert "lstm/1, untrained, forget bias 3" in printed and "simple/1, layer 1 hidden: " in printed
+    assert "simple/1, untrained" not in printed
 
 
 def test_the_accuracy_of_agreement(exports, tmp_path, capsys, monkeypatch):
@@ -99,14 +108,15 @@ def test_a_window_that_is_too_short(grammarians):
     [
         (("agreement", " ", "--models", "small"), "give a text of at least one word"),
         (("agreement", "--models", "small", "--treebank", "absent"), "--treebank absent: no such file"),
-        (("memory", "--models", "attentive"), "so it has no states"),
+        (("memory", "--models", "attentive"), "attentive/1: a transformer network carries no state"),
         (("memory", "--models", "small", "--tokens", "1"), "--tokens 1: it must be from 500"),
         (("memory", "--models", "small", "--back", "0"), "--back: give steps from 1 to 200"),
         (("memory", "--models", "small", "--data", "absent"), "--data absent: no such file"),
         (("memory", "--models", "small", "--grammar"), "small/1 reads characters: --grammar needs a model of words"),
         (("memory", "--models", "small", "--grammar", "--back", "25"), "with --grammar, give steps from 1 to 24"),
         (("memory", "--grammar", "--data", __file__), "--data has no effect with --grammar"),
-        (("gradients", "--models", "attentive"), "carries no state from token to token"),
+        (("gradients", "--models", "attentive"), "attentive/1: a transformer network carries no state"),
+        (("gradients", "--models", "attentive", "--forget-bias", "3"), "none of the models has a forget gate"),
         (("gradients", "--models", "small", "--window", "2"), "--window 2: it must be from 4"),
         (("gradients", "--models", "small", "--places", "0"), "--places 0: it must be from 1"),
     ],

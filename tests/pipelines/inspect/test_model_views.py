@@ -42,7 +42,8 @@ def test_mistakes_with_models_are_one_line(exports, capsys, arguments, message):
     [
         (("positions", "--size", "5"), "--size 5: it must be an even number"),
         (("positions", "--length", "1"), "--length 1: it must be from 4"),
-        (("cost", "--lengths", "8"), "give two lengths or more"),
+        (("cost", "--lengths", "8"), "give two different lengths or more"),
+        (("cost", "--lengths", "8", "8"), "give two different lengths or more"),
         (("cost", "--size", "0"), "--size must be from 1 to 4096"),
     ],
 )

@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from pipelines.inspect import gates, page
+from pipelines.inspect import gates, page, positions
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import traces
 from tests.browser import chromium, opened
@@ -24,6 +24,8 @@ def test_the_page_has_everything_in_itself():
     assert "Gates &amp; more" in html and "<p>It is cut.</p>" in html
     without_data = re.sub(r"<script.*?</script>", "", html, flags=re.S)
     assert not re.findall(r'(?:src|href)="(?!data:)', without_data)
+    # Not "img", whose content screen readers skip: the lists of layers and units are in it.
+    assert 'class="chart" role="group" aria-label="Gates of small/1. ' in without_data
     assert "needs JavaScript" in without_data and "data:image/png;base64," in without_data
     (figure,) = data_of(html)
     assert figure["name"] == "gates" and figure["data"]["means"]["gate"][0] == "forget gate"
@@ -42,6 +44,13 @@ def test_hostile_tokens_are_text():
     html = page.render(HOSTILE[1], [hostile_figure()], [HOSTILE[1]])
     assert HOSTILE[1] not in html
     assert data_of(html)[0]["data"]["tokens"]["token"][1] == HOSTILE[1]
+
+
+def test_many_lines_are_folded_and_keys_are_named_where_they_work():
+    html = page.render("Positions", positions.figures(8, 4), [f"line {i}" for i in range(9)])
+    shown, folded = html.split("<summary>6 more lines</summary>")
+    assert "<p>line 2</p>" in shown and "<p>line 3</p>" not in shown and "<p>line 8</p>" in folded
+    assert "arrow keys" not in html and "arrow keys" in page.render("Gates", gates.figures(make_trace(), top=2), [])
 
 
 def test_a_long_table_is_cut():

@@ -47,7 +47,12 @@ def test_mistakes_are_one_line(exports, capsys, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [(("x",), "--run is missing"), (("x", "--run", "absent"), "no run 'absent'")]
+    ("arguments", "message"),
+    [
+        (("x",), "--run is missing"),
+        (("x", "--run", "absent"), "no run 'absent'"),
+        (("x", "--run", "absent", "--top", "0"), "--top 0: it must be from 1"),
+    ],
 )
 def test_training_needs_a_run(capsys, arguments, message):
     assert_refused(capsys, message, "training", *arguments)
@@ -59,7 +64,17 @@ def test_several_models_are_on_one_page(exports, tmp_path, capsys):
     assert 'id="gates-1"' in path.read_text() and 'id="gates-2"' in path.read_text()
 
 
+def test_a_model_without_attention_stands_beside_others(exports, tmp_path, capsys):
+    path = tmp_path / "page.html"
+    flags = ("--models", "small", "attentive", "--saved-models", exports)
+    assert "small/1 has no attention\n" in assert_page(capsys, path, "attention", TEXT, *flags)
+    assert 'id="attention-2"' in path.read_text() and 'id="attention-1"' not in path.read_text()
+    assert_refused(
+        capsys, "none of the models has attention", "attention", TEXT, "--models", "small", "small/1", *flags[3:]
+    )
+
+
 def test_a_text_that_is_cut_is_named(exports, tmp_path, capsys):
     arguments = ("attention", "a" * 99, "--models", "attentive", "--saved-models", exports)
     _, printed = run(capsys, *arguments, "--output", tmp_path / "page.html")
-    assert "attentive/1 reads only a part of the text" in printed.out
+    assert printed.out.startswith("attentive/1 reads only a part of the text")  # above the lines about the heads
