@@ -125,14 +125,45 @@ def _connect(address: str, num_cpus: int | None) -> str | None:
     return None
 
 
-def versions() -> dict[str, str]:
-    """Returns package -> version of what all machines of a cluster must have alike."""
-    names = ("ray", "tensorflow", "tensorflow-text", "keras")
+def versions(*others: str) -> dict[str, str]:
+    """Returns package -> version of what all machines of a cluster must have alike.
+
+    Args:
+        others: packages that the task needs besides those that all tasks need.
+    """
+    names = ("ray", "tensorflow", "tensorflow-text", "keras", *others)
     found = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in names:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
+
+
+def difference(expected: dict[str, str]) -> str | None:
+    """Returns the error of a machine with other packages than that of the command; None if it has the same.
+
+    Args:
+        expected: `versions` of the machine of the command.
+    """
+    found = versions(*expected)
+    different = [
+        f"{name} {found.get(name, 'is missing')} (here {version})"
+        for name, version in expected.items()
+        if found.get(name) != version
+    ]
+    if not different:
+        return None
+    return (
+        f"the machine {this_machine()} of the cluster has {', '.join(different)}: install the same requirements.lock "
+        "and requirements-ray.txt on all machines"
+    )
+
+
+def this_machine() -> str:
+    """Returns the address that this machine has in the cluster."""
+    import ray
+
+    return ray.util.get_node_ip_address()
 
 
 def _code() -> dict:
