@@ -11,7 +11,7 @@ from importlib import metadata, util
 
 from pipelines.support import machine, quiet
 from pipelines.support.errors import UserError
-from pipelines.support.installation import ROOT, is_checkout
+from pipelines.support.installation import ROOT, is_checkout, ray_installation
 
 LOCAL = "local"
 _CLIENT = "ray://"
@@ -32,7 +32,7 @@ def check(address: str) -> None:
         UserError: Ray is not installed, the address has another form, or nothing answers there.
     """
     if util.find_spec("ray") is None:
-        raise UserError("--ray needs Ray, which is not installed: `pip install -r requirements-ray.txt`")
+        raise UserError(f"--ray needs Ray, which is not installed: `{ray_installation()}`")
     if address in (LOCAL, "auto"):
         return
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
@@ -153,9 +153,10 @@ def difference(expected: dict[str, str]) -> str | None:
     ]
     if not different:
         return None
+    what = "requirements.lock and requirements-ray.txt" if is_checkout() else "versions"
     return (
-        f"the machine {this_machine()} of the cluster has {', '.join(different)}: install the same requirements.lock "
-        "and requirements-ray.txt on all machines"
+        f"the machine {this_machine()} of the cluster has {', '.join(different)}: install the same {what} on all "
+        "machines"
     )
 
 
@@ -177,6 +178,8 @@ def _reason(error: BaseException) -> str:
     while cause := errors[-1].__cause__ or errors[-1].__context__:
         errors.append(cause)
     text = " ".join(" ".join(str(each).split()) for each in errors)
+    if "Could not find any running Ray instance" in text:  # the address is auto
+        return "no cluster runs on this machine: `ray start --head` starts one, --ray local needs none"
     if "ersion mismatch" in text:
         return f"the cluster and this machine have different versions: {text}"
     if "no authentication token was found" in text:
