@@ -14,7 +14,7 @@ from pipelines.config import NAME, PATH
 from pipelines.data import paths
 from pipelines.labelled.command import TableFlags
 from pipelines.support.errors import UserError
-from pipelines.support.installation import ROOT, called_name
+from pipelines.support.installation import ROOT, called_name, ray_installation
 from pipelines.version import VERSION
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
@@ -131,7 +131,7 @@ def _machine_lines(facts: dict) -> list[str]:
 
 def _ray_text(installed: str | None, required: str | None) -> str:
     if installed is None:
-        return f"not installed; `pip install -r {_RAY.name}` adds what --ray needs"
+        return f"not installed; `{ray_installation()}` adds what --ray needs"
     if required is None:
         return installed
     return f"{installed}, as in {_RAY.name}" if installed == required else f"{installed} ({_RAY.name} has {required})"

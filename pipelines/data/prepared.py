@@ -177,7 +177,8 @@ def find(data: Data | None, *tasks: str) -> Prepared | None:
         return None
     found = _read(_folder(data))
     if found.task not in tasks:
-        raise UserError(f"{data} was prepared for `train {found.task}`, not for `train {tasks[0]}`")
+        others = " or ".join(f"`train {task}`" for task in tasks)
+        raise UserError(f"{data} was prepared for `train {found.task}`, not for {others}")
     return found
 
 

@@ -50,8 +50,9 @@ def predict(exported: Exported, source: Data, output: Path, steps: FileSteps, ad
         cluster.check_local_processes("--actors", actors)
     if address.startswith("ray://"):
         raise UserError(f"--ray {address}: predict runs on a machine of the cluster: give HOST:PORT of its head")
-    if input_files.is_stored(str(output).replace(":/", "://")):
-        raise UserError(f"--output {output}: give a folder on this machine; only --input can be in object storage")
+    given = str(output).replace(":/", "://")  # a Path has one slash
+    if input_files.is_stored(given):
+        raise UserError(f"--output {given}: give a folder on this machine; only --input can be in object storage")
     files = input_files.find(source)
     first = _first_columns(files, steps)
     plan = {

@@ -57,7 +57,7 @@ class Predictor:
 
     def __init__(self, model: dict, steps: FileSteps, versions: dict[str, str], threads: int):
         self._steps = steps
-        self._error = _difference(versions)
+        self._error = cluster.difference(versions)
         if self._error:
             return
         for variable in ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
@@ -124,21 +124,3 @@ def _groups(chunks: Iterator[Chunk], size: int) -> Iterator[list[Chunk]]:
 def _unit(file: int, number: int, content: bytes = b"", record: dict | None = None) -> dict:
     """Returns a batch of one unit."""
     return {"file": [int(file)], "number": [int(number)], "content": [content], "record": [json.dumps(record or {})]}
-
-
-def _difference(versions: dict[str, str]) -> str | None:
-    """Returns the error of a machine with other packages than the driver's; None if it has the same."""
-    own = cluster.versions()
-    different = [
-        f"{name} {own.get(name, 'is missing')} (here {version})"
-        for name, version in versions.items()
-        if own.get(name) != version
-    ]
-    if not different:
-        return None
-    import ray
-
-    return (
-        f"the machine {ray.util.get_node_ip_address()} of the cluster has {', '.join(different)}: install the same "
-        "requirements.lock and requirements-ray.txt on all machines"
-    )

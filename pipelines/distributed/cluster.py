@@ -11,7 +11,7 @@ from importlib import metadata, util
 
 from pipelines.support import machine, quiet
 from pipelines.support.errors import UserError
-from pipelines.support.installation import ROOT, is_checkout
+from pipelines.support.installation import ROOT, is_checkout, ray_installation
 
 LOCAL = "local"
 _CLIENT = "ray://"
@@ -32,7 +32,7 @@ def check(address: str) -> None:
         UserError: Ray is not installed, the address has another form, or nothing answers there.
     """
     if util.find_spec("ray") is None:
-        raise UserError("--ray needs Ray, which is not installed: `pip install -r requirements-ray.txt`")
+        raise UserError(f"--ray needs Ray, which is not installed: `{ray_installation()}`")
     if address in (LOCAL, "auto"):
         return
     host, _, port = address.removeprefix(_CLIENT).rpartition(":")
@@ -125,14 +125,46 @@ def _connect(address: str, num_cpus: int | None) -> str | None:
     return None
 
 
-def versions() -> dict[str, str]:
-    """Returns package -> version of what all machines of a cluster must have alike."""
-    names = ("ray", "tensorflow", "tensorflow-text", "keras")
+def versions(*others: str) -> dict[str, str]:
+    """Returns package -> version of what all machines of a cluster must have alike.
+
+    Args:
+        others: packages that the task needs besides those that all tasks need.
+    """
+    names = ("ray", "tensorflow", "tensorflow-text", "keras", *others)
     found = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in names:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[name] = metadata.version(name)
     return found
+
+
+def difference(expected: dict[str, str]) -> str | None:
+    """Returns the error of a machine with other packages than that of the command; None if it has the same.
+
+    Args:
+        expected: `versions` of the machine of the command.
+    """
+    found = versions(*expected)
+    different = [
+        f"{name} {found.get(name, 'is missing')} (here {version})"
+        for name, version in expected.items()
+        if found.get(name) != version
+    ]
+    if not different:
+        return None
+    what = "requirements.lock and requirements-ray.txt" if is_checkout() else "versions"
+    return (
+        f"the machine {this_machine()} of the cluster has {', '.join(different)}: install the same {what} on all "
+        "machines"
+    )
+
+
+def this_machine() -> str:
+    """Returns the address that this machine has in the cluster."""
+    import ray
+
+    return ray.util.get_node_ip_address()
 
 
 def _code() -> dict:
@@ -146,6 +178,8 @@ def _reason(error: BaseException) -> str:
     while cause := errors[-1].__cause__ or errors[-1].__context__:
         errors.append(cause)
     text = " ".join(" ".join(str(each).split()) for each in errors)
+    if "Could not find any running Ray instance" in text:  # the address is auto
+        return "no cluster runs on this machine: `ray start --head` starts one, --ray local needs none"
     if "ersion mismatch" in text:
         return f"the cluster and this machine have different versions: {text}"
     if "no authentication token was found" in text:

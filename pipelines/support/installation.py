@@ -13,6 +13,11 @@ def is_checkout() -> bool:
     return (ROOT / "pyproject.toml").is_file()
 
 
+def ray_installation() -> str:
+    """Returns the shell command that installs Ray."""
+    return "pip install -r requirements-ray.txt" if is_checkout() else f"pip install '{COMMAND}[ray]'"
+
+
 def default_folder(name: str) -> Path:
     """Returns the folder `name` for runs or exports: beside main.py in a checkout, else in the current folder."""
     return (ROOT if is_checkout() else Path.cwd()) / name

@@ -212,7 +212,7 @@ def _restore_or_initialize(last: Path, state: State, plan: Plan, options: FitOpt
     else:
         options.initialize()
         position = Position()
-    if position.step or position.rows:
+    if (position.step or position.rows) and not position.finished:
         console.say(f"resuming at epoch {position.epoch + 1}, step {position.step} of {plan.steps}")
     return position
 

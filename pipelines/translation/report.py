@@ -39,7 +39,8 @@ class Alignment(NamedTuple):
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    title = f"{result.task} {result.pair or ''}, {result.config['model']}, {reports.data_name(result)}"
+    name = f"{result.task} {result.pair}" if result.pair else result.task
+    title = f"{name}, {result.config['model']}, {reports.data_name(result)}"
     lines = [
         f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {scores['bleu']:.2f}   chrF {scores['chrf']:.2f}   "
         f"TER {scores['ter']:.2f}"

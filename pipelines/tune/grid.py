@@ -136,7 +136,8 @@ def _train(study: Study, points: list[Settings], seeds: list[int], seconds: floa
         name = f"{values.shown(points[number % len(points)])}, seed {seeds[number // len(points)]}"
         if outcome.state == FINISHED:
             studies.remove_checkpoints(study.trial(number))
-            console.say(f"{name}: {outcome.value:.4f} after {len(outcome.epochs)} epochs")
+            epochs = f"{len(outcome.epochs)} epoch{'' if len(outcome.epochs) == 1 else 's'}"
+            console.say(f"{name}: {outcome.value:.4f} after {epochs}")
         elif outcome.state == FAILED:
             crashed[number] = outcome
             console.say(f"{name}: failed: {outcome.reason}")

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from pipelines.distributed import cluster
 from pipelines.support import machine
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT
@@ -17,6 +18,7 @@ from pipelines.tune.study import FAILED, UNFINISHED, Outcome
 from pipelines.tune.trial import Spec
 
 _MEMORY = 2 * 10**9  # bytes that a trial of a usual model needs
+_PACKAGES = ("optuna",)  # that a trial needs, besides those of all tasks of a cluster
 _STOP_SECONDS = 60  # to end a step and save the checkpoint
 _POLL_SECONDS = 0.1
 
@@ -144,22 +146,33 @@ class RayTasks:
         # max_calls: a process for each trial. TensorFlow's state and memory end with it.
         remote = ray.remote(num_cpus=self.num_cpus, num_gpus=self.num_gpus, max_calls=1, max_retries=3)(_run_quietly)
         environment = {"env_vars": _thread_variables(self.num_cpus)}
-        return remote.options(runtime_env=environment).remote(dataclasses.asdict(spec), os.getcwd())
+        versions = cluster.versions(*_PACKAGES)
+        return remote.options(runtime_env=environment).remote(dataclasses.asdict(spec), os.getcwd(), versions)
 
     def wait(self, handles: list) -> Iterator[tuple]:
-        """As `Processes.wait`."""
+        """As `Processes.wait`.
+
+        Raises:
+            UserError: a machine of the cluster can run no trial; after the trials that have ended were yielded.
+        """
         import ray
 
-        ended = []
+        ended, unusable = [], None
         while not ended:  # a wait without end would not see Ctrl-C
             ended, _ = ray.wait(handles, timeout=1)
         for handle in ended:
             try:
-                outcome = Outcome(**ray.get(handle))
+                answer = ray.get(handle)
+                if "unusable" in answer:
+                    unusable = answer["unusable"]
+                    continue
+                outcome = Outcome(**answer)
             except ray.exceptions.RayError as error:
                 lines = [line for line in str(error).splitlines() if line.strip()]
                 outcome = Outcome(FAILED, reason=f"its Ray task failed: {lines[-1] if lines else type(error).__name__}")
             yield handle, outcome
+        if unusable:
+            raise UserError(f"--ray: {unusable}; then the same command continues")
 
     def stop(self, handles: list) -> None:
         """As `Processes.stop`."""
@@ -171,17 +184,24 @@ class RayTasks:
             ray.wait(handles, num_returns=len(handles), timeout=_STOP_SECONDS)
 
 
-def _run_quietly(spec: dict, current_folder: str) -> dict:
+def _run_quietly(spec: dict, current_folder: str, versions: dict[str, str]) -> dict:
     """Runs a trial in a process of a cluster. What it prints goes to its log.txt.
 
     Args:
         current_folder: where the command runs: paths in the config may be relative to it.
+        versions: of the packages of the machine where the command runs.
+
+    Returns:
+        The outcome as a dict; {"unusable": the reason} if this machine can run no trial. The trial has then not failed.
     """
+    if reason := cluster.difference(versions):
+        return {"unusable": reason}
     from pipelines.tune import trial
 
     made = trial.Spec(**spec)
     if not made.folder.is_dir():
-        raise UserError(f"{made.folder} is not on this machine: give --runs on a file system that all machines share")
+        reason = f"{made.folder} is not on the machine {cluster.this_machine()} of the cluster"
+        return {"unusable": f"{reason}: give --runs on a file system that all machines share"}
     if os.path.isdir(current_folder):  # a long text is read from its files while a trial encodes it
         os.chdir(current_folder)
     with open(made.folder / "log.txt", "a") as log, contextlib.redirect_stderr(log):
@@ -228,7 +248,5 @@ def connected(address: str | None, parallel: int | None) -> Iterator[Processes |
     if address is None:
         yield Processes(parallel or default_parallel())
         return
-    from pipelines.distributed import cluster
-
     with cluster.connected(address):
         yield ray_tasks(parallel)

@@ -93,3 +93,8 @@ def test_tensorflow_is_not_imported(data):
 )
 def test_ray_is_there_or_what_adds_it(installed, required, text):
     assert doctor._ray_text(installed, required) == text
+
+
+def test_without_a_checkout_the_extra_adds_ray(monkeypatch):
+    monkeypatch.setattr("pipelines.support.installation.is_checkout", lambda: False)
+    assert "`pip install 'unroll[ray]'`" in doctor._ray_text(None, None)

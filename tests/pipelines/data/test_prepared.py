@@ -90,7 +90,9 @@ def test_data_of_another_task(folder):
 
 def test_a_task_may_have_several_names(folder):
     assert prepared.find(str(folder), "other", "classification").task == "classification"
-    with pytest.raises(UserError, match="was prepared for `train classification`, not for `train translation`"):
+    with pytest.raises(
+        UserError, match="was prepared for `train classification`, not for `train translation` or `train nmt`"
+    ):
         prepared.find(str(folder), "translation", "nmt")
 
 

@@ -155,7 +155,10 @@ def _descendants(pid):
         (["--input", "no.txt", "--output", "out", "--ray", "local"], "no such file: no.txt"),
         (["--input", "*.none", "--output", "out", "--ray", "local"], "no file matches"),
         (["--input", "in.txt", "--output", "out", "--ray", "ray://127.0.0.1:PORT"], "HOST:PORT of its head"),
-        (["--input", "in.txt", "--output", "s3://bucket/out", "--ray", "local"], "a folder on this machine"),
+        (
+            ["--input", "in.txt", "--output", "s3://b/out", "--ray", "local"],
+            "--output s3://b/out: give a folder on this",
+        ),
         (["--input", "in.txt", "--output", "in.txt", "--ray", "local"], "it is a folder, and this is a file"),
         (["--input", "in.txt", "--output", ".", "--ray", "local"], "is not empty"),
         (["--input", "other.csv", "--output", "out", "--ray", "local"], "no column has a usual name"),

@@ -1,5 +1,6 @@
 """The Ray cluster: refusals in one line, without waiting, and a cluster on this machine."""
 
+import functools
 import socket
 from importlib import util
 
@@ -14,6 +15,13 @@ needs_ray = pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not
 def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install -r requirements-ray\.txt"):
+        cluster.check("local")
+
+
+def test_without_ray_an_installation_names_the_extra(monkeypatch):
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    monkeypatch.setattr("pipelines.support.installation.is_checkout", lambda: False)
+    with pytest.raises(UserError, match=r"pip install 'unroll\[ray\]'`$"):
         cluster.check("local")
 
 
@@ -32,6 +40,21 @@ def test_nobody_at_the_address(prefix):
         port = free.getsockname()[1]
     with pytest.raises(UserError, match=f"{port}: nothing answers there"):
         cluster.check(f"{prefix}127.0.0.1:{port}")
+
+
+@needs_ray
+def test_no_cluster_on_this_machine(monkeypatch):
+    """In Ray's own words and in ours; another test may have a cluster on this machine."""
+    from ray._private import services
+
+    monkeypatch.setattr(services, "find_bootstrap_address", lambda temp_dir: None)
+    monkeypatch.setattr(services, "find_gcs_addresses", functools.cache(set))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(UserError) as error, cluster.connected("auto"):
+        pass
+    assert str(error.value) == (
+        "--ray auto: no cluster runs on this machine: `ray start --head` starts one, --ray local needs none"
+    )
 
 
 @needs_ray

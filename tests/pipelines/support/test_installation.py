@@ -1,9 +1,12 @@
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from pipelines.support import installation
+
+ROOT = installation.ROOT
 
 
 @pytest.fixture
@@ -38,3 +41,14 @@ def test_a_checkout_has_the_name_that_was_called(monkeypatch, called, name, type
 def test_an_installation_is_called_unroll(installed, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["-c"])
     assert (installation.called_name(), installation.shell_command()) == ("unroll", "unroll")
+
+
+def test_what_installs_ray():
+    assert installation.ray_installation() == "pip install -r requirements-ray.txt"
+    assert (installation.ROOT / "requirements-ray.txt").is_file()
+
+
+def test_what_installs_ray_beside_an_installation(installed):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "ray" in extras["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
+    assert installation.ray_installation() == f"pip install '{extras['project']['name']}[ray]'"

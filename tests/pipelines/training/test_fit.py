@@ -177,6 +177,14 @@ def test_without_checkpoints_within_epochs_an_interrupted_epoch_is_repeated(tmp_
     assert "resuming at epoch 2, step 0 of 10" in capsys.readouterr().err
 
 
+def test_a_finished_training_is_not_resumed(tmp_path, capsys):
+    position = run(tmp_path, losses(2, 1), max_epochs=2)
+    assert position.finished
+    capsys.readouterr()
+    assert run(tmp_path, losses(2, 1), max_epochs=2).rows == position.rows
+    assert "resuming" not in capsys.readouterr().err
+
+
 def test_initialize_is_called_for_a_new_training_alone(tmp_path):
     calls = []
     options = FitOptions(initialize=lambda: calls.append(1))

@@ -1,3 +1,5 @@
+import dataclasses
+
 import matplotlib.image
 import numpy as np
 import pytest
@@ -85,6 +87,11 @@ def test_the_summary_has_a_line_per_split_and_a_command_to_try(result):
     assert lines[0] == "nmt en-es, transformer, pairs.tsv"
     assert [line.split()[0] for line in lines[1:3]] == ["validation", "test"] and "BLEU" in lines[1]
     assert lines[-1].endswith(f'predict nmt "A man is riding a bike."{reports.model_flags(result)}')
+
+
+def test_the_summary_without_a_language_pair(result):
+    lines = report.summarize(dataclasses.replace(result, pair=None)).splitlines()
+    assert lines[0] == "nmt, transformer, pairs.tsv"
 
 
 def test_an_alignment_has_no_padding():

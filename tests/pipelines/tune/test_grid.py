@@ -46,6 +46,13 @@ def test_all_points_are_trained_with_each_seed_in_turn(run):
     assert "dropout 0.3, learning_rate 0.02" in text
 
 
+@pytest.mark.parametrize(("num_epochs", "text"), [(1, "after 1 epoch\n"), (2, "after 2 epochs\n")])
+def test_each_training_says_after_how_many_epochs(run, capsys, num_epochs, text):
+    epochs = [{"epoch": i + 1, "val_loss": 0.5} for i in range(num_epochs)]
+    run(Pool(lambda config: dataclasses.replace(outcome_of_settings(config), epochs=epochs)))
+    assert text in capsys.readouterr().err
+
+
 def test_an_interrupted_grid_goes_on_and_more_seeds_are_added(run):
     with pytest.raises(KeyboardInterrupt):
         run(Pool(die_after=3))

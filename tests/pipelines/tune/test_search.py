@@ -215,3 +215,19 @@ def test_optuna_stays_silent(tmp_path, capfd):
     Search(make_study(tmp_path), space(), 3, None).run(Pool())
     assert optuna.logging.get_verbosity() == optuna.logging.ERROR
     assert "[I " not in capfd.readouterr().err
+
+
+def test_a_machine_that_can_run_no_trial_ends_the_search_and_the_same_trial_is_run_again(tmp_path):
+    class Unusable(Pool):
+        def wait(self, handles):
+            if len(self.started) == 3:
+                raise UserError("--ray: the machine 10.0.0.7 of the cluster has keras is missing")
+            yield from super().wait(handles)
+
+    study = make_study(tmp_path)
+    with pytest.raises(UserError, match="keras is missing"):
+        Search(study, space(), 5, None).run(Unusable())
+    continued, pool = Search(study, space(), 5, None), Pool()
+    continued.run(pool)
+    assert [spec.number for spec in pool.started] == [2, 3, 4]
+    assert {each.outcome.state for each in continued.tried()} == {FINISHED}

@@ -144,9 +144,41 @@ def test_a_process_is_stopped(tmp_path):
     assert handle.returncode is not None
 
 
+def pretend_tasks(monkeypatch, answers):
+    """Makes `ray.wait` and `ray.get` answer without a cluster: handle -> what its task returns."""
+    monkeypatch.setattr("ray.wait", lambda handles, **options: (handles, []))
+    monkeypatch.setattr("ray.get", answers.get)
+    monkeypatch.setattr("ray.util.get_node_ip_address", lambda: "10.0.0.7")
+
+
+@needs_ray
+@pytest.mark.parametrize("package", ["tensorflow-text", "keras", "optuna"])
+def test_a_machine_with_other_packages_runs_no_trial(package, tmp_path, monkeypatch):
+    expected = cluster.versions("optuna")
+    own = {name: version for name, version in expected.items() if name != package}
+    monkeypatch.setattr(cluster, "versions", lambda *others: own)
+    answers = {0: {"state": FINISHED, "value": 1.0}, 2: {"state": FINISHED, "value": 2.0}}
+    pretend_tasks(monkeypatch, answers)
+    answers[1] = workers._run_quietly({"study": str(tmp_path), "number": 0}, str(tmp_path), expected)
+    ended = []
+    message = rf"the machine 10\.0\.0\.7 of the cluster has {package} is missing \(here \S+\): install"
+    with pytest.raises(UserError, match=message) as error:
+        for handle, _ in workers.RayTasks(3, 1, 0).wait([0, 1, 2]):
+            ended.append(handle)
+    assert ended == [0, 2] and "\n" not in str(error.value)  # the others have ended, and are kept
+
+
+@needs_ray
+def test_a_machine_without_the_folder_of_the_runs_runs_no_trial(tmp_path, monkeypatch):
+    pretend_tasks(monkeypatch, {})
+    spec = {"study": str(tmp_path / "nowhere"), "number": 0}
+    answer = workers._run_quietly(spec, str(tmp_path), cluster.versions("optuna"))
+    assert "is not on the machine 10.0.0.7 of the cluster: give --runs" in answer["unusable"]
+
+
 @needs_ray
 @pytest.mark.long
-def test_a_trial_as_a_task_of_a_cluster(tmp_path):
+def test_a_trial_as_a_task_of_a_cluster(tmp_path, monkeypatch):
     spec, folder = small_trial(tmp_path)
     with cluster.connected("local", num_cpus=1):
         pool = workers.ray_tasks(5)
@@ -156,5 +188,10 @@ def test_a_trial_as_a_task_of_a_cluster(tmp_path):
         assert ended == handle and outcome == studies.outcome_of(folder) and outcome.state == FINISHED
         assert "linear model" in (folder / "log.txt").read_text()
         missing = pool.start(Spec(str(tmp_path / "nowhere"), 0))
-        [(_, failed)] = pool.wait([missing])
-        assert failed.state == FAILED and "all machines share" in failed.reason
+        with pytest.raises(UserError, match="is not on the machine .* all machines share"):
+            list(pool.wait([missing]))
+        found = cluster.versions("optuna") | {"tensorflow-text": "9.9"}
+        monkeypatch.setattr(cluster, "versions", lambda *others: found)
+        other = pool.start(spec)
+        with pytest.raises(UserError, match=r"the machine \S+ of the cluster has tensorflow-text \S+ \(here 9\.9\)"):
+            list(pool.wait([other]))
