@@ -1,5 +1,5 @@
 # make demo: trains a sentiment classifier on the embedded sample.
-# make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (30 minutes).
+# make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (45 minutes).
 # make lock: resolves requirements.txt, -dev.txt and -ray.txt again, and writes what to install into the lock files.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
