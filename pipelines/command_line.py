@@ -20,6 +20,7 @@ from pipelines.export.exported import Exported, find_export
 from pipelines.support import installation
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
+from pipelines.support.numbers import counted
 from pipelines.task import TASKS
 
 Fit = Callable[..., Any]  # `run.Fit`, whose module is imported when it is needed
@@ -249,12 +250,8 @@ class RayFlags:
             return
         others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
         listed = "".join(f", {name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
-        texts, parts = counts["rows"], len(manifest["parts"])
-        print_error(f"{_count(texts, 'text')} in {_count(parts, 'part')}{listed}: {shown(output)}")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+        texts, parts = counted(counts["rows"], "text"), counted(len(manifest["parts"]), "part")
+        print_error(f"{texts} in {parts}{listed}: {shown(output)}")
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown, sync
 from pipelines.support.installation import called_name
+from pipelines.support.numbers import counted
 from pipelines.support.temporary import temporary_folder
 from pipelines.tune.inventory import all_searches
 
@@ -103,8 +104,7 @@ def _remove(folder: Path) -> None:
 
 
 def _files(folder: Path) -> str:
-    count = sum(len(names) for _, _, names in os.walk(folder))
-    return f"{count} file{'' if count == 1 else 's'}"
+    return counted(sum(len(names) for _, _, names in os.walk(folder)), "file")
 
 
 def _confirmed(question: str) -> bool:

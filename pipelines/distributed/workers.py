@@ -15,7 +15,6 @@ import traceback
 from pathlib import Path
 
 from pipelines import run, run_folder
-from pipelines.data.part import Part
 from pipelines.distributed import cluster, worker
 from pipelines.support import console, machine
 from pipelines.support.errors import UserError
@@ -267,8 +266,8 @@ def _work(arguments: dict) -> None:
     try:
         with contextlib.suppress(OSError):
             os.chdir(arguments["folder"])  # relative paths are those of the command
-        if cluster.versions() != arguments["versions"]:
-            raise UserError(_difference(arguments["versions"], part))
+        if reason := cluster.difference(arguments["versions"]):
+            raise UserError(reason)
         _use_processors()
         with console.forwarded(lambda message: ray.get(board.say.remote(message))), _stopped_by(board):
             worker.train(*arguments["training"], part)
@@ -316,15 +315,6 @@ def _stopped_by(board):
     finally:
         ended.set()
         thread.join()
-
-
-def _difference(expected: dict, part: Part) -> str:
-    found = cluster.versions()
-    name = next(name for name in {**expected, **found} if expected.get(name) != found.get(name))
-    return (
-        f"the machine of worker {part.index} has {name} {found.get(name, 'not installed')}, this one "
-        f"{expected.get(name, 'not installed')}: install the same versions"
-    )
 
 
 def _lost(errors: dict[int, BaseException]) -> str:

@@ -76,7 +76,7 @@ def slopes(rows: pd.DataFrame) -> pd.DataFrame:
     fitted = []
     for architecture, group in rows.groupby("architecture", sort=False):
         group = group.sort_values("length")
-        upper = group.tail(max(2, len(group) // 2 + len(group) % 2))
+        upper = group.tail(max(2, (len(group) + 1) // 2))
         exponent = np.polyfit(np.log(upper["length"]), np.log(upper["seconds"]), 1)[0]
         fitted.append({"architecture": architecture, "exponent": float(exponent)})
     return pd.DataFrame(fitted)

@@ -9,6 +9,7 @@ import tyro
 from pipelines.config import PATH
 from pipelines.inspect.view import ModelsView
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 _EXAMPLE = "the flights the airline operated"
 _NUM_CLASSES = 25  # of the probes: the most frequent tokens; more take minutes
@@ -181,11 +182,8 @@ class Memory(LanguageView):
             for kind, each in (("trained", network), ("random", random)):
                 for state, table in probes(each):
                     frames.append(table.assign(model=model.title, state=state, weights=kind))
-                    steps = memory.memory_steps(table)
-                    notes.append(
-                        f"{model.title}, {state.replace('_', ' ')}, {kind} weights: "
-                        f"memory of {steps} step{'' if steps == 1 else 's'}"
-                    )
+                    steps = counted(memory.memory_steps(table), "step")
+                    notes.append(f"{model.title}, {state.replace('_', ' ')}, {kind} weights: memory of {steps}")
         return [curves.memory(pd.concat(frames, ignore_index=True), of_subject=self.grammar)], notes
 
     def _of_tokens(self, model):

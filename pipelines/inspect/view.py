@@ -113,7 +113,7 @@ class TextView(ModelsView):
         return f"{self.NAME.capitalize()}: {self.text}"
 
     def look(self) -> "tuple[list[Figure], list[str]]":
-        """Returns the figures of all models, and the sentences; first of which models the text is cut."""
+        """Returns the figures of all models, and the sentences. Those about a text that is cut come first."""
         figures, notes = super().look()
         return figures, sorted(notes, key=lambda note: not note.endswith(_CUT))
 

@@ -69,8 +69,13 @@ def evaluate(
         _write_mistakes(mistakes, known, outputs, classes)
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
     trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card)
-    about = {"model": exported.title, "data": sources.name(data), "trained_on": trained_on, "classes": list(classes)}
-    about["left_out"] = left_out
+    about = {
+        "model": exported.title,
+        "data": sources.name(data),
+        "trained_on": trained_on,
+        "classes": list(classes),
+        "left_out": left_out,
+    }
     if by is not None:
         is_correct = predicted(outputs, classes) == known.labels
         is_correct = is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct

@@ -7,6 +7,7 @@ from pipelines.config import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, shown, write_json
+from pipelines.support.numbers import counted
 from pipelines.tune import grid_report, parameters, run_search, values, workers
 from pipelines.tune import study as studies
 from pipelines.tune.study import FAILED, FINISHED, UNFINISHED, Outcome, Study
@@ -136,8 +137,7 @@ def _train(study: Study, points: list[Settings], seeds: list[int], seconds: floa
         name = f"{values.shown(points[number % len(points)])}, seed {seeds[number // len(points)]}"
         if outcome.state == FINISHED:
             studies.remove_checkpoints(study.trial(number))
-            epochs = f"{len(outcome.epochs)} epoch{'' if len(outcome.epochs) == 1 else 's'}"
-            console.say(f"{name}: {outcome.value:.4f} after {epochs}")
+            console.say(f"{name}: {outcome.value:.4f} after {counted(len(outcome.epochs), 'epoch')}")
         elif outcome.state == FAILED:
             crashed[number] = outcome
             console.say(f"{name}: failed: {outcome.reason}")

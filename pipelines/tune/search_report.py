@@ -9,6 +9,7 @@ from pipelines.config import Values
 from pipelines.inventory import main_score
 from pipelines.support import reports
 from pipelines.support.files import shown, written_beside
+from pipelines.support.numbers import counted
 from pipelines.tune import values
 from pipelines.tune.search import Search, Tried, best
 from pipelines.tune.study import FAILED, FINISHED, PRUNED, Study
@@ -57,8 +58,8 @@ def write(
         "",
         "## Trials",
         "",
-        f"{count(states[FINISHED], 'trial')} finished, {states[PRUNED]} pruned (worse after an epoch than half of the "
-        f"earlier trials), {states[FAILED]} failed. The value is what chooses the best epoch; the lowest is the best.",
+        f"{counted(states[FINISHED], 'trial')} finished, {states[PRUNED]} pruned (worse after an epoch than half of "
+        f"the earlier trials), {states[FAILED]} failed. The value is what chooses the best epoch; the lowest is the best.",
         "",
         f"| trial | state | value | {measure} | epochs | time | {' | '.join(space)} |",
         f"|---:|---|---:|---:|---:|---:|{'---|' * len(space)}",
@@ -120,11 +121,6 @@ def optimism(num_finished: int) -> str:
         f"The best of {num_finished} validation scores is optimistic: the same texts chose it. Measure the model on "
         "texts that no trial has seen before you report a score."
     )
-
-
-def count(number: int, noun: str) -> str:
-    """Returns `1 trial`, `2 trials`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def shown_path(path: str) -> str:

@@ -116,10 +116,8 @@ def start(folder, *more):
 
 
 def wait_for(condition, process):
-    until = time.monotonic() + 240
     while not condition():
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < until
         time.sleep(0.05)
 
 

@@ -71,7 +71,3 @@ def test_the_terminal_shows_the_best_trials_and_the_preset(written):
     numbers = [int(line.split()[0]) for line in lines[1:] if line.split() and line.split()[0].isdigit()]
     assert numbers[0] == best(tried).number and 0 in numbers and len(numbers) <= 6
     assert "summary of train" in lines and any("train sentiment --dropout 0.1" in line for line in lines)
-
-
-def test_counts_have_their_plural():
-    assert search_report.count(1, "trial") == "1 trial" and search_report.count(2, "trial") == "2 trials"
