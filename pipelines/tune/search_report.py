@@ -59,7 +59,8 @@ def write(
         "## Trials",
         "",
         f"{counted(states[FINISHED], 'trial')} finished, {states[PRUNED]} pruned (worse after an epoch than half of "
-        f"the earlier trials), {states[FAILED]} failed. The value is what chooses the best epoch; the lowest is the best.",
+        f"the earlier trials), {states[FAILED]} failed. The value is what chooses the best epoch; the lowest is the "
+        "best.",
         "",
         f"| trial | state | value | {measure} | epochs | time | {' | '.join(space)} |",
         f"|---:|---|---:|---:|---:|---:|{'---|' * len(space)}",
