@@ -29,16 +29,19 @@ def _angles(inputs, start, wavelength):
 class SinusoidalPositionalEncoding(keras.layers.Layer):
     """Adds a sine or cosine of the position to each feature.
 
-        y_pj = x_pj + PE(p, j),    PE(p, 2i) = sin(p / w^(2i/d)),    PE(p, 2i+1) = cos(p / w^(2i/d))
+        y_pj = s x_pj + PE(p, j),    PE(p, 2i) = sin(p / w^(2i/d)),    PE(p, 2i+1) = cos(p / w^(2i/d))
 
-    with w = `max_wavelength` and d the number of features. If d is odd, the last feature is a sine. There is no table,
-    so any length works at run time. No parameters.
+    with w = `max_wavelength`, d the number of features, and s = sqrt(d) with `scale_inputs`, else 1. If d is odd, the
+    last feature is a sine. There is no table, so any length works at run time. No parameters.
 
-    Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.5. The paper first multiplies the embeddings by
-    sqrt(d); this layer leaves that to its caller.
+    The mean square of the encoding is 1/2, whatever d is. Fresh embeddings of Keras have .0008: unscaled, they hardly
+    change the sum.
+
+    Source: Vaswani et al. 2017, "Attention Is All You Need", sections 3.4 (the scale) and 3.5.
 
     Args:
         max_wavelength: w, positive.
+        scale_inputs: multiply the inputs by sqrt(d), as the paper does with its embeddings.
 
     Shapes:
         inputs: float [batch, time, d]
@@ -53,11 +56,12 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
         ValueError: if max_wavelength is not positive.
     """
 
-    def __init__(self, max_wavelength: float = 10000.0, **kwargs):
+    def __init__(self, max_wavelength: float = 10000.0, scale_inputs: bool = False, **kwargs):
         if max_wavelength <= 0:
             raise ValueError(f"max_wavelength is {max_wavelength}: it must be positive")
         super().__init__(**kwargs)
         self.max_wavelength = max_wavelength
+        self.scale_inputs = scale_inputs
         self.supports_masking = True
 
     def call(self, inputs, start=0):
@@ -65,13 +69,18 @@ class SinusoidalPositionalEncoding(keras.layers.Layer):
         angles = _angles(inputs, start, self.max_wavelength)  # [batch or 1, time, ceil(d / 2)]
         pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
         encoding = ops.reshape(pairs, (*ops.shape(angles)[:2], 2 * angles.shape[-1]))  # [batch or 1, time, d or d + 1]
-        return inputs + ops.cast(encoding[..., :depth], inputs.dtype)
+        scaled = inputs * depth**0.5 if self.scale_inputs else inputs
+        return scaled + ops.cast(encoding[..., :depth], inputs.dtype)
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape
 
     def get_config(self):
-        return {**super().get_config(), "max_wavelength": self.max_wavelength}
+        return {
+            **super().get_config(),
+            "max_wavelength": self.max_wavelength,
+            "scale_inputs": self.scale_inputs,
+        }
 
 
 @keras.saving.register_keras_serializable(package="unroll")

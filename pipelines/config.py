@@ -54,6 +54,7 @@ class TrainingConfig:
     RANGES: ClassVar[Ranges] = {}  # of fields that change neither how the data is read and split nor the tokenizer
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {}  # preset -> model
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ()  # change what is reported, not what is trained, nor the run's name
+    SCALED_BEFORE: ClassVar[bool] = False  # `scale_embeddings` of a run that was recorded before the field existed
 
     data: Annotated[Data | None, PATHS] = None
     """Training data. Without it: the embedded sample."""
@@ -80,6 +81,9 @@ class TrainingConfig:
     model changed."""
     seed: int = 1
     """Seed of weights, dropout and order. The same seed on the same machine gives the same weights."""
+    scale_embeddings: tyro.conf.Suppress[bool] = True
+    """Whether sines are added to the token vectors times the root of their size. Only runs of version 0.9.0 have False:
+    their networks are built again as they were."""
 
     def resolve(self):
         """Returns the config with preset and model chosen and every field that was `None` taken from that preset.
@@ -156,12 +160,19 @@ def _usual_and_others(presets: Presets, field: str, preset: str) -> str:
     return ", ".join([str(usual), *(f"{model} {value}" for model, value in values.items() if value != usual)])
 
 
+def recorded(config_class: type[TrainingConfig], values: dict) -> dict:
+    """Returns the fields of a recorded config, and `scale_embeddings` where the record is older than that field."""
+    with_sines = values.get("model") == "transformer" and values.get("positions") == "sinusoidal"
+    return {"scale_embeddings": config_class.SCALED_BEFORE or not with_sines} | values
+
+
 def from_dict(config_class, values: dict):
     """Returns a config from a dict, the inverse of `dataclasses.asdict`.
 
     Raises:
         UserError: `values` has a key that is not a field of `config_class`.
     """
+    values = recorded(config_class, values)
     known = {field.name for field in dataclasses.fields(config_class)}
     unknown = sorted(set(values) - known)
     if unknown:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines import inventory
-from pipelines.config import TrainingConfig
+from pipelines.config import TrainingConfig, recorded
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown
 from pipelines.support.records import read_record
@@ -79,8 +79,9 @@ def settings_of(record: dict) -> TrainingConfig:
     entry = TASKS.get(record["task"])
     if entry is None:
         raise UserError(f"this version has no task {record['task']!r}")
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in record["config"].items()}
     config_class = type(entry.command().Train().config)
+    settings = recorded(config_class, record["config"])
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     unknown = sorted(set(values) - {field.name for field in dataclasses.fields(config_class)})
     if unknown:
         raise UserError(

@@ -11,7 +11,7 @@ import platform
 import secrets
 from pathlib import Path
 
-from pipelines.config import TrainingConfig, flag
+from pipelines.config import TrainingConfig, flag, recorded
 from pipelines.data import sources
 from pipelines.export.exported import Exported, difference, versions
 from pipelines.support import console
@@ -124,8 +124,9 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
         return record
     kept = _read_config(path)
     defaults = dataclasses.asdict(config.defaults())
+    settings = recorded(type(config), kept["config"])
     for name, value in record.config.items():
-        kept_value = kept["config"].get(name, defaults[name])  # a field that did not exist then had its default
+        kept_value = settings.get(name, defaults[name])  # a field that did not exist then had its default
         if kept_value != value and name not in config.REPORT_FIELDS:
             raise UserError(f"{folder} was started with {flag(name)} {kept_value}, not {value}: give another --run")
     if kept["data"] != record.data:

@@ -152,7 +152,7 @@ def _transformer(config, vocabulary_size, ids):
     """Transformer blocks with normalization before each sublayer, and pooling of their outputs by `config.pooling`."""
     mask = ops.not_equal(ids, PAD)
     states = _embed(config, vocabulary_size, ids)
-    add_positions = position_layer(config.positions, config.max_encoder_tokens)
+    add_positions = position_layer(config.positions, config.max_encoder_tokens, config.scale_embeddings)
     states = add_positions(states) if add_positions else states
     for i in range(config.num_layers):
         block = TransformerEncoderBlock(

@@ -23,7 +23,6 @@ def build(config: EncoderConfig, vocabulary_size: int, streams: int | None = Non
     return causal_network(
         **shared_arguments(config),
         vocabulary_size=vocabulary_size,
-        positions=config.positions,
         sequence_dropout=False,
         tie_weights=True,
         streams=streams,
@@ -43,7 +42,9 @@ def _masked_network(config: EncoderConfig, vocabulary_size: int) -> keras.Model:
     embedding = layers.ReversibleEmbedding(vocabulary_size, size, name="tokens")
     x = embedding(ids)  # [batch, time, size]
     if config.model == "transformer":
-        add_positions = position_layer(config.positions, config.window, name="position_encoding")
+        add_positions = position_layer(
+            config.positions, config.window, config.scale_embeddings, name="position_encoding"
+        )
         x = add_positions(x) if add_positions else x
     x = layers.Dropout(config.dropout)(x)
     mask = ops.not_equal(ids, PAD)  # [batch, time]

@@ -8,6 +8,7 @@ import dataclasses
 import types
 from collections.abc import Callable
 
+from pipelines.config import recorded
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.support.errors import UserError
@@ -91,7 +92,7 @@ def load_tagger(exported: Exported, loaded=None):
 def _config_of(config_class, settings: dict):
     """Returns the resolved config of a card; settings that this version does not know are left out."""
     known = config_class.__dataclass_fields__
-    values = {name: value for name, value in settings.items() if name in known}
+    values = {name: value for name, value in recorded(config_class, settings).items() if name in known}
     return config_class(**values).resolve()
 
 

@@ -27,7 +27,6 @@ def build(
     model = causal_network(
         **shared_arguments(config),
         vocabulary_size=vocabulary_size,
-        positions=config.positions,
         sequence_dropout=config.sequence_dropout,
         tie_weights=config.tie_weights,
         activation=config.activation,

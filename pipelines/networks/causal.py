@@ -12,7 +12,8 @@ from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
 def shared_arguments(config) -> dict:
     """Returns the arguments of `causal_network` that are fields of the same name in the configs of its tasks."""
-    names = "model num_layers hidden_size embedding_size num_heads window dropout num_sampled seed"
+    names = "model num_layers hidden_size embedding_size num_heads positions scale_embeddings window dropout "
+    names += "num_sampled seed"
     return {name: getattr(config, name) for name in names.split()}
 
 
@@ -33,6 +34,7 @@ def causal_network(
     seed: int,
     activation: Activation = "tanh",
     residual: bool = False,
+    scale_embeddings: bool = True,
     streams: int | None = None,
 ) -> keras.Model:
     """Returns a model of ids int32 [batch, time] -> logits float32 [batch, time, vocabulary] of the next token at each
@@ -56,6 +58,7 @@ def causal_network(
         seed: of the sampled softmax.
         activation: of recurrent layers.
         residual: recurrent networks: from the second layer on, a layer's input is added to its output.
+        scale_embeddings: as of `position_layer`.
         streams: batch size of a model for training, whose recurrent layers continue from the state of the previous
             call; with `num_sampled` it returns features instead of logits. None makes a model that starts from zeros in
             every call.
@@ -65,7 +68,9 @@ def causal_network(
     embedding = (layers.ReversibleEmbedding if tie_weights else layers.Embedding)(vocabulary_size, size, name="tokens")
     x = embedding(ids)  # [batch, time, size]
     if model == "transformer":
-        x = _transformer(x, num_layers, hidden_size, num_heads, positions, window, dropout)
+        add_positions = position_layer(positions, window, scale_embeddings)
+        x = add_positions(x) if add_positions else x
+        x = _transformer(x, num_layers, hidden_size, num_heads, positions == "rotary", dropout)
     else:
         stateful = streams is not None
         x = _recurrent(
@@ -134,10 +139,8 @@ def _recurrent(x, model, num_layers, hidden_size, dropout_layer, dropout, statef
     return dropout_layer(dropout)(x)
 
 
-def _transformer(x, num_layers, hidden_size, num_heads, positions, window, dropout):
+def _transformer(x, num_layers, hidden_size, num_heads, rotary, dropout):
     """Returns the normalized outputs of the stacked causal blocks, [batch, time, units]."""
-    add_positions = position_layer(positions, window)
-    x = add_positions(x) if add_positions else x
     x = layers.Dropout(dropout)(x)
     for i in range(num_layers):
         x = TransformerDecoderBlock(
@@ -146,7 +149,7 @@ def _transformer(x, num_layers, hidden_size, num_heads, positions, window, dropo
             norm="pre",
             activation="gelu",
             dropout=dropout,
-            rotary=positions == "rotary",
+            rotary=rotary,
             name=f"block_{i + 1}",
         )(x)
     return layers.LayerNormalization(name="last_norm")(x)

@@ -41,6 +41,7 @@ _FULL = {
     "word_dropout": 0.2,
     "embedding_dropout": 0.5,
     "dropout": 0.5,
+    "positions": "sinusoidal",  # of models other than the transformer: no effect
     "join_rate": 0.1,
     "final_stop_dropout": 0.1,
     "batch_size": 32,
@@ -61,8 +62,10 @@ _QUICK = _FULL | {
 PRESETS: Presets = {
     **{(model, "full"): _FULL for model in RECURRENT},
     **{(model, "quick"): _QUICK for model in RECURRENT},
-    ("transformer", "full"): _FULL | _LESS_DROPOUT | {"num_layers": 4, "dropout": 0.2, "learning_rate": 0.001},
-    ("transformer", "quick"): _QUICK | {"num_layers": 2, "dropout": 0.1, "learning_rate": 0.002},
+    ("transformer", "full"): _FULL
+    | _LESS_DROPOUT
+    | {"num_layers": 4, "positions": "rotary", "dropout": 0.2, "learning_rate": 0.001},
+    ("transformer", "quick"): _QUICK | {"num_layers": 2, "positions": "rotary", "dropout": 0.1, "learning_rate": 0.002},
 }
 
 
@@ -145,7 +148,7 @@ class TaggingConfig(TrainingConfig):
     """Recurrent networks: learn the first state of each layer. By default it is zero."""
     num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
     """transformer: number of attention heads; it divides --hidden-size."""
-    positions: Positions = "sinusoidal"
+    positions: Annotated[Positions | None, tyro.conf.arg(help_behavior_hint="(default: rotary)")] = None
     """transformer: positional encoding."""
     crf: Annotated[bool, NEGATED] = True
     """Score each tag on its own. By default a conditional random field scores whole sequences of tags."""

@@ -79,7 +79,7 @@ def _recurrent(config, x, mask):
 
 def _transformer(config, x, mask):
     x = layers.Dense(config.hidden_size, name="projection")(x)
-    add_positions = position_layer(config.positions, config.max_tokens)
+    add_positions = position_layer(config.positions, config.max_tokens, config.scale_embeddings)
     x = add_positions(x) if add_positions else x
     for i in range(config.num_layers):
         block = TransformerEncoderBlock(

@@ -129,6 +129,7 @@ class TranslationConfig(TrainingConfig):
     """Settings of the training. Where a default depends on --preset, its values for quick and full are shown."""
 
     PRESETS = PRESETS
+    SCALED_BEFORE = True
     RANGES = RANGES
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
 

@@ -221,7 +221,8 @@ def _create_layers(config: TranslationConfig, source_size: int, target_size: int
 
 
 def _create_transformer_layers(config: TranslationConfig):
-    positions = position_layer(config.positions, MAX_TRANSLATION_LENGTH + 2)  # with START and END
+    # With START and END; `add_positions` scales the embeddings, whatever the positions are.
+    positions = position_layer(config.positions, MAX_TRANSLATION_LENGTH + 2, scale_embeddings=False)
     if positions:
         yield positions
     options = {"norm": config.norm, "dropout": config.dropout, "rotary": config.positions == "rotary"}

@@ -10,10 +10,11 @@ LAYERS = pytest.mark.parametrize(
     ("make", "shape"),
     [
         (SinusoidalPositionalEncoding, (3, 7, 6)),
+        (lambda **kwargs: SinusoidalPositionalEncoding(scale_inputs=True, **kwargs), (3, 7, 6)),
         (lambda **kwargs: LearnedPositionalEmbedding(max_length=32, **kwargs), (3, 7, 6)),
         (RotaryEmbedding, (3, 7, 2, 6)),
     ],
-    ids=["sinusoidal", "learned", "rotary"],
+    ids=["sinusoidal", "sinusoidal-scaled", "learned", "rotary"],
 )
 
 
@@ -33,12 +34,12 @@ def rotated(x, position):
 
 
 @pytest.mark.any_backend
-@pytest.mark.parametrize("depth", [1, 5, 8])
-def test_sinusoidal_equals_the_formula(depth):
+@pytest.mark.parametrize(("depth", "scale"), [(1, 1.0), (5, 5**0.5), (8, 1.0), (8, 8**0.5)])
+def test_sinusoidal_equals_the_formula(depth, scale):
     x = normal(2, 300, depth)
     expected = [[sinusoid(p, j, depth) for j in range(depth)] for p in range(300)]
-    got = numpy_of(SinusoidalPositionalEncoding()(x))
-    close(got, x + np.array(expected), atol=3e-5)
+    got = numpy_of(SinusoidalPositionalEncoding(scale_inputs=scale != 1)(x))
+    close(got, scale * x + np.array(expected), atol=3e-5)
 
 
 @pytest.mark.any_backend

@@ -84,3 +84,13 @@ def test_a_damaged_record_and_an_unknown_setting_are_refused(place):
     write_run(place / "runs", "newer", config={"warp": 1})
     with pytest.raises(UserError, match="the run has the setting 'warp', which this version of Unroll does not have"):
         repeat.read_settings(place / "runs/classification/newer")
+
+
+@pytest.mark.parametrize(("model", "scaled"), [("transformer", False), ("lstm", True)])
+def test_a_run_with_sines_of_an_earlier_version_is_repeated_as_it_was(place, model, scaled):
+    settings = dataclasses.asdict(ClassificationConfig(data="spam.csv", preset="quick", model=model).resolve())
+    del settings["scale_embeddings"]
+    write_run(place / "runs", "earlier", config=settings | {"positions": "sinusoidal"})
+    config = repeat.read_settings(place / "runs/classification/earlier")[1].resolve()
+    assert (config.positions, config.scale_embeddings) == ("sinusoidal", scaled)
+    config.check()

@@ -111,6 +111,32 @@ def test_a_later_version_with_more_fields_finds_and_accepts_the_run(folder, sett
     assert record.config["num_heads"] == 4 and record.config["word_dropout"] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("task", "flags", "old", "accepted"),
+    [
+        ("classification", {"model": "transformer"}, {"positions": "sinusoidal"}, False),  # its default then
+        ("classification", {"model": "transformer", "positions": "sinusoidal"}, {}, False),  # sines are scaled now
+        ("classification", {"model": "transformer", "positions": "rotary"}, {}, True),
+        ("classification", {"model": "lstm"}, {"positions": "sinusoidal"}, True),
+        ("tagging", {"model": "lstm"}, {"positions": "sinusoidal"}, True),
+        ("char-lm", {"model": "transformer", "positions": "none"}, {}, True),
+        ("char-lm", {"model": "transformer", "positions": "sinusoidal"}, {}, False),
+        ("nmt", {"model": "transformer"}, {"positions": "sinusoidal"}, True),  # has always scaled them
+    ],
+)
+def test_a_run_without_scale_embeddings_goes_on_if_it_computes_the_same(tmp_path, task, flags, old, accepted):
+    entry = TASKS[task]
+    config = type(entry.command().Train(task=task).config)(preset="quick", **flags).resolve()
+    record = run_folder.make_record(entry, config)
+    earlier = {name: value for name, value in record.config.items() if name != "scale_embeddings"} | old
+    run_folder.write_record(tmp_path / "config.json", dataclasses.asdict(record) | {"config": earlier})
+    if accepted:
+        run_folder.save_or_check_record(tmp_path, record, config)
+    else:
+        with pytest.raises(UserError, match="give another --run"):
+            run_folder.save_or_check_record(tmp_path, record, config)
+
+
 def test_a_later_version_with_a_new_flag_in_use_is_another_run(folder):
     earlier, later = Config().resolve(), LaterConfig(word_dropout=0.5).resolve()
     assert name_of(later) != name_of(earlier)

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 
@@ -44,6 +45,17 @@ def test_a_transformer_knows_the_order_of_the_tokens(positions):
     swapped = IDS.copy()
     swapped[:, [0, 1]] = IDS[:, [1, 0]]
     assert np.abs(network(swapped).numpy()[:, -1] - network(IDS).numpy()[:, -1]).max() > 1e-6
+
+
+@pytest.mark.parametrize(("scale_embeddings", "factor"), [(True, 4.0), (False, 1.0)])
+def test_sines_are_added_to_scaled_embeddings(scale_embeddings, factor):
+    settings = {"positions": "sinusoidal", "hidden_size": 16, "num_heads": 2, "scale_embeddings": scale_embeddings}
+    network = build(model="transformer", **settings)
+    vectors = network.get_layer("tokens")(IDS).numpy()  # [2, 9, 16]
+    angles = np.arange(9)[:, None] / 10000 ** (np.arange(0, 16, 2) / 16)
+    sines = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(9, 16)
+    with_positions = keras.Model(network.inputs[0], network.get_layer("positions").output)(IDS).numpy()
+    np.testing.assert_allclose(with_positions, factor * vectors + sines, atol=1e-5)
 
 
 def test_the_sampled_softmax_is_for_training_alone():
