@@ -1,6 +1,7 @@
 # make demo: trains a sentiment classifier on the embedded sample.
 # make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (45 minutes).
 # make lock: resolves requirements.txt, -dev.txt and -ray.txt again, and writes what to install into the lock files.
+# make replay: records what tiny runs compute, or compares with the earlier recording: the proof that a change changes nothing.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
 PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
@@ -18,7 +19,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=2
 # Tests that need neither a trained model nor a server: the inner loop of `make check`.
 QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
 
-.PHONY: demo check lint test test-all lock clean
+.PHONY: demo check lint test test-all lock replay clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
@@ -69,6 +70,10 @@ $(ALL_READY): requirements-ray.lock requirements-test-all.txt $(DEV_READY)
 	@$(PIP) -r requirements-test-all.txt && $(PIP) --require-hashes -r requirements-ray.lock || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
+
+# Records what tiny runs compute; the next call compares: see benchmarks/replay.py.
+replay: $(DEV_READY)
+	@.venv/bin/python benchmarks/replay.py
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache
