@@ -1,106 +1,164 @@
-"""CSV and TSV files, plain or compressed, read by pandas in chunks."""
+"""CSV and TSV files, plain or compressed."""
 
+import collections
+import contextlib
 import csv
 import io
-import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-import pandas as pd
-
-from pipelines.data import encodings
+from pipelines.data import encodings, quotes, table_rows
 from pipelines.data.table_options import TableOptions
+from pipelines.data.table_rows import Row
 from pipelines.support.errors import UserError
 
 _USUAL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = tuple(_USUAL_SEPARATORS)
 _OTHER_SEPARATORS = (",", ";", "\t", "|")
-_NUM_SNIFFED_BYTES = 2**16
+_START = 2**20  # characters by which the separator and the quotes are found
 _MAX_SNIFFED_LINES = 20
+# Why a row is left out.
+TOO_MANY = "too many cells in the row"
+TOO_FEW = "too few cells in the row"
+OPEN_QUOTE = "a quote opens a cell and is not closed"
 
 
-def chunks(path: Path, rows: int, options: TableOptions) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Reads a file in chunks, every cell as str: see `tables.chunks`."""
+def rows(path: Path, options: TableOptions, names: Collection[str] | None = None) -> Iterator[Row]:
+    """Yields the rows of a file, every cell as str, or why a row is left out: see `tables.named_chunks`.
+
+    A row may lack its last cells where none of `names` is among them: without `names` they are empty.
+    """
     if path.stat().st_size == 0:
         raise _empty(path)
     try:
-        file, encoding = encodings.open_text(path, options.encoding)
-        with (
-            file,
-            pd.read_csv(
-                file,
-                sep=options.separator or _separator(path, file.peek(_NUM_SNIFFED_BYTES), encoding),
-                encoding=encoding,
-                encoding_errors=options.encoding_errors,
-                header=0 if options.header else None,
-                dtype=str if options.encoding_errors == "strict" else object,  # str has valid Unicode alone
-                keep_default_na=False,
-                index_col=False,
-                chunksize=rows,
-                on_bad_lines="warn",
-            ) as reader,
-        ):
-            while True:
-                with warnings.catch_warnings(record=True) as caught:
-                    warnings.simplefilter("always", pd.errors.ParserWarning)
-                    try:
-                        frame = next(reader)
-                    except StopIteration:
-                        return
-                skipped = sum(len(re.findall(r"Skipping line", str(warning.message))) for warning in caught)
-                if not options.header:
-                    frame.columns = [str(number) for number in range(1, len(frame.columns) + 1)]
-                yield frame.fillna(""), skipped
+        yield from _rows(path, options, names)
     except UnicodeDecodeError as error:
         raise encodings.not_decodable(path, error) from error
     except UnicodeError as error:  # UTF-16 without a byte order mark
         raise UserError(
             f"{path} is not {options.encoding} ({error}): give its encoding with --encoding, or leave it out"
         ) from error
-    except pd.errors.EmptyDataError as error:
-        raise _empty(path) from error
-    except pd.errors.ParserError as error:
-        raise _not_a_table(path, str(error)) from error
+
+
+def _rows(path: Path, options: TableOptions, names: Collection[str] | None) -> Iterator[Row]:
+    with _lines(path, options) as file:
+        start = file.read(_START)
+        is_cut = len(start) == _START
+    start = start[: start.rfind("\n") + 1] or start if is_cut else start
+    separator = options.separator or _separator(path, start, options.quote)
+    quote = quotes.find(path, start, is_cut, separator) if options.quote is None else options.quote
+    # Who gives --quote knows that the quotes are right.
+    known = quotes.known_cells(path, start, separator, quote) if quote and options.quote is None else None
+    with _lines(path, options) as lines:
+        records = quotes.Records(path, lines, separator, quote, known)
+        columns = _columns(path, records, options, start, separator, quote)
+        index = {name: i for i, name in enumerate(columns)}
+        num_needed = 0 if names is None else max((index[name] + 1 for name in names if name in index), default=0)
+        num_read, problems, first = 0, collections.Counter(), None
+        for cells in records:
+            row = _row(cells, columns, num_needed)
+            if row is None:
+                continue
+            if isinstance(row, str):
+                problems[row] += 1
+                first = first or f"line {records.number:,}" + (f" has {len(cells)}" if cells else "")
+            else:
+                num_read += 1
+            yield row
+    if problems and not num_read:
+        raise _no_row(path, problems, len(columns), first, options)
+
+
+def _row(cells: list[str] | None, columns: list[str], num_needed: int) -> Row | None:
+    """Returns the cells by their names, or why they are no row; None for a blank line."""
+    if cells is None:
+        return OPEN_QUOTE
+    if len(cells) < 2 and not "".join(cells).strip():
+        return None
+    if len(cells) > len(columns) and any(map(str.strip, cells[len(columns) :])):
+        return TOO_MANY
+    if len(cells) < num_needed:
+        return TOO_FEW
+    cells += [""] * (len(columns) - len(cells))
+    return dict(zip(columns, cells, strict=False))
+
+
+def _columns(
+    path: Path, records: quotes.Records, options: TableOptions, start: str, separator: str, quote: str
+) -> list[str]:
+    """Returns the names of the columns, from the first row; without a header numbers, as many as most rows have cells.
+
+    Raises:
+        UserError: there is no row, or the first one has an open quote.
+    """
+    if options.header:
+        header = next((cells for cells in records if cells is None or "".join(cells).strip()), ())
+        if header is None:
+            raise UserError(
+                f"{path}: a quote opens a cell in its first line and is not closed: close it, or, if quotes are a part "
+                "of the text, give --quote none"
+            )
+        columns = table_rows.header_names(header)
+    else:
+        sizes = collections.Counter(_row_sizes(start, separator, quote))
+        columns = [str(i) for i in range(1, sizes.most_common(1)[0][0] + 1)] if sizes else []
+    if not columns:
+        raise _empty(path)
+    table_rows.check_columns(path, columns)
+    return columns
+
+
+@contextlib.contextmanager
+def _lines(path: Path, options: TableOptions) -> Iterator[io.TextIOWrapper]:
+    file, encoding = encodings.open_text(path, options.encoding)
+    with io.TextIOWrapper(file, encoding, options.encoding_errors, newline="") as lines:
+        yield lines
 
 
 def _empty(path: Path) -> UserError:
     return UserError(f"{path} is empty: expected a header line and rows of text and label")
 
 
-def _not_a_table(path: Path, message: str) -> UserError:
-    """Returns the error for a file that pandas cannot read, from its message."""
-    opened = re.search(r"EOF inside string starting at row (\d+)", message)
-    if opened:
-        return UserError(
-            f"{path}: the quote that starts in row {opened[1]} is never closed: close it, or write two quotes for one "
-            "that is a part of the text"
-        )
-    return UserError(f"{path} cannot be read as a table: {message.strip().splitlines()[-1]}")
+def _no_row(path: Path, problems: collections.Counter, size: int, first: str, options: TableOptions) -> UserError:
+    """Returns the error for a file in which all rows are left out.
+
+    Args:
+        problems: reason -> rows.
+        size: number of columns.
+        first: the first of the rows.
+    """
+    reasons = ", ".join(f"{reason} ({count:,})" for reason, count in problems.items())
+    expected = f"the header has {size}" if options.header else f"most rows have {size}"
+    return UserError(
+        f"{path}: none of its {problems.total():,} rows can be read: {reasons}; {expected}, {first}. Put quotes around "
+        "cells that have the separator in them, or name the right characters with --separator and --quote"
+    )
 
 
-def _separator(path: Path, start: bytes, encoding: str) -> str:
+def _separator(path: Path, text: str, quote: str | None) -> str:
     """Returns the character between the cells of a row.
 
     It is the usual one of the suffix, unless the header has only one cell with it and several with another one, and
     most of the next rows have as many cells as the header.
+
+    Args:
+        text: the start of the file.
+        quote: the character around cells, if it was given.
     """
     usual = _USUAL_SEPARATORS[encodings.suffix(path)]
-    text = start.decode(encoding, errors="ignore")
-    sizes = {each: _row_sizes(text, each) for each in {usual, *_OTHER_SEPARATORS}}
-    if not sizes[usual] or sizes[usual][0] > 1:
+    quote = quotes.QUOTE if quote is None else quote
+    sizes = {each: _row_sizes(text, each, quote) for each in {usual, *_OTHER_SEPARATORS} if each != quote}
+    if not sizes.get(usual) or sizes[usual][0] > 1:
         return usual
-    fitting = {each: found[0] for each, found in sizes.items() if found[0] > 1 and _is_regular(found)}
+    fitting = {each: found[0] for each, found in sizes.items() if found and found[0] > 1 and _is_regular(found)}
     return max(fitting, key=fitting.get) if fitting else usual
 
 
-def _row_sizes(text: str, separator: str) -> list[int]:
+def _row_sizes(text: str, separator: str, quote: str) -> list[int]:
     """Returns the number of cells of the first rows."""
-    try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        return [len(row) for row, _ in zip(rows, range(_MAX_SNIFFED_LINES), strict=False) if row]
-    except csv.Error:  # such as a cell of more than 128 KiB
-        return [1]
+    quoted = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, **quoted)
+    return [len(row) for row, _ in zip(rows, range(_MAX_SNIFFED_LINES), strict=False) if row]
 
 
 def _is_regular(sizes: list[int]) -> bool:

@@ -147,7 +147,7 @@ def _likely_encoding(data: bytes) -> str | None:
     if best is None:
         return None
     # A text with few special letters fits several encodings about as well. The most frequent of them is Windows-1252.
-    equal = (match for match in found if match.chaos < best.chaos + 0.1 and match.coherence >= best.coherence)
+    equal = (match for match in found if match.chaos < best.chaos + 0.2 and match.coherence >= best.coherence)
     return "cp1252" if any("cp1252" in match.could_be_from_charset for match in equal) else best.encoding
 
 

@@ -6,6 +6,7 @@ from pipelines.support.errors import UserError
 
 DEFAULT_LABELS_SEPARATOR = "|"  # of labels that are written to one cell
 _ESCAPED = {"\\t": "\t", "tab": "\t"}
+_NO_QUOTE = "none"
 
 
 def unescaped(separator: str | None) -> str | None:
@@ -26,6 +27,7 @@ class TableOptions:
         text_column, label_column: names of columns; None finds them by their usual names.
         encoding: of a file of text; None is UTF-8, or what its byte order mark states.
         separator: the character between the cells of a CSV or TSV file; None finds it.
+        quote: the character around cells that have a separator or a line break; "": there is none; None finds it.
         header: whether the first row has the names of the columns. Without it they are 1, 2, 3, ...
         group_column: column whose rows of one value belong together, where the table has it.
         trained_text_column, trained_label_column: columns of the table that a model was trained on; used before columns
@@ -39,6 +41,7 @@ class TableOptions:
     label_column: str | None = None
     encoding: str | None = None
     separator: str | None = None
+    quote: str | None = None
     header: bool = True
     group_column: str = "url"
     trained_text_column: str | None = None
@@ -74,15 +77,17 @@ def make(
     label_column=None,
     encoding=None,
     separator=None,
+    quote=None,
     no_header=False,
     labels_separator=None,
     label_columns=None,
 ) -> TableOptions:
-    r"""Returns the options that the flags of the same names state. A separator may be given as \t or tab.
+    r"""Returns the options that the flags of the same names state. A separator may be given as \t or tab; the
+    quote may be `none`.
 
     Raises:
-        UserError: the encoding is unknown, a separator has the wrong length, --label-columns has no two columns, or two
-            flags exclude each other.
+        UserError: the encoding is unknown, a separator or the quote is no single character, --label-columns has no two
+            columns, or two flags exclude each other.
     """
     _check_labels(label_column, labels_separator, label_columns)
     try:
@@ -92,13 +97,18 @@ def make(
             f"--encoding {encoding} is unknown: give a name such as utf-8, utf-16, cp1252 or gb18030"
         ) from error
     separator = unescaped(separator)
-    if separator is not None and len(separator) != 1:
+    if separator is not None and (len(separator) != 1 or separator in "\r\n"):
         raise UserError(f"--separator {separator!r}: it must be one character, or tab")
+    if quote is not None and quote != _NO_QUOTE and (len(quote) != 1 or quote in "\r\n"):
+        raise UserError(f"--quote {quote!r}: it must be one character, or none")
+    if quote is not None and quote == separator:
+        raise UserError(f"--quote {quote!r} is also the separator: give another character, or none")
     return TableOptions(
         text_column,
         label_column,
         encoding,
         separator,
+        "" if quote == _NO_QUOTE else quote,
         header=not no_header,
         labels_separator=unescaped(labels_separator),
         label_columns=column_names(label_columns),

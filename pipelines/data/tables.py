@@ -8,27 +8,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import delimited, encodings, label_sets, typed_tables
+from pipelines.data import delimited, encodings, label_sets, table_rows, typed_tables, workbooks
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
 LABEL_NAMES = ("label", "labels", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
 GROUP_NAME = "url"
-# Suffix -> function that reads chunks.
+# Suffix -> function that reads rows.
 READERS = {
-    **dict.fromkeys(delimited.SUFFIXES, delimited.chunks),
+    **dict.fromkeys(delimited.SUFFIXES, delimited.rows),
     ".jsonl": typed_tables.json_lines,
     ".ndjson": typed_tables.json_lines,
     ".parquet": typed_tables.parquet,
-    ".xlsx": typed_tables.excel,
+    ".xlsx": workbooks.excel,
 }
 _TEXT_SUFFIXES = (*delimited.SUFFIXES, ".jsonl", ".ndjson")
-_OPTIONS_OF = {"encoding": _TEXT_SUFFIXES, "separator": delimited.SUFFIXES, "header": (*delimited.SUFFIXES, ".xlsx")}
-# Suffix -> why a row is skipped.
-_UNREADABLE = dict.fromkeys(delimited.SUFFIXES, "too many cells in the row") | dict.fromkeys(
-    (".jsonl", ".ndjson"), "the line is no JSON object"
-)
+_OPTIONS_OF = {
+    "encoding": _TEXT_SUFFIXES,
+    "separator": delimited.SUFFIXES,
+    "quote": delimited.SUFFIXES,
+    "header": (*delimited.SUFFIXES, ".xlsx"),
+}
 _NUM_FIRST_ROWS = 100
 _CHUNK_ROWS = 10_000
 _MAX_WORDS_OF_A_NAME = 5
@@ -42,31 +43,46 @@ def is_table(path: Path) -> bool:
 
 
 def chunks(path: Path, rows: int, options: TableOptions = DEFAULTS) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Reads `path` in chunks, every cell as str.
+    """Reads `path` in chunks with all columns, every cell as str.
 
     Args:
         path: a file with a suffix in READERS; those of text also with the suffix of a compression.
         rows: maximum number of rows per chunk.
 
     Yields:
-        (chunk, number of rows that were skipped in it because they cannot be read).
+        (chunk, number of rows that were left out in it because they cannot be read).
 
     Raises:
-        UserError: the file is not a table, empty, in another encoding or damaged, or has quotes that are never closed;
-            or an option does not fit its format.
+        UserError: the file is not a table, empty, in another encoding or damaged; or an option does not fit its format.
+    """
+    for frame, left_out in named_chunks(path, rows, options):
+        yield frame, sum(left_out.values())
+
+
+def named_chunks(
+    path: Path, rows: int, options: TableOptions = DEFAULTS, names: Collection[str] | None = None
+) -> Iterator[tuple[pd.DataFrame, dict[str, int]]]:
+    """Reads `path` in chunks, every cell as str, as `chunks` does.
+
+    Args:
+        names: of the columns to read; None: all. A column that a row does not have is empty, but a row of a CSV or TSV
+            file that is too short for it is left out.
+
+    Yields:
+        (chunk, reason -> number of rows that were left out in it).
     """
     if not is_table(path):
         raise UserError(
             f"{path}: expected {FORMATS} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
         )
     suffix = encodings.suffix(path)
-    for field in ("encoding", "separator", "header"):
+    for field, suffixes in _OPTIONS_OF.items():
         value = getattr(options, field)
-        if value != getattr(DEFAULTS, field) and suffix not in _OPTIONS_OF[field]:
+        if value != getattr(DEFAULTS, field) and suffix not in suffixes:
             name = "--no-header" if field == "header" else f"--{field} {value}"
-            raise UserError(f"{name} has no effect: {path} is not {' or '.join(_OPTIONS_OF[field])}")
+            raise UserError(f"{name} has no effect: {path} is not {' or '.join(suffixes)}")
     try:
-        yield from READERS[suffix](path, rows, options)
+        yield from table_rows.chunks(path, READERS[suffix](path, options, names), rows, names)
     except (*encodings.DAMAGED, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
             raise
@@ -276,9 +292,7 @@ def _chunks_of_all(
     for path in files:
         if path != files[0]:
             check_columns(path, columns(path, options), files[0], list(first_rows))
-        for frame, skipped in chunks(path, _CHUNK_ROWS, options):
-            dropped = {_UNREADABLE[encodings.suffix(path)]: skipped} if skipped else {}
-            yield frame.reindex(columns=names, fill_value=""), dropped
+        yield from named_chunks(path, _CHUNK_ROWS, options, names)
 
 
 def read_texts(

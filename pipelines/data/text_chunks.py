@@ -100,10 +100,10 @@ def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Ite
             if len(rows):
                 yield Chunk(rows, column, num_skipped)
         return
-    if options.text_column or options.separator or not options.header:
+    if options.text_column or options.separator or options.quote is not None or not options.header:
         raise UserError(
-            f"--text-column, --separator and --no-header have no effect: {source} has no columns, it is read line by "
-            "line"
+            f"--text-column, --separator, --quote and --no-header have no effect: {source} has no columns, it is read "
+            "line by line"
         )
     if source == "-":
         file, encoding = sys.stdin.buffer, options.encoding or "utf-8-sig"

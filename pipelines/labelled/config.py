@@ -17,6 +17,7 @@ TABLE_FIELDS = (
     "label_columns",
     "encoding",
     "separator",
+    "quote",
     "no_header",
 )
 BEST_F1 = "best-f1"
@@ -90,6 +91,9 @@ class LabelledConfig(TrainingConfig):
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     separator: Annotated[str | None, NAME] = None
     """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
+    quote: Annotated[str | None, tyro.conf.arg(metavar="CHAR|none", help_behavior_hint="")] = None
+    """Character around cells of CSV and TSV files that have a separator or a line break, or `none`. By default ", and
+    none if there are tabs between the cells, unless all cells with a " are quoted."""
     no_header: bool = False
     """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
     class_weights: bool = False

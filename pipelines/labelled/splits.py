@@ -16,6 +16,7 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
 from pipelines.support.errors import UserError
 
+_LEFT_OUT = ("left out, ", "left out of --valid, ")  # before the reasons why a row cannot be used
 MIN_ROWS = 20
 FEW_ROWS_OF_A_CLASS = 10
 
@@ -154,11 +155,11 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     rows, name = parts["train"], paths.shown(config.data)
     classes = classes_of(config, rows.labels, name, polarity)
     require_rows(len(rows), name)
-    notes = {f"left out, {reason}": count for reason, count in rows.dropped.items()}
+    notes = {f"{_LEFT_OUT[0]}{reason}": count for reason, count in rows.dropped.items()}
     valid = None
     if config.valid:
         valid = labelled_texts.read(config.valid, config.table_options())["train"]
-        notes |= {f"left out of --valid, {reason}": count for reason, count in valid.dropped.items()}
+        notes |= {f"{_LEFT_OUT[1]}{reason}": count for reason, count in valid.dropped.items()}
     one_label = label_sets.joined if label_sets.are_sets(rows.labels) else labels.normalize_labels
     found = duplicates.find(rows.texts, one_label(rows.labels, polarity))
     return LabelledData(name, rows, valid, parts.get("test"), classes, polarity, notes, found)
@@ -313,7 +314,9 @@ def with_generated(train: Labelled, generated: Labelled) -> Labelled:
 def describe(splits: LabelledSplits) -> str:
     """Returns the lines for the terminal: how much data there is, and what to look at in it."""
     rows = f"{len(splits.train):,} texts to train on, {len(splits.valid):,} to validate on"
-    return "\n".join([rows, *(f"note: {remark}" for remark in splits.remarks)])
+    unread = {reason: count for reason, count in splits.notes.items() if reason.startswith(_LEFT_OUT)}
+    remarks = [*(f"{reason}: {count:,}" for reason, count in unread.items()), *splits.remarks]
+    return "\n".join([rows, *(f"note: {remark}" for remark in remarks)])
 
 
 def class_rows(splits: LabelledSplits) -> dict[str, int]:

@@ -1,13 +1,14 @@
 import pytest
 
-from pipelines.data import delimited
+from pipelines.data import tables
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
+from tests.pipelines.data.small_tables import left_out
 
 
-def read(tmp_path, text, name="a.csv", encoding="utf-8", rows=100):
+def read(tmp_path, text, name="a.csv", encoding="utf-8", rows=100, options=DEFAULTS):
     (tmp_path / name).write_text(text, encoding=encoding)
-    return list(delimited.chunks(tmp_path / name, rows, DEFAULTS))
+    return list(tables.chunks(tmp_path / name, rows, options))
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
@@ -53,7 +54,46 @@ def test_another_encoding_is_named_with_the_remedy(tmp_path):
     with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
         read(tmp_path, text, encoding="cp1252")
     with pytest.raises(UserError, match="a.csv is not utf-16 .*: give its encoding with --encoding, or leave it out"):
-        list(delimited.chunks(tmp_path / "a.csv", 100, TableOptions(encoding="utf-16")))
+        list(tables.chunks(tmp_path / "a.csv", 100, TableOptions(encoding="utf-16")))
     text = "text,label\n" + "a film with café déjà vu,pos\n" * 40
     with pytest.raises(UserError, match="is not UTF-8 .*probably cp1252.*--encoding cp1252"):
         read(tmp_path, text, encoding="cp1252")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_rows_with_too_many_cells_are_counted_also_the_first_one(tmp_path, rows):
+    text = "text,label\nwarm, bright, and honest,pos\na dull one,neg\nlong, too,pos\na fine one,pos\n"
+    found = left_out(tmp_path, text, rows=rows)
+    assert found == (["a dull one", "a fine one"], {"too many cells in the row": 2})
+    without_header = TableOptions(header=False)
+    text = text.split("\n", 1)[1]
+    frames, skipped = zip(*read(tmp_path, text, options=without_header, rows=rows), strict=True)
+    assert [row for frame in frames for row in frame["1"]] == ["a dull one", "a fine one"] and sum(skipped) == 2
+
+
+def test_empty_cells_after_the_last_column_are_no_cells(tmp_path):
+    assert left_out(tmp_path, "text,label\na,pos,\nb,neg, ,\n") == (["a", "b"], {})
+
+
+def test_rows_with_too_few_cells_are_counted_where_a_cell_that_is_read_is_missing(tmp_path):
+    text = "text,label,note\na,pos\nb\nc,neg,x\n"
+    assert left_out(tmp_path, text) == (["a", "c"], {"too few cells in the row": 1})
+    ((frame, skipped),) = read(tmp_path, text)  # all columns, to be written again
+    assert (frame["label"].tolist(), frame["note"].tolist(), skipped) == (["pos", "", "neg"], ["", "", "x"], 0)
+
+
+def test_a_file_in_which_no_row_can_be_read(tmp_path):
+    with pytest.raises(UserError, match=r"none of its 3 rows .* too many .* \(3\); the header has 1, line 2 has"):
+        left_out(tmp_path, "text\na, b\n\nc, d\ne, f\n")
+
+
+def test_columns_without_a_name_or_with_that_of_another_one_have_their_own(tmp_path):
+    ((frame, _),) = read(tmp_path, "text,,label,text,text\na,b,c,d,e\n")
+    assert frame.to_dict("records") == [{"text": "a", "Unnamed: 1": "b", "label": "c", "text.1": "d", "text.2": "e"}]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends(tmp_path, end):
+    (tmp_path / "a.csv").write_text('text,label\n"two\nlines",pos\n\nb,neg'.replace("\n", end), newline="")
+    ((frame, skipped),) = tables.chunks(tmp_path / "a.csv", 100)
+    assert (frame["text"].tolist(), skipped) == ([f"two{end}lines", "b"], 0)

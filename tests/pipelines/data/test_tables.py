@@ -61,7 +61,12 @@ def test_bad_rows_are_left_out_and_counted(tmp_path):
     rows = "text,label\ngood,pos\n,neg\n   ,neg\nno label,\nshort\ntoo,many,cells\nNA,neg\n"
     found = labelled_texts.read(write(tmp_path / "a.csv", rows))["train"]
     assert found.texts.tolist() == ["good", "NA"]  # the word NA is a text, not a gap
-    assert found.dropped == {"too many cells in the row": 1, "empty text": 2, "no label": 2}
+    assert found.dropped == {
+        "too few cells in the row": 1,
+        "too many cells in the row": 1,
+        "empty text": 2,
+        "no label": 1,
+    }
 
 
 def test_a_cell_of_10_megabytes(tmp_path):
@@ -78,7 +83,12 @@ def test_a_cell_of_10_megabytes(tmp_path):
         ("a.csv", b"foo,label\nx,1\n", "name one of foo, label with --text-column"),
         ("a.csv", b"text,foo\nx,1\n", "name one of text, foo with --label-column"),
         ("a.csv", "text,label\ncaf\xe9,1\n".encode("latin-1"), "is not UTF-8.*0xe9.*--encoding"),
-        ("a.csv", b'text,label\n"never closed,1\nx,2\n', "the quote that starts in row 1 is never closed"),
+        (
+            "a.csv",
+            b"text,label\na,b,1\nc,d,2\n",
+            r"none of its 2 rows .* too many .* header has 2, line 2 has 3\.",
+        ),
+        ("a.csv", b'"text,label\na,1\n', "a quote opens a cell in its first line and is not closed: .* --quote none"),
         ("a.csv.gz", b"this is not gzip", "is damaged"),
         ("a.csv.gz", gzip.compress(CSV.encode() * 100, mtime=0)[:-20], "is damaged"),
         ("a.csv.xz", lzma.compress(CSV.encode())[:-5], "is damaged"),

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 import zipfile
 
 import openpyxl
@@ -6,8 +7,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from pipelines.data import labelled_texts, tables, typed_tables
-from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data import labelled_texts, tables
 from pipelines.support.errors import UserError
 
 ROWS = [{"text": "a fine film", "label": 1, "sure": True}, {"text": "dull", "label": 0, "sure": None}]
@@ -42,7 +42,7 @@ def test_every_cell_is_text(tmp_path, suffix):
 def test_lines_that_are_no_objects_are_skipped_and_counted(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "a"}\n\nnot json\n[1]\n{"text": "b", "label": "x"}\n')
-    ((frame, skipped),) = typed_tables.json_lines(path, 10, DEFAULTS)
+    ((frame, skipped),) = tables.chunks(path, 10)
     assert frame.to_dict("records") == [{"text": "a", "label": ""}, {"text": "b", "label": "x"}]
     assert skipped == 2
 
@@ -51,7 +51,7 @@ def test_a_file_whose_first_line_is_no_object_is_refused(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("text,label\n")
     with pytest.raises(UserError, match="expected a JSON object on each line"):
-        list(typed_tables.json_lines(path, 10, DEFAULTS))
+        list(tables.chunks(path, 10))
 
 
 @pytest.mark.parametrize(
@@ -73,26 +73,29 @@ def test_a_zip_archive_that_is_no_workbook(tmp_path):
         list(tables.chunks(tmp_path / "a.xlsx", rows=10))
 
 
-def test_a_sheet_without_a_header(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["a fine film", "pos"], ["dull", "neg"]):
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    found = labelled_texts.read(str(tmp_path / "a.xlsx"), TableOptions(header=False))["train"]
-    assert (found.texts.tolist(), found.labels.tolist()) == (["a fine film", "dull"], ["pos", "neg"])
-
-
-def test_numbers_of_excel_have_no_needless_fraction(tmp_path):
-    book = openpyxl.Workbook()
-    for row in (["text", "stars"], ["a", 3.0], ["b", 2.5], [None, None]):
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    ((frame, _),) = tables.chunks(tmp_path / "a.xlsx", rows=10)
-    assert frame["stars"].tolist() == ["3", "2.5"]
-
-
 def test_numbers_of_json_stay_as_spelled_and_lists_are_joined(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"a": 1.0, "b": 1e3, "c": NaN, "d": ["x", "y", 1, true], "e": []}\n')
-    ((frame, _),) = typed_tables.json_lines(path, 10, DEFAULTS)
+    ((frame, _),) = tables.chunks(path, 10)
     assert frame.to_dict("records") == [{"a": "1.0", "b": "1e3", "c": "", "d": "x|y|1|true", "e": ""}]
+
+
+def test_a_new_key_in_each_line_needs_no_memory_where_two_columns_are_read(tmp_path):
+    path = tmp_path / "a.jsonl"
+    lines = [{"text": f"text {i}", "label": "ab"[i % 2]} | {f"key {i}-{j}": j for j in range(50)} for i in range(1000)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    tracemalloc.start()
+    found = labelled_texts.read(str(path))["train"]
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == 1000 and found.dropped == {}
+    assert used < 2**26
+    with pytest.raises(UserError, match="more than 32,768 different names of columns"):
+        list(tables.chunks(path, 2000))
+
+
+def test_columns_of_one_name_in_parquet(tmp_path):
+    table = pyarrow.Table.from_arrays([pyarrow.array(["a"]), pyarrow.array(["b"])], names=["text", "text"])
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="a.parquet has several columns of one name"):
+        list(tables.chunks(tmp_path / "a.parquet", 10))

@@ -1,0 +1,93 @@
+"""Rows of a table, one after the other, gathered to chunks of bounded size."""
+
+import collections
+from collections.abc import Collection, Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
+from pipelines.support.errors import UserError
+
+Row = dict[str, object] | str  # name of a column -> cell, or why a row is left out
+MAX_COLUMNS = 2**15
+_MAX_CELLS = 2**19  # of a chunk
+_MAX_CHARACTERS = 2**24  # of a chunk
+
+
+def header_names(cells: Iterable[object]) -> list[str]:
+    """Returns a name for each column: those of a header, of which each has another name, and none is empty."""
+    names: dict[str, None] = {}
+    for i, cell in enumerate(cells):
+        name = shown(cell) or f"Unnamed: {i}"
+        spellings = (f"{name}.{number}" for number in range(1, i + 1))
+        names[name if name not in names else next(each for each in spellings if each not in names)] = None
+    return list(names)
+
+
+def check_columns(path, names: Collection[str]) -> None:
+    """Raises a UserError if a table has more columns than anybody reads."""
+    if len(names) > MAX_COLUMNS:
+        raise UserError(
+            f"{path} has more than {MAX_COLUMNS:,} different names of columns: give a table with a name for each column"
+        )
+
+
+def chunks(
+    path, rows: Iterable[Row], limit: int, names: Collection[str] | None = None
+) -> Iterator[tuple[pd.DataFrame, dict[str, int]]]:
+    """Yields (chunk of rows, every cell as str, reason -> number of rows that are left out in it).
+
+    Args:
+        path: of the table, for errors.
+        limit: maximum number of rows per chunk. Rows with many or long cells come in smaller chunks.
+        names: of the columns to read; None: all that rows have so far.
+
+    Raises:
+        UserError: there are more than MAX_COLUMNS columns.
+    """
+    columns = dict.fromkeys(names or ())
+    found: list[dict[str, str]] = []
+    left_out: collections.Counter = collections.Counter()
+    characters = 0
+    for row in rows:
+        if isinstance(row, str):
+            left_out[row] += 1
+            continue
+        # Rows that are left out after the last row of a chunk belong to it: it is complete when another row follows.
+        if len(found) >= limit or characters >= _MAX_CHARACTERS or len(found) * len(columns) >= _MAX_CELLS:
+            yield _frame(found, columns), dict(left_out)
+            found, left_out, characters = [], collections.Counter(), 0
+        wanted = row.items() if names is None else [(name, row[name]) for name in names if name in row]
+        cells = {name: cell if isinstance(cell, str) else shown(cell) for name, cell in wanted}
+        if names is None and not cells.keys() <= columns.keys():
+            columns |= dict.fromkeys(cells)
+            check_columns(path, columns)
+        found.append(cells)
+        characters += sum(map(len, cells.values()))
+    yield _frame(found, columns), dict(left_out)
+
+
+def _frame(rows: list[dict[str, str]], columns: Collection[str]) -> pd.DataFrame:
+    cells = np.array([[row.get(name, "") for name in columns] for row in rows], object)  # [rows, columns]
+    return pd.DataFrame(cells.reshape(len(rows), len(columns)), columns=list(columns), dtype=object)
+
+
+def shown(value) -> str:
+    """Returns a cell as text: a missing value is empty, true and false are in lower case, 3.0 of Excel is 3.
+
+    A list has | between its values.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, list):
+        return DEFAULT_LABELS_SEPARATOR.join(map(shown, value))
+    return str(value)
