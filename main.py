@@ -27,7 +27,7 @@ from pipelines.inspect import command as inspect
 from pipelines.learn import command as learn
 from pipelines.mistyped import parsed
 from pipelines.repeat import Start, find_start
-from pipelines.support.errors import UserError, is_disk_full
+from pipelines.support.errors import UserError, is_disk_full, too_long_name
 from pipelines.support.installation import called_name
 from pipelines.task import TASKS
 from pipelines.tune import command as tune
@@ -156,7 +156,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
             return 2
         if isinstance(error, OSError) and error.filename is not None:
-            print_error(f"error: {error.filename}: {error.strerror}")
+            print_error(f"error: {too_long_name(error) or f'{error.filename}: {error.strerror}'}")
             return 2
         raise
     return 0

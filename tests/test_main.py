@@ -91,6 +91,7 @@ def test_a_mistyped_command_lists_the_right_ones(arguments, expected, tmp_path, 
     ("arguments", "parts"),
     [
         ("train sentiment --data nowhere.csv", ["no such file or folder: nowhere.csv"]),
+        (f"train sentiment --data {'x' * 5000}.csv", ["error: xxx", "xxx... is too long for the name of a file"]),
         ("train sentiment --epochs 0", ["--epochs 0", "at least 1"]),
         ("train sentiment --run ../up", ["--run '../up'", "letters"]),
         ("train sentiment --model lstm --num-heads 2", ["--num-heads has no effect", "--model transformer"]),

@@ -30,6 +30,7 @@ _OPTIONS_OF = {
     "quote": delimited.SUFFIXES,
     "header": (*delimited.SUFFIXES, ".xlsx"),
 }
+_GROWING = (".jsonl", ".ndjson", ".xlsx")  # a row can have further columns
 _NUM_FIRST_ROWS = 100
 _CHUNK_ROWS = 10_000
 _MAX_WORDS_OF_A_NAME = 5
@@ -71,6 +72,27 @@ def named_chunks(
     Yields:
         (chunk, reason -> number of rows that were left out in it).
     """
+    yield from table_rows.chunks(path, _rows(path, options, names), rows, names)
+
+
+def all_names(path: Path, options: TableOptions = DEFAULTS) -> list[str] | None:
+    """Returns the columns of all rows if later rows may have others than the first ones, which takes a pass; else None.
+
+    Raises:
+        UserError: as `chunks`.
+    """
+    if encodings.suffix(path) not in _GROWING:
+        return None
+    names: dict[str, None] = {}
+    for row in _rows(path, options):
+        if not isinstance(row, str) and not row.keys() <= names.keys():
+            names |= dict.fromkeys(row)
+            table_rows.check_columns(path, names)
+    return list(names)
+
+
+def _rows(path: Path, options: TableOptions, names: Collection[str] | None = None) -> Iterator[table_rows.Row]:
+    """Yields the rows of a table; for what is raised, see `chunks`."""
     if not is_table(path):
         raise UserError(
             f"{path}: expected {FORMATS} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
@@ -82,7 +104,7 @@ def named_chunks(
             name = "--no-header" if field == "header" else f"--{field} {value}"
             raise UserError(f"{name} has no effect: {path} is not {' or '.join(suffixes)}")
     try:
-        yield from table_rows.chunks(path, READERS[suffix](path, options, names), rows, names)
+        yield from READERS[suffix](path, options, names)
     except (*encodings.DAMAGED, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
             raise

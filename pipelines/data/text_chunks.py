@@ -96,9 +96,10 @@ def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Ite
             raise UserError(f"{source} is empty")
     if source != "-" and tables.is_table(path):
         column = tables.text_column(path, tables.columns(path, options), options)
-        for rows, num_skipped in tables.chunks(path, CHUNK_ROWS, options):
+        names = tables.all_names(path, options)  # all chunks have the same columns
+        for rows, left_out in tables.named_chunks(path, CHUNK_ROWS, options, names):
             if len(rows):
-                yield Chunk(rows, column, num_skipped)
+                yield Chunk(rows, column, sum(left_out.values()))
         return
     if options.text_column or options.separator or options.quote is not None or not options.header:
         raise UserError(

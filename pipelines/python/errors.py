@@ -15,7 +15,9 @@ UserError.__module__ = "unroll"  # where users find it, and what a traceback sho
 
 @contextlib.contextmanager
 def user_errors(names: dict[str, str] | None = None) -> Iterator[None]:
-    """Raises a user error of the block, or a full disk, as the `UserError` of the Python interface.
+    """Raises a mistake that the user can fix as the `UserError` of the Python interface.
+
+    It is a user error of the block, a full disk, or a name that is too long for a file.
 
     Args:
         names: text -> its replacement in the message, such as the path of a temporary file -> "the data".
@@ -25,9 +27,16 @@ def user_errors(names: dict[str, str] | None = None) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        if not isinstance(error, errors.UserError) and not errors.is_disk_full(error):
+        message = _message(error)
+        if message is None:
             raise
-        message = str(error) if isinstance(error, errors.UserError) else "the disk is full: free some space"
         for text, name in (names or {}).items():
             message = message.replace(text, name)
         raise UserError(message) from None
+
+
+def _message(error: Exception) -> str | None:
+    """Returns the line for a mistake that the user can fix; None for another error."""
+    if isinstance(error, errors.UserError):
+        return str(error)
+    return "the disk is full: free some space" if errors.is_disk_full(error) else errors.too_long_name(error)

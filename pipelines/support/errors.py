@@ -4,6 +4,8 @@ import difflib
 import errno
 from collections.abc import Iterable
 
+_MAX_NAME = 60  # characters of a name that is too long, in a message
+
 
 class UserError(Exception):
     """A mistake that the user can fix. The message names the cause and the remedy.
@@ -17,6 +19,13 @@ def is_disk_full(error: BaseException) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
     return "No space left on device" in str(error)
+
+
+def too_long_name(error: BaseException) -> str | None:
+    """Returns the message for a path that is too long for any file, such as a text in its place; None otherwise."""
+    if not isinstance(error, OSError) or error.errno != errno.ENAMETOOLONG:
+        return None
+    return f"{str(error.filename)[:_MAX_NAME]}... is too long for the name of a file: give the path of a file or folder"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -27,6 +27,24 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
             texts_of(str(tmp_path / name))
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv"])
+def test_all_chunks_have_the_same_columns_and_all_rows_are_counted(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
+    if name == "a.jsonl":
+        rows = ['{"text": "one"}', "no object", '{"text": "two"}', '{"text": "three", "id": 3}', "[]", "{"]
+        expected = [["one", ""], ["two", ""], ["three", "3"]]
+    else:
+        rows = ["text,id", "a,b,c", "one,1", '"two', "two", "three,3", "a,b,c", "a,b,c"]
+        expected = [["one", "1"], ["two", ""], ["three", "3"]]
+    if name == "a.tsv":
+        expected.insert(1, ['"two', ""])
+    (tmp_path / name).write_text("\n".join(rows).replace(",", "\t" if name == "a.tsv" else ","))
+    chunks = list(read_file(str(tmp_path / name), DEFAULTS))
+    assert {tuple(chunk.rows) for chunk in chunks} == {("text", "id")}
+    assert [row for chunk in chunks for row in chunk.rows.to_numpy().tolist()] == expected
+    assert sum(chunk.num_skipped for chunk in chunks) == {"a.jsonl": 3, "a.csv": 4, "a.tsv": 3}[name]
+
+
 def test_lines_in_chunks_of_a_number(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n\nfour")
     chunks = read_file(str(tmp_path / "a.txt"), TableOptions(), max_lines=3)

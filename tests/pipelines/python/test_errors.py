@@ -24,6 +24,13 @@ def test_a_full_disk_is_a_mistake_that_the_user_can_fix():
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
+def test_a_text_in_place_of_a_path_is_a_mistake_that_the_user_can_fix():
+    message = r"^x{60}\.\.\. is too long for the name of a file: give the path of a file or folder$"
+    for make in (lambda path: unroll.TextClassifier().fit(path), lambda path: unroll.Tagger().fit(path)):
+        with pytest.raises(UserError, match=message):
+            make("x" * 5000)
+
+
 def test_a_bug_keeps_its_type():
     with pytest.raises(KeyError), user_errors():
         raise KeyError("x")

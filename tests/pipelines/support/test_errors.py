@@ -3,7 +3,7 @@ import errno
 import pytest
 import tensorflow as tf
 
-from pipelines.support.errors import UserError, is_disk_full, suggestion
+from pipelines.support.errors import UserError, is_disk_full, suggestion, too_long_name
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,10 @@ def test_other_errors_are_not_a_full_disk(error):
 def test_only_a_similar_name_is_suggested():
     assert suggestion("sise", ["size", "seed"]) == "; did you mean size?"
     assert suggestion("zzz", ["size", "seed"]) == ""
+
+
+def test_a_name_that_is_too_long_for_a_file(tmp_path):
+    with pytest.raises(OSError) as caught:
+        (tmp_path / ("x" * 5000)).is_file()
+    assert "... is too long for the name of a file: give the path of a file" in too_long_name(caught.value)
+    assert too_long_name(FileNotFoundError(2, "No such file", "x")) is None
