@@ -6,6 +6,7 @@ The encoding is UTF-8, or UTF-16 or UTF-32 where the first bytes of the file (it
 import bz2
 import codecs
 import contextlib
+import errno
 import gzip
 import io
 import lzma
@@ -18,6 +19,7 @@ from pipelines.support.errors import UserError
 
 COMPRESSIONS = (".gz", ".xz", ".bz2", ".zip")
 DAMAGED = (gzip.BadGzipFile, lzma.LZMAError, zlib.error, zipfile.BadZipFile, EOFError)
+_MAX_REASON = 200  # characters
 MAX_LINE_BYTES = 2**26
 _START_BYTES = 64
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
@@ -85,9 +87,28 @@ def _opened(path: Path) -> Iterator[io.TextIOWrapper]:
     except UnicodeDecodeError as error:
         raise not_decodable(path, error, has_option=False) from error
     except (*DAMAGED, OSError, UnicodeError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
+        if is_of_system(error):
             raise
-        raise UserError(f"{path} is damaged, or its name has the wrong suffix ({error}): get the file again") from error
+        raise damaged(path, "its name has the wrong suffix", error) from error
+
+
+def is_of_system(error: BaseException) -> bool:
+    """Whether an error is one of the system, such as a missing permission, whose message is clear; not of a file.
+
+    In a damaged archive, a reader looks for bytes at places that no file has (EINVAL).
+    """
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
+
+
+def damaged(path: Path, otherwise: str, error: BaseException) -> UserError:
+    """Returns the error for a file that cannot be read.
+
+    Args:
+        otherwise: what may be wrong instead.
+        error: of the library that reads it.
+    """
+    reason = " ".join(str(error).split())[:_MAX_REASON]
+    return UserError(f"{path} is damaged, or {otherwise}{reason and f' ({reason})'}: get the file again")
 
 
 def open_text(path: Path, encoding: str | None = None, has_option: bool = True) -> tuple[io.BufferedReader, str]:
@@ -207,8 +228,11 @@ def _open(path: Path):
 
 
 def _open_zip(path: Path):
-    with zipfile.ZipFile(path) as archive:
-        names = [info.filename for info in archive.infolist() if not info.is_dir()]
-        if len(names) != 1:
-            raise UserError(f"{path} has {len(names)} files: pack one file only")
-        return archive.open(names[0])
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [info.filename for info in archive.infolist() if not info.is_dir()]
+            if len(names) != 1:
+                raise UserError(f"{path} has {len(names)} files: pack one file only")
+            return archive.open(names[0])
+    except RuntimeError as error:  # it needs a password, or another program packed it in its own way
+        raise UserError(f"{path} cannot be unpacked ({error}): unpack it, and give the file in it") from error

@@ -1,6 +1,7 @@
 """Rows of a table, one after the other, gathered to chunks of bounded size."""
 
 import collections
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
@@ -10,6 +11,8 @@ from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
 from pipelines.support.errors import UserError
 
 Row = dict[str, object] | str  # name of a column -> cell, or why a row is left out
+SURROGATES = re.compile("[\ud800-\udfff]")  # lone halves of pairs, and bytes that are in no encoding
+TOO_DEEP = "a cell has lists in lists in lists"  # why a row is left out
 MAX_COLUMNS = 2**15
 _MAX_CELLS = 2**19  # of a chunk
 _MAX_CHARACTERS = 2**24  # of a chunk
@@ -19,7 +22,7 @@ def header_names(cells: Iterable[object]) -> list[str]:
     """Returns a name for each column: those of a header, of which each has another name, and none is empty."""
     names: dict[str, None] = {}
     for i, cell in enumerate(cells):
-        name = shown(cell) or f"Unnamed: {i}"
+        name = without_surrogates(shown(cell)) or f"Unnamed: {i}"
         spellings = (f"{name}.{number}" for number in range(1, i + 1))
         names[name if name not in names else next(each for each in spellings if each not in names)] = None
     return list(names)
@@ -59,7 +62,11 @@ def chunks(
             yield _frame(found, columns), dict(left_out)
             found, left_out, characters = [], collections.Counter(), 0
         wanted = row.items() if names is None else [(name, row[name]) for name in names if name in row]
-        cells = {name: cell if isinstance(cell, str) else shown(cell) for name, cell in wanted}
+        try:
+            cells = {name: cell if isinstance(cell, str) else shown(cell) for name, cell in wanted}
+        except RecursionError:
+            left_out[TOO_DEEP] += 1
+            continue
         if names is None and not cells.keys() <= columns.keys():
             columns |= dict.fromkeys(cells)
             check_columns(path, columns)
@@ -71,6 +78,11 @@ def chunks(
 def _frame(rows: list[dict[str, str]], columns: Collection[str]) -> pd.DataFrame:
     cells = np.array([[row.get(name, "") for name in columns] for row in rows], object)  # [rows, columns]
     return pd.DataFrame(cells.reshape(len(rows), len(columns)), columns=list(columns), dtype=object)
+
+
+def without_surrogates(text: str) -> str:
+    """Returns a text with U+FFFD in place of what is not valid Unicode."""
+    return SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def shown(value) -> str:

@@ -106,9 +106,9 @@ def _rows(path: Path, options: TableOptions, names: Collection[str] | None = Non
     try:
         yield from READERS[suffix](path, options, names)
     except (*encodings.DAMAGED, OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
+        if encodings.is_of_system(error):
             raise
-        raise UserError(f"{path} is damaged, or its name has the wrong suffix ({error}): get the file again") from error
+        raise encodings.damaged(path, "its name has the wrong suffix", error) from error
 
 
 def columns(path: Path, options: TableOptions = DEFAULTS) -> pd.DataFrame:

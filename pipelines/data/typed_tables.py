@@ -2,25 +2,28 @@
 
 import io
 import json
+import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pipelines.data import encodings, table_rows
 from pipelines.data.table_options import TableOptions
-from pipelines.data.table_rows import Row
+from pipelines.data.table_rows import SURROGATES, Row, without_surrogates
 from pipelines.support.errors import UserError
 
 NO_OBJECT = "the line is no JSON object"  # why a row is left out
 _BATCH_ROWS = 1000
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def json_lines(path: Path, options: TableOptions, names: Collection[str] | None = None) -> Iterator[Row]:
     """Yields the rows of a file with one JSON object per line: see `tables.named_chunks`."""
     file, encoding = encodings.open_text(path, options.encoding)
+    is_strict = options.encoding_errors == "strict"
     try:
         with io.TextIOWrapper(file, encoding, options.encoding_errors) as lines:
             for number, line in enumerate(lines, 1):
-                row = _object(line)
+                row = _object(line, is_strict)
                 if row is not None:
                     yield row
                 elif number == 1:
@@ -48,10 +51,9 @@ def parquet(path: Path, options: TableOptions, names: Collection[str] | None = N
             for batch in file.iter_batches(_BATCH_ROWS, columns=read):
                 yield from _rows(batch, options)
     except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
+        if encodings.is_of_system(error):
             raise
-        reason = " ".join(str(error).split())
-        raise UserError(f"{path} is damaged, or no Parquet file ({reason}): get the file again") from error
+        raise encodings.damaged(path, "no Parquet file", error) from error
 
 
 def _rows(batch, options: TableOptions) -> list[dict]:
@@ -72,10 +74,25 @@ def _rows(batch, options: TableOptions) -> list[dict]:
         return [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
 
 
-def _object(line: str) -> dict | None:
-    """Returns the JSON object of a line; None if it is something else. Fractions stay as spelled; NaN is missing."""
+def _without_halves(value, in_cells: bool):
+    """A value of JSON with U+FFFD in place of lone halves of pairs: in its keys and, if asked for, its cells."""
+    if isinstance(value, dict):
+        return {without_surrogates(name): _without_halves(cell, in_cells) for name, cell in value.items()}
+    if isinstance(value, list):
+        return [_without_halves(each, in_cells) for each in value]
+    return without_surrogates(value) if in_cells and isinstance(value, str) else value
+
+
+def _object(line: str, is_strict: bool) -> dict | None:
+    """Returns the JSON object of a line; None if it is something else. Fractions stay as spelled; NaN is missing.
+
+    Args:
+        is_strict: whether its cells must be valid Unicode: programs that cut strings write lone halves of pairs.
+    """
     try:
         value = json.loads(line, parse_float=str, parse_constant=lambda name: None)
+        if _HALF.search(line) or not is_strict and SURROGATES.search(line):
+            value = _without_halves(value, is_strict)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

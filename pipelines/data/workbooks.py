@@ -4,7 +4,7 @@ import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from pipelines.data import table_rows
+from pipelines.data import encodings, table_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.data.table_rows import Row
 from pipelines.support.errors import UserError
@@ -59,7 +59,7 @@ def _sheet(path: Path) -> Iterator[list]:
     except (UserError, MemoryError):
         raise
     except Exception as error:  # a damaged file can raise anything inside openpyxl
-        if isinstance(error, OSError) and error.errno is not None:  # such as a missing permission: its message is clear
+        if encodings.is_of_system(error):
             raise
         raise UserError(
             f"{path} is damaged, or no Excel file (.xlsx): get the file again, or save it as CSV"

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,11 +10,11 @@ import pandas as pd
 
 from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
+from pipelines.data.table_rows import SURROGATES
 from pipelines.data.text_chunks import Chunk, Columns
 from pipelines.export.exported import Exported
 
 NOT_UNICODE = "not valid Unicode"
-_SURROGATES = re.compile("[\ud800-\udfff]")  # bytes that are not UTF-8, and lone halves of pairs
 
 
 class Predicted(NamedTuple):
@@ -135,7 +134,7 @@ def _valid_unicode(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[int, str]]:
         except UnicodeEncodeError:
             pass
         for i, cell in enumerate(cells):
-            cells[i], replaced = _SURROGATES.subn("\N{REPLACEMENT CHARACTER}", cell)
+            cells[i], replaced = SURROGATES.subn("\N{REPLACEMENT CHARACTER}", cell)
             if replaced:
                 reasons[i] = NOT_UNICODE
         rows = rows.assign(**{name: pd.Series(cells, rows.index, object)})

@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from pipelines.data import encodings
+from pipelines.data import encodings, tables
 from pipelines.support.errors import UserError
 
 GERMAN = "Das Café ist schön, aber die Bedienung war träge. Müde Füße und naïve Gäste.\n" * 30
@@ -139,3 +139,23 @@ def test_an_error_in_the_middle_of_the_lines_names_the_file(tmp_path):
     cut = gzip.compress("\n".join(map(str, range(50_000))).encode())[:-5000]
     with pytest.raises(UserError, match="b.txt.gz is damaged"):
         list(encodings.read_lines(write(tmp_path, "b.txt.gz", cut)))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (b"PK\x01\x02", (10, b"\x63"), "cannot be unpacked .*: unpack it, and give the file in it"),  # of the method
+        (b"PK\x01\x02", (8, b"\x01"), "cannot be unpacked .*password required"),  # of the flags
+        (b"PK\x05\x06", (16, b"\xff\xff"), "is damaged, or its name has the wrong suffix"),  # the place of the list
+    ],
+)
+def test_an_archive_that_cannot_be_unpacked_is_one_line(tmp_path, place, value, message):
+    with zipfile.ZipFile(tmp_path / "a.csv.zip", "w") as archive:
+        archive.writestr("a.csv", "text,label\na,b\n")
+    content = bytearray((tmp_path / "a.csv.zip").read_bytes())
+    start = content.index(place) + value[0]
+    content[start : start + len(value[1])] = value[1]
+    (tmp_path / "a.csv.zip").write_bytes(content)
+    with pytest.raises(UserError, match=message) as error:
+        list(tables.chunks(tmp_path / "a.csv.zip", 10))
+    assert "\n" not in str(error.value)

@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from pipelines.data import labelled_texts, tables
+from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
 ROWS = [{"text": "a fine film", "label": 1, "sure": True}, {"text": "dull", "label": 0, "sure": None}]
@@ -99,3 +100,18 @@ def test_columns_of_one_name_in_parquet(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(UserError, match="a.parquet has several columns of one name"):
         list(tables.chunks(tmp_path / "a.parquet", 10))
+
+
+def test_halves_of_pairs_are_no_text(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "cut \\ud83d", "\\udc00": ["\\ud83d\\ude00", "\\uDFFF"]}\n')
+    ((frame, _),) = tables.chunks(path, 10)
+    assert frame.to_dict("records") == [{"text": "cut \ufffd", "\ufffd": "\U0001f600|\ufffd"}]
+    ((frame, _),) = tables.chunks(path, 10, TableOptions(encoding_errors="surrogateescape"))  # predict --ray
+    assert frame.to_dict("records") == [{"text": "cut \ud83d", "\ufffd": "\U0001f600|\udfff"}]
+
+
+def test_lists_in_lists_without_end_are_counted(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"text": ' + "[" * 900 + "]" * 900 + '}\n{"text": [["b"]]}\n')
+    ((frame, left_out),) = tables.named_chunks(tmp_path / "a.jsonl", 10)
+    assert frame["text"].tolist() == ["a", "b"] and left_out == {"a cell has lists in lists in lists": 1}
