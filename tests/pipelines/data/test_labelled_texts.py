@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipelines.data import folders, labelled_texts, labels, tables
+from pipelines.data import folders, labelled_texts, labels, tables, text_chunks
 from pipelines.data.labelled_texts import LabelledTexts
-from pipelines.data.table_options import TableOptions
+from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.distributed.file_steps import table_steps
 from pipelines.support.errors import UserError
 
 
@@ -123,3 +124,32 @@ def test_the_chunks_of_a_folder_are_what_is_read_at_once(tmp_path, monkeypatch, 
     columns = expected.texts.tolist(), expected.labels.tolist(), expected.groups.tolist()
     assert joined(chunks) == (*columns, expected.dropped)
     assert expected.dropped == {"not UTF-8": 2}
+
+
+@pytest.mark.parametrize("rows_per_chunk", [1, 3, 1000])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl"])
+def test_rows_that_cannot_be_read_are_counted_alike_however_they_are_read(tmp_path, monkeypatch, name, rows_per_chunk):
+    monkeypatch.setattr(tables, "_CHUNK_ROWS", rows_per_chunk)
+    monkeypatch.setattr(text_chunks, "CHUNK_ROWS", rows_per_chunk)
+    if name == "a.jsonl":
+        lines = ['{"text": "one", "label": "x"}', "no object", '{"text": "two", "label": "y"}', "7"]
+        dropped, predicted = {"the line is no JSON object": 2}, ["one", "two"]
+    else:
+        lines = ["text,label", "a,b,c", '"open,x', "one,x", "short", "two,y", "a,b,c", '"open,y']
+        dropped = {"too many cells in the row": 2, "too few cells in the row": 1}
+        dropped |= {"a quote opens a cell and is not closed": 2} if name == "a.csv" else {}
+        predicted = ["one", "short", "two"] if name == "a.csv" else ['"open', "one", "short", "two", '"open']
+    (tmp_path / name).write_text("\n".join(lines).replace(",", "\t" if name == "a.tsv" else ","))
+    data = str(tmp_path / name)
+    expected = labelled_texts.read(data)["train"]
+    assert expected.dropped == dropped and expected.texts.tolist() == [each for each in predicted if each != "short"]
+    chunks = list(labelled_texts.read_chunks(data, "train"))
+    assert [text for chunk in chunks for text in chunk.texts] == expected.texts.tolist()
+    assert sum((collections.Counter(chunk.dropped) for chunk in chunks), collections.Counter()) == dropped
+    without_label = list(tables.read_texts([tmp_path / name], DEFAULTS))
+    assert [text for found, _, _ in without_label for text in found] == predicted  # the label is not needed
+    # `predict` writes all columns again: a row without its last cells has empty ones there.
+    on_ray = table_steps(DEFAULTS, ".csv", 5, None, None).read(data, None)
+    for chunks in (list(text_chunks.read(data, DEFAULTS)), list(on_ray)):
+        assert [text for chunk in chunks for text in chunk.rows["text"]] == predicted
+        assert sum(chunk.num_skipped for chunk in chunks) == sum(dropped.values()) - ("short" in predicted)

@@ -1,8 +1,9 @@
 import pytest
 
-from pipelines.data import quotes
+from pipelines.data import labelled_texts, quotes
 from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
+from tests.command_line import ROOT
 from tests.pipelines.data.small_tables import left_out
 
 USUAL = [f"{kind} number {i},{label}" for i in range(6) for kind, label in (("good", "pos"), ("bad", "neg"))]
@@ -85,3 +86,17 @@ def test_the_end_of_the_sniffed_start_may_be_in_a_quoted_cell(tmp_path, monkeypa
     for start in range(40, 80):
         monkeypatch.setattr(delimited, "_START", start)
         assert left_out(tmp_path, text, "a.tsv") == ([f'a "{i}"\nb' for i in range(50)], {})
+
+
+CASES = ROOT.parent / "shared" / "cases"
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="there are no case files beside the checkout")
+@pytest.mark.parametrize(
+    ("name", "rows", "left_out"),
+    [("first-row-too-long.csv", 59, {"too many cells in the row": 1}), ("quotes-open.tsv", 60, {})],
+)
+def test_the_case_files(name, rows, left_out):
+    found = labelled_texts.read(str(CASES / name))["train"]
+    assert (len(found), found.dropped) == (rows, left_out)
+    assert set(found.labels) == {"negative", "positive"}

@@ -21,6 +21,10 @@ def test_a_tab_can_be_named(separator):
         ({"encoding": "latin-99"}, "--encoding latin-99 is unknown: give a name such as utf-8"),
         ({"separator": "||"}, "--separator '||': it must be one character, or tab"),
         ({"separator": ""}, "--separator ''"),
+        ({"separator": "\n"}, "--separator '\\n': it must be one character"),
+        ({"quote": ""}, "--quote '': it must be one character, or none"),
+        ({"quote": "no"}, "--quote 'no': it must be one character, or none"),
+        ({"quote": "'", "separator": "'"}, '--quote "\'" is also the separator: give another character, or none'),
         ({"labels_separator": ""}, "--labels-separator is empty"),
         ({"label_columns": "a"}, "--label-columns a: give at least two different columns"),
         ({"label_columns": "a,a"}, "--label-columns a,a: give at least two different columns"),
@@ -35,6 +39,11 @@ def test_a_mistake_is_reported(values, message):
     with pytest.raises(UserError) as error:
         table_options.make(**values)
     assert message in str(error.value)
+
+
+def test_quotes_can_be_text():
+    assert (table_options.make(quote="none").quote, table_options.make(quote="'").quote) == ("", "'")
+    assert table_options.make().quote is None
 
 
 def test_the_columns_of_a_training_are_remembered():
