@@ -61,7 +61,7 @@ def _rows(path: Path, options: TableOptions, names: Collection[str] | None) -> I
                 continue
             if isinstance(row, str):
                 problems[row] += 1
-                first = first or f"line {records.number:,}" + (f" has {len(cells)}" if cells else "")
+                first = first or f"line {records.number:,}{f' has {len(cells)} cells' if cells else ' is the first'}"
             else:
                 num_read += 1
             yield row
@@ -128,7 +128,7 @@ def _no_row(path: Path, problems: collections.Counter, size: int, first: str, op
         first: the first of the rows.
     """
     reasons = ", ".join(f"{reason} ({count:,})" for reason, count in problems.items())
-    expected = f"the header has {size}" if options.header else f"most rows have {size}"
+    expected = f"the header has {size}" if options.header else f"most of its first rows have {size}"
     return UserError(
         f"{path}: none of its {problems.total():,} rows can be read: {reasons}; {expected}, {first}. Put quotes around "
         "cells that have the separator in them, or name the right characters with --separator and --quote"

@@ -80,13 +80,21 @@ def read_lines(path: Path) -> Iterator[str]:
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[io.TextIOWrapper]:
     """Opens a file for `read_text`, whose errors are raised."""
+    with reading(path):
+        try:
+            file, encoding = open_text(path, has_option=False)
+            with io.TextIOWrapper(file, encoding) as text:
+                yield text
+        except UnicodeDecodeError as error:
+            raise not_decodable(path, error, has_option=False) from error
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raises a UserError in place of what the libraries raise for a damaged file."""
     try:
-        file, encoding = open_text(path, has_option=False)
-        with io.TextIOWrapper(file, encoding) as text:
-            yield text
-    except UnicodeDecodeError as error:
-        raise not_decodable(path, error, has_option=False) from error
-    except (*DAMAGED, OSError, UnicodeError) as error:
+        yield
+    except (*DAMAGED, OSError, ValueError) as error:
         if is_of_system(error):
             raise
         raise damaged(path, "its name has the wrong suffix", error) from error

@@ -103,12 +103,8 @@ def _rows(path: Path, options: TableOptions, names: Collection[str] | None = Non
         if value != getattr(DEFAULTS, field) and suffix not in suffixes:
             name = "--no-header" if field == "header" else f"--{field} {value}"
             raise UserError(f"{name} has no effect: {path} is not {' or '.join(suffixes)}")
-    try:
+    with encodings.reading(path):
         yield from READERS[suffix](path, options, names)
-    except (*encodings.DAMAGED, OSError, ValueError) as error:
-        if encodings.is_of_system(error):
-            raise
-        raise encodings.damaged(path, "its name has the wrong suffix", error) from error
 
 
 def columns(path: Path, options: TableOptions = DEFAULTS) -> pd.DataFrame:

@@ -106,7 +106,13 @@ def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Ite
             f"--text-column, --separator, --quote and --no-header have no effect: {source} has no columns, it is read "
             "line by line"
         )
-    if source == "-":
+    with encodings.reading(path):
+        yield from _read_lines(path, options, max_lines)
+
+
+def _read_lines(path: Path, options: TableOptions, max_lines: int | None) -> Iterator[Chunk]:
+    is_stdin = str(path) == "-"
+    if is_stdin:
         file, encoding = sys.stdin.buffer, options.encoding or "utf-8-sig"
     else:
         file, encoding = encodings.open_text(path, options.encoding)
@@ -117,4 +123,4 @@ def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Ite
     except UnicodeDecodeError as error:
         raise encodings.not_decodable(path, error) from error
     finally:
-        lines.detach() if source == "-" else lines.close()  # stdin stays open
+        lines.detach() if is_stdin else lines.close()  # stdin stays open

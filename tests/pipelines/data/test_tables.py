@@ -86,7 +86,7 @@ def test_a_cell_of_10_megabytes(tmp_path):
         (
             "a.csv",
             b"text,label\na,b,1\nc,d,2\n",
-            r"none of its 2 rows .* too many .* header has 2, line 2 has 3\.",
+            r"none of its 2 rows .* too many .* header has 2, line 2 has 3 cells\.",
         ),
         ("a.csv", b'"text,label\na,1\n', "a quote opens a cell in its first line and is not closed: .* --quote none"),
         ("a.csv.gz", b"this is not gzip", "is damaged"),

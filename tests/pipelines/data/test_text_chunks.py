@@ -1,3 +1,5 @@
+import gzip
+
 import pyarrow.parquet
 import pytest
 
@@ -70,3 +72,13 @@ def test_bytes_that_are_not_utf_8_can_be_kept(tmp_path, name):
     else:
         with pytest.raises(UserError, match="is not UTF-8"):
             list(read_file(str(path), TableOptions()))
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".xz", ".bz2", ".zip"])
+def test_a_damaged_file_of_lines_is_one_line(tmp_path, suffix):
+    path = tmp_path / f"a.txt{suffix}"
+    whole = gzip.compress(b"a line\n" * 5000, mtime=0)
+    for content in (b"nonsense", whole[:-20] if suffix == ".gz" else b"x"):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match="is damaged, or its name has the wrong suffix"):
+            texts_of(str(path))
