@@ -53,7 +53,10 @@ def _rows(path: Path, options: TableOptions, names: Collection[str] | None) -> I
         records = quotes.Records(path, lines, separator, quote, known)
         columns = _columns(path, records, options, start, separator, quote)
         index = {name: i for i, name in enumerate(columns)}
-        num_needed = 0 if names is None else max((index[name] + 1 for name in names if name in index), default=0)
+        needed = (
+            name for name in names or () if name in index and name != options.group_column
+        )  # a group may be empty
+        num_needed = max((index[name] + 1 for name in needed), default=0)
         num_read, problems, first = 0, collections.Counter(), None
         for cells in records:
             row = _row(cells, columns, num_needed)

@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.data import tables
+from pipelines.data import labelled_texts, tables
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 from tests.pipelines.data.small_tables import left_out
@@ -80,6 +80,12 @@ def test_rows_with_too_few_cells_are_counted_where_a_cell_that_is_read_is_missin
     assert left_out(tmp_path, text) == (["a", "c"], {"too few cells in the row": 1})
     ((frame, skipped),) = read(tmp_path, text)  # all columns, to be written again
     assert (frame["label"].tolist(), frame["note"].tolist(), skipped) == (["pos", "", "neg"], ["", "", "x"], 0)
+
+
+def test_the_cell_of_the_group_may_be_missing(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,url\na,pos\nb,neg,film\n")
+    found = labelled_texts.read(str(tmp_path / "a.csv"))["train"]
+    assert (found.texts.tolist(), found.groups.tolist(), found.dropped) == (["a", "b"], ["", "film"], {})
 
 
 def test_a_file_in_which_no_row_can_be_read(tmp_path):
