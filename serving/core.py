@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
 
@@ -89,6 +89,7 @@ class Core:
         make_inputs: Callable[[Signature], dict[str, np.ndarray]],
         output_names: tuple[str, ...] = (),
         timeout: float | None = None,
+        join_lane: Callable[[Hashable], None] = lambda lane: None,
     ) -> Prediction:
         """Runs a signature.
 
@@ -97,6 +98,8 @@ class Core:
             make_inputs: called with the signature; returns input -> array.
             output_names: the outputs to return; all if empty.
             timeout: seconds that the client waits; None for the server's own limit, which always applies.
+            join_lane: called before the request waits for a batch, with what is the same for all requests that wait for
+                each other. It may raise a ServingError.
 
         Raises:
             ServingError: the request is invalid, or the server cannot answer it.
@@ -112,6 +115,7 @@ class Core:
             inputs = work.with_max_length(inputs, self.limits.max_length)
             is_long = self._check_work(inputs) > self.limits.long_tokens
             _check_output_names(signature, output_names)
+            join_lane((version.model, signature.name, is_long))
             outputs = self.manager.batcher(version, signature.name, is_long).run(inputs, deadline)
             if output_names:
                 outputs = {name: outputs[name] for name in output_names}

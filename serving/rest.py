@@ -7,6 +7,7 @@ import re
 import time
 import urllib.parse
 import zlib
+from collections.abc import Callable, Hashable
 
 from google.protobuf import json_format
 from starlette.requests import ClientDisconnect
@@ -14,7 +15,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from serving import front_page, hosts, static_files, statuses, tensors
+from serving import clients, front_page, hosts, static_files, statuses, tensors
 from serving.admission import Admission, Reservation
 from serving.core import Core, ModelSpec, Request
 from serving.errors import HTTP_STATUS, Code, ServingError, invalid
@@ -101,8 +102,9 @@ async def _answer_post(core: Core, admission: Admission, request: HttpRequest, p
     record.spec, method = _model_spec(match), match["method"].lower()
     record.api = method.capitalize()
     core.check_started(record.spec)
-    admission.check_free()
-    with admission.reservation() as reservation:
+    client = clients.from_address(request.client.host if request.client else "")
+    admission.check_free(client, record.spec.name)
+    with admission.reservation(client) as reservation:
         body = await _read_body(request, core, reservation)
         record.num_bytes = len(body)
         encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -111,12 +113,12 @@ async def _answer_post(core: Core, admission: Admission, request: HttpRequest, p
             reservation.add(len(body))
         elif encoding != "identity":
             raise _HttpError(415, Code.UNIMPLEMENTED, f"Content-Encoding {encoding[:100]} is not supported: use gzip")
-        headers = {}
+        headers, name, arguments = {}, record.spec.name, (core, record, method, body, reservation.join_lane)
         if _accepts_gzip(request.headers.get("accept-encoding", "")):
-            content, is_compressed = await admission.predict(reservation, _compressed, core, record, method, body)
+            content, is_compressed = await admission.predict(reservation, name, _compressed, *arguments)
             headers = {"vary": "accept-encoding"} | ({"content-encoding": "gzip"} if is_compressed else {})
         else:
-            content = await admission.predict(reservation, _predict, core, record, method, body)
+            content = await admission.predict(reservation, name, _predict, *arguments)
     return Response(content, media_type="application/json", headers=headers)
 
 
@@ -150,7 +152,7 @@ def _readiness(core: Core, record: Request) -> Response:
     return Response(_to_json(answer), HTTP_STATUS[record.status], media_type="application/json")
 
 
-def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
+def _predict(core: Core, record: Request, method: str, body: bytes, join_lane: Callable[[Hashable], None]) -> bytes:
     """The answer to a POST. Runs in a thread."""
     document, spec = tensors.parse(body), record.spec
     spec = record.spec = ModelSpec(spec.name, spec.number, spec.label, document.get("signature_name", ""))
@@ -158,7 +160,12 @@ def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
         raise statuses.wrong_method(core, spec, method)
     timeout = record.arrival + core.limits.timeout - time.monotonic()
     try:
-        prediction = core.predict(spec, lambda signature: tensors.inputs(document, signature.dtypes), timeout=timeout)
+        prediction = core.predict(
+            spec,
+            lambda signature: tensors.inputs(document, signature.dtypes),
+            timeout=timeout,
+            join_lane=join_lane,
+        )
     except ServingError as error:
         if error.code == Code.FAILED_PRECONDITION:  # TF Serving's REST API has another text for this error
             raise invalid(f'Serving signature name: "{spec.signature}" not found in signature def') from None
@@ -167,9 +174,9 @@ def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
     return tensors.response(prediction.outputs, row_format=tensors.is_row_format(document))
 
 
-def _compressed(core: Core, record: Request, method: str, body: bytes) -> tuple[bytes, bool]:
+def _compressed(*arguments) -> tuple[bytes, bool]:
     """The answer of `_predict`, and whether it is compressed. Runs in a thread."""
-    content = _predict(core, record, method, body)
+    content = _predict(*arguments)
     if len(content) < _MIN_COMPRESSED_BYTES:
         return content, False
     return gzip.compress(content, compresslevel=1), True

@@ -99,7 +99,7 @@ class Server:
             self._network.join()
         if self._versions.is_alive():
             self._versions.join(_POLL_END_SECONDS)
-        num_running = self._admission.num_running + self._admission.num_queries
+        num_running = self._admission.requests.num_taken + self._admission.num_queries
         if not self.core.is_started or self._versions.is_alive() or num_running:
             return False
         self.manager.close(_POLL_END_SECONDS)
@@ -135,12 +135,14 @@ class Server:
 
     def _watch_metrics(self) -> None:
         admission, state = self._admission, self._rest.server_state
-        self._metrics.watch("requests_in_flight", "Predictions that have no answer yet.", lambda: admission.num_running)
+        self._metrics.watch(
+            "requests_in_flight", "Predictions that have no answer yet.", lambda: admission.requests.num_taken
+        )
         self._metrics.watch("requests_waiting", "Predictions that wait for a batch.", self.manager.num_waiting)
         self._metrics.watch(
             "queued_bytes",
             "Bytes of the requests that are being read or have no answer yet.",
-            lambda: admission.num_queued_bytes,
+            lambda: admission.bytes.num_taken,
         )
         self._metrics.watch("rest_connections", "Open REST connections.", lambda: len(state.connections))
         self._metrics.watch("max_connections", "Maximum connections of each API.", lambda: self._max_connections)

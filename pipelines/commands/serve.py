@@ -65,7 +65,8 @@ class Serve:
     long_tokens: int = 1000
     """Requests with more tokens are long. They run beside the short requests, which do not wait for them."""
     max_requests: int = 256
-    """Maximum predictions in progress, including those that wait. Further requests are refused with status 429."""
+    """Maximum predictions in progress, including those that wait. Further requests are refused with status 429. One
+    client alone gets at most three quarters of them, one model two thirds, and its long requests half."""
     max_queued_bytes: int = 256 * 2**20
     """Maximum bytes of all requests that are read or are in progress. Further ones are refused with status 429."""
     timeout: float = 60.0
