@@ -32,6 +32,7 @@ from serving import clients, models_config, statuses
 from serving.admission import Admission
 from serving.core import Core, ModelSpec, Request
 from serving.errors import Code, ServingError, invalid
+from serving.logs import printable
 from serving.settings import Limits
 from serving.shares import Shares
 
@@ -39,6 +40,7 @@ _MAX_WATCHERS = 100
 _WATCHER_WEIGHT = 3  # a client may hold so many times the free watches (shares.py)
 _MAX_PARSED_BYTES = 2**16  # a larger message is parsed in a thread, because others wait for the event loop
 _WATCH_SECONDS = 0.5  # between two looks at the health that a client watches
+_MAX_DETAILS_BYTES, _CUT = 1024, "..."
 _config_lock = threading.Lock()
 
 
@@ -86,7 +88,7 @@ class Handlers(grpc.GenericRpcHandler):
                         raise ServingError(Code.UNIMPLEMENTED, "unknown service or method")
                     return await self._answer(method, context, record)
             except ServingError as error:
-                await context.abort(error.code, error.message)
+                await context.abort(error.code, _details(error))
 
         return grpc.stream_unary_rpc_method_handler(answer)
 
@@ -126,7 +128,7 @@ class Handlers(grpc.GenericRpcHandler):
                 finally:
                     watchers.give_back(1, client)
         except ServingError as error:
-            await context.abort(error.code, error.message)
+            await context.abort(error.code, _details(error))
 
     async def _send_health(self, context: grpc.aio.ServicerContext) -> None:
         data = await _read(context, self._core.limits)
@@ -158,6 +160,14 @@ async def _read(context: grpc.aio.ServicerContext, limits: Limits) -> bytes:
     if data is grpc.aio.EOF:
         raise invalid("the call has no message")
     return data
+
+
+def _details(error: ServingError) -> str:
+    """The message of an error, cut: clients refuse a call whose trailing header has more than 8 KiB."""
+    text = printable(error.message).encode()
+    if len(text) <= _MAX_DETAILS_BYTES:
+        return text.decode()
+    return text[: _MAX_DETAILS_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
 
 
 def _run(method: _Method, *arguments) -> bytes:

@@ -13,6 +13,7 @@ from pathlib import Path
 from serving import models_config
 from serving.batching import Batcher
 from serving.errors import invalid, not_found
+from serving.logs import printable
 from serving.models_config import Model
 from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
@@ -277,7 +278,7 @@ class Manager:
         retries = self._retries
         with self._lock:
             version.num_failures += 1
-            version.error = f"{type(error).__name__}: {error}"[:_MAX_ERROR_LENGTH]
+            version.error = printable(f"{type(error).__name__}: {error}")[:_MAX_ERROR_LENGTH]
             will_retry = version.num_failures <= retries.number
             version.retry_time = self._clock() + retries.seconds if will_retry else float("inf")
             version.state = State.LOADING if will_retry else State.END

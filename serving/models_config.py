@@ -7,7 +7,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from serving.logs import log_event
+from serving.logs import log_event, printable
 
 NUM_VERSIONS = 2  # the newest two versions of a model are served: `canary` and `stable`
 
@@ -46,10 +46,16 @@ class Model:
 
 
 def find_models(root: Path) -> dict[str, Model]:
-    """Name -> model, for every folder of `root` that contains a version."""
+    """Name -> model, for every folder of `root` that contains a version.
+
+    Names in requests, metrics and messages are UTF-8. A folder with another name is ignored, with one line in the log.
+    """
     paths = sorted(root.iterdir()) if root.is_dir() else []
     folders = [path for path in paths if path.is_dir() and not path.name.startswith(".")]
-    return {path.name: Model(path.name, path) for path in folders if find_versions(path)}
+    models = {path.name: Model(path.name, path) for path in folders if find_versions(path)}
+    for name in [name for name in models if printable(name) != name]:
+        _log_ignored(models.pop(name).path, "the name of a model is UTF-8: rename the folder")
+    return models
 
 
 def find_versions(path: Path) -> list[int]:
@@ -67,15 +73,14 @@ def find_versions(path: Path) -> list[int]:
         if folder.name == str(int(folder.name)) and int(folder.name) < 2**63:
             numbers.append(int(folder.name))
         else:
-            _log_ignored(folder)
+            _log_ignored(folder, "a version is a number below 2^63, without leading zeros: rename the folder")
     return sorted(numbers)
 
 
 @functools.cache
-def _log_ignored(folder: Path) -> None:
+def _log_ignored(folder: Path, reason: str) -> None:
     """Writes one line for each folder, however often it is found."""
-    reason = "a version is a number below 2^63, without leading zeros: rename the folder"
-    log_event("ignored folder", path=str(folder), reason=reason)
+    log_event("ignored folder", path=printable(folder), reason=reason)
 
 
 def format_config(root: Path, served_from: str) -> str:

@@ -140,6 +140,14 @@ def test_a_message_that_is_too_large_is_refused(client):
     assert get_error(client.prediction.Predict, request)[0] == Code.RESOURCE_EXHAUSTED
 
 
+@pytest.mark.parametrize("character", ["a", "\u00e4", "\U0001f600", "\n"])
+def test_a_long_message_of_an_error_is_cut(client, character):
+    request = make_request("upper", {"text": ["a"]}, outputs=[character * 3000])
+    code, message = get_error(client.prediction.Predict, request)
+    assert code == Code.INVALID_ARGUMENT and message.startswith("output tensor alias not found in signature: ")
+    assert len(message.encode()) <= 1024 and message.endswith(f"{character}...")
+
+
 def test_metadata_contains_the_signatures(client):
     request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "upper"

@@ -9,8 +9,11 @@ import grpc
 import numpy as np
 import pytest
 
+from serving import statuses
+from serving.core import Core, ModelSpec
 from serving.errors import Code, ServingError
 from serving.manager import Manager, State
+from serving.metrics import Metrics
 from serving.models_config import Model, find_models
 from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
@@ -235,6 +238,18 @@ def test_a_retry_that_succeeds_makes_the_version_available(tmp_path, make_manage
     manager.refresh()
     (version,) = manager.versions("upper")
     assert (version.state, version.error) == (State.AVAILABLE, "")
+
+
+def test_an_error_that_is_not_utf8_can_be_reported(tmp_path, make_manager, monkeypatch):
+    small_models.save(tmp_path, "upper", 1)
+
+    def load(path):
+        raise ValueError("no such file: caf\udce9")
+
+    monkeypatch.setattr("serving.manager.Servable", load)
+    core = Core(make_manager(tmp_path), Limits(), Metrics())
+    (entry,) = statuses.status(core, ModelSpec("upper")).model_version_status
+    assert entry.status.error_message == "ValueError: no such file: caf\\udce9"
 
 
 def test_a_changed_asset_is_a_change(tmp_path, make_manager):

@@ -1,9 +1,11 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from serving.logs import logger
 from serving.models_config import Model, find_models, find_versions, format_config, parse_config
+from tests.serving.conftest import serving
 
 
 def make_versions(root, name, *versions):
@@ -27,6 +29,22 @@ def test_numbers_that_tf_serving_does_not_take_are_logged_once(tmp_path, caplog,
             assert find_versions(tmp_path / "upper") == [0, 7]
     logged = sorted(Path(record.fields["path"]).name for record in caplog.records)
     assert logged == ["007", str(2**63), "\u0663"]
+
+
+def test_a_model_whose_name_is_not_utf8_is_logged_once_and_breaks_nothing(tmp_path, models, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    try:
+        make_versions(tmp_path, os.fsdecode(b"caf\xe9"), 1)
+    except OSError:
+        pytest.skip("the file system takes only names in UTF-8")
+    (tmp_path / "upper").symlink_to(models / "upper")
+    with caplog.at_level("INFO", logger.name), serving(tmp_path, poll_seconds=0.01) as client:
+        client.http("/v1/models/caf%E9:predict", {"inputs": ["a"]})
+        for path in ("/", "/monitoring/prometheus/metrics", "/readyz", "/v1/models/upper"):
+            assert client.http(path)[0] == 200
+        assert client.server.manager.readiness() == {"upper": True}
+    (record,) = [each for each in caplog.records if each.message == "ignored folder"]
+    assert "UTF-8" in record.fields["reason"] and record.fields["path"].endswith("caf\\udce9")
 
 
 def test_only_folders_with_a_version_are_models(tmp_path):
