@@ -243,12 +243,13 @@ def _get_model_status(core: Core, request, record: Request, deadline: float):
 def _reload_config(core: Core, request, record: Request, deadline: float):
     try:
         models = models_config.models_from_proto(request.config)
+        models_config.check_paths(models)
     except ValueError as error:
         raise invalid(str(error)) from None
     if not _config_lock.acquire(blocking=False):  # loads take long: further calls must not occupy all threads
         raise ServingError(Code.UNAVAILABLE, "another config is being loaded: try again later")
     try:
-        core.manager.serve(lambda: models)
+        core.manager.serve(models)
     finally:
         _config_lock.release()
     not_ready = [name for name, ready in core.manager.readiness().items() if not ready]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from serving import models_config
 from serving.batching import Batcher
-from serving.errors import invalid, not_found
+from serving.errors import Code, ServingError, invalid, not_found
 from serving.logs import printable
 from serving.models_config import Model
 from serving.servable import Servable
@@ -84,28 +84,47 @@ class Manager:
         self._log, self._clock = log, clock
         self._models: dict[str, Model] = {}
         self._versions: dict[str, dict[int, Version]] = {}
-        self._lock = threading.Lock()  # for `_models` and `_versions`
+        self._lock = threading.Lock()  # for `_models`, `_versions` and `_once_available`
         self._refresh_lock = threading.Lock()
+        self._once_available: set[str] = set()  # the models that count for readiness
+        self._unreadable: set[str] = set()
         self._stopping = threading.Event()
         self._has_garbage = False
 
-    def serve(self, find_models: Callable[[], dict[str, Model]]) -> None:
-        """Serves other models from now on. Returns after they are loaded."""
+    def serve(self, models: dict[str, Model]) -> None:
+        """Serves other models from now on. Returns after they are loaded.
+
+        Args:
+            models: name -> model.
+
+        Raises:
+            ServingError: a label has a version that is not available. Then the models stay as they were.
+        """
         with self._refresh_lock:
-            self._find_models = find_models
-            self._refresh(find_models())
+            for name, model in models.items():
+                self._versions.setdefault(name, {})
+                self._load_wanted(model, self._find_numbers(model) or [])
+            try:
+                self._check_labels(models)
+            except ServingError:
+                self._refresh(self._models)  # unloads what has just been loaded
+                raise
+            self._find_models = lambda: models
+            self._refresh(models)
 
     def refresh(self) -> None:
         """Reads the folders, loads the new versions, and then unloads those that are no longer wanted.
 
         A version that a long request still uses is unloaded by a later refresh. If a version does not load, its status
-        contains the error, and the older versions stay. If all versions of a model disappear from the disk, those that
-        are loaded stay.
+        contains the error, and the older versions stay. A model whose versions have all been removed is unloaded. One
+        whose folder is missing or cannot be read stays as it is.
+
+        Raises:
+            OSError: the models cannot be found. They stay as they are.
         """
         with self._refresh_lock:
             self._collect_garbage()
-            gone = {name: model for name, model in self._models.items() if self._available(name)}
-            self._refresh(gone | self._find_models())
+            self._refresh(self._find_models())
 
     def stop_loading(self) -> None:
         """Loads nothing more. A load in progress ends before its next warm-up request."""
@@ -188,9 +207,12 @@ class Manager:
             return {name: bool(self._available(name)) for name in self._models}
 
     def is_ready(self) -> bool:
-        """Whether there is a model to serve, and every model has an available version."""
-        readiness = self.readiness()
-        return bool(readiness) and all(readiness.values())
+        """Whether every model that has been available still is, and there is one.
+
+        A model that could never be loaded does not count: it must not take the others out of service.
+        """
+        with self._lock:
+            return bool(self._once_available) and all(map(self._available, self._once_available))
 
     def _available(self, name: str) -> dict[int, Version]:
         """Number -> version, for the available versions of a model. The caller has the lock."""
@@ -215,25 +237,35 @@ class Manager:
             raise invalid(f"Unrecognized servable version label: {label}")
         return labels[label]
 
+    def _check_labels(self, models: dict[str, Model]) -> None:
+        """Raises a ServingError if a label has a version that is not available, as TF Serving does."""
+        for name, model in models.items():
+            usable = model.select(list(self._available(name)))
+            for label, number in model.labels or ():
+                if number not in usable:
+                    raise ServingError(
+                        Code.FAILED_PRECONDITION,
+                        f"Request to assign label {label} to version {number} of model {name}, "
+                        "which is not currently available for inference",
+                    )
+
     def _refresh(self, models: dict[str, Model]) -> None:
         with self._lock:
             self._models = models
-        for name in {*models, *self._versions}:
+            self._once_available.intersection_update(models)
+        for name in dict.fromkeys([*models, *self._versions]):
             self._refresh_model(name, models.get(name))
 
     def _refresh_model(self, name: str, model: Model | None) -> None:
-        numbers = models_config.find_versions(model.path) if model else []
         versions = self._versions.setdefault(name, {})
-        failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
-        while True:
-            wanted = model.select([number for number in numbers if number not in failed]) if model else []
-            new = [n for n in wanted if n not in versions or versions[n].servable is None]
-            if not new or self._stopping.is_set():
-                break
-            if not self._load(model, new[0]):
-                failed.add(new[0])
+        numbers = self._find_numbers(model) if model else []
+        if numbers is None:
+            self._note_gone(versions, [])
+            self._continue_unloading(versions)
+            return
+        wanted = self._load_wanted(model, numbers) if model else []
         self._note_gone(versions, numbers)
-        if wanted or not model:  # else what is loaded stays: nothing on the disk can replace it
+        if wanted or not model or not model.select(numbers):  # else nothing on the disk can replace what is loaded
             self._unload_others(versions, wanted)
         self._continue_unloading(versions)
         for number, version in list(versions.items()):
@@ -243,6 +275,30 @@ class Manager:
         if not model and not versions:
             with self._lock:
                 del self._versions[name]
+
+    def _find_numbers(self, model: Model) -> list[int] | None:
+        """The versions on the disk; None if the folder of the model is missing or cannot be read."""
+        try:
+            numbers = models_config.find_versions(model.path) if model.path.is_dir() else None
+        except OSError as error:
+            if model.name not in self._unreadable:
+                self._unreadable.add(model.name)
+                self._log("cannot read the folder", model=model.name, error=printable(error))
+            return None
+        self._unreadable.discard(model.name)
+        return numbers
+
+    def _load_wanted(self, model: Model, numbers: list[int]) -> list[int]:
+        """Loads the versions to serve of those on the disk. Returns them without those that could not be loaded."""
+        versions = self._versions[model.name]
+        failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
+        while True:
+            wanted = model.select([number for number in numbers if number not in failed])
+            new = [n for n in wanted if n not in versions or versions[n].servable is None]
+            if not new or self._stopping.is_set():
+                return wanted
+            if not self._load(model, new[0]):
+                failed.add(new[0])
 
     def _can_load(self, model: Model, version: Version) -> bool:
         """Whether the version has not failed, or can be tried again."""
@@ -270,6 +326,7 @@ class Manager:
             return False
         with self._lock:
             version.servable, version.state, version.error = servable, State.AVAILABLE, ""
+            self._once_available.add(model.name)
         self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests)
         return True
 

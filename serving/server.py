@@ -10,6 +10,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import grpc
 import uvicorn
@@ -122,11 +123,15 @@ class Server:
         await asyncio.sleep(self._settings.shutdown_delay)
 
     def _poll(self) -> None:
+        last_error = ""
         while not self._end_poll.wait(self._settings.poll_seconds):
             try:
                 self.manager.refresh()
+                last_error = ""
             except Exception as error:  # a folder that cannot be read now may be readable later
-                log_event("cannot search for versions", error=str(error))
+                if str(error) != last_error:
+                    log_event("cannot search for versions", error=str(error))
+                last_error = str(error)
 
     def _log_model_event(self, event: str, **fields) -> None:
         if event in ("loaded", "not loaded"):
@@ -279,9 +284,16 @@ def _log_loop_exception(loop: asyncio.AbstractEventLoop, context: dict) -> None:
 
 def _model_finder(settings: Settings) -> Callable[[], dict[str, models_config.Model]]:
     if settings.config is None:
-        return lambda: models_config.find_models(settings.models)
+        return functools.partial(_find_models, settings.models)
     models = models_config.parse_config(settings.config.read_text(encoding="utf-8"))
     return lambda: models
+
+
+def _find_models(folder: Path) -> dict[str, models_config.Model]:
+    """As `models_config.find_models`. A folder that is missing is no reason to unload all models: it may come back."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}")
+    return models_config.find_models(folder)
 
 
 def _check_tls(settings: Settings) -> None:

@@ -4,6 +4,7 @@ import shutil
 import threading
 import time
 import weakref
+from pathlib import Path
 
 import grpc
 import numpy as np
@@ -23,7 +24,7 @@ from tests.serving.conftest import HANG_SECONDS, make_request, serving, wait_unt
 
 class Log(list):
     def __call__(self, event, **fields):
-        self.append((event, fields["model"], fields["version"]))
+        self.append((event, fields["model"], fields.get("version")))
 
 
 @pytest.fixture
@@ -117,21 +118,66 @@ def test_a_removed_version_is_replaced_by_an_older_one(tmp_path, make_manager):
 
 
 @pytest.mark.parametrize("removed", ["the versions", "the model"])
-def test_what_is_loaded_stays_while_the_disk_has_no_version(tmp_path, make_manager, removed):
-    small_models.save(tmp_path / "aside", "upper", 2)
-    folder = small_models.save(tmp_path / "models", "upper", 1)
-    manager = make_manager(tmp_path / "models")
-    shutil.rmtree(folder if removed == "the versions" else folder.parent)
-    for _ in range(2):
-        manager.refresh()
-        assert manager.readiness() == {"upper": True} and states(manager) == {1: State.AVAILABLE}
+def test_a_model_is_unloaded_when_its_last_version_is_removed(tmp_path, make_manager, removed):
+    folder = small_models.save(tmp_path, "upper", 1)
+    small_models.save(tmp_path, "other", 1)
+    manager = make_manager(tmp_path)
     with manager.hold("upper") as version:
-        assert version.number == 1
-    assert manager._log.count(("the folder is gone", "upper", 1)) == 1
-    folder.parent.mkdir(exist_ok=True)
-    (tmp_path / "aside" / "upper" / "2").rename(folder.parent / "2")
+        graph = weakref.ref(version.servable._session.graph)
+    del version
+    shutil.rmtree(folder if removed == "the versions" else folder.parent)
+    manager.refresh()
+    assert manager.readiness() == {"other": True} and manager.is_ready()
+    assert get_error(manager.hold, "upper")[0] == Code.NOT_FOUND
+    with pytest.raises(ServingError, match="Could not find any versions of model upper"):
+        manager.versions("upper")
+    assert ("unloaded", "upper", 1) in manager._log
+    manager.refresh()
+    assert graph() is None
+    small_models.save(tmp_path, "upper", 2)
     manager.refresh()
     assert states(manager) == {2: State.AVAILABLE}
+
+
+def test_a_removed_version_stays_if_the_only_other_one_is_broken(tmp_path, make_manager):
+    folder = small_models.save(tmp_path, "upper", 2)
+    manager = make_manager(tmp_path)
+    write_broken(tmp_path, "upper")
+    shutil.rmtree(folder)
+    for _ in range(2):
+        manager.refresh()
+        assert states(manager) == {2: State.AVAILABLE, 1: State.END}
+    assert manager._log.count(("the folder is gone", "upper", 2)) == 1
+
+
+def test_what_is_loaded_stays_while_the_folder_of_the_model_is_missing(tmp_path, make_manager):
+    folder = small_models.save(tmp_path, "upper", 1).parent
+    manager = make_manager(tmp_path)
+    manager.serve({"upper": Model("upper", folder)})
+    folder.rename(tmp_path / "aside")
+    for _ in range(2):
+        manager.refresh()
+        assert manager.is_ready() and states(manager) == {1: State.AVAILABLE}
+    assert manager._log.count(("the folder is gone", "upper", 1)) == 1
+
+
+def test_what_is_loaded_stays_while_its_folder_cannot_be_read(tmp_path, make_manager, monkeypatch):
+    small_models.save(tmp_path, "upper", 1)
+    manager = make_manager(tmp_path)
+    iterdir = Path.iterdir
+
+    def refuse(path):
+        if path.name == "upper":
+            raise PermissionError(f"Permission denied: {path}")
+        return iterdir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", refuse)
+        small_models.save(tmp_path, "other", 1)
+        for _ in range(2):
+            manager.refresh()
+            assert manager.readiness() == {"other": True, "upper": True}
+    assert [event for event, *_ in manager._log].count("cannot read the folder") == 1
 
 
 def test_a_model_that_never_loaded_disappears_with_its_folder(tmp_path, make_manager):
@@ -153,10 +199,29 @@ def test_a_server_without_models_is_not_ready(tmp_path, make_manager):
     small_models.save(tmp_path, "upper", 1)
     manager.refresh()
     assert manager.is_ready()
-    (tmp_path / "other" / "1").mkdir(parents=True)
-    (tmp_path / "other" / "1" / "saved_model.pb").write_bytes(b"nonsense")
+
+
+def write_broken(root, name):
+    (root / name / "1").mkdir(parents=True)
+    (root / name / "1" / "saved_model.pb").write_bytes(b"nonsense")
+
+
+def test_a_model_counts_for_readiness_once_it_has_been_available(tmp_path, make_manager):
+    write_broken(tmp_path, "broken")
+    manager = make_manager(tmp_path)
+    assert not manager.is_ready()  # no model is available
+    folder = small_models.save(tmp_path, "upper", 1)
     manager.refresh()
-    assert not manager.is_ready()
+    assert manager.is_ready() and manager.readiness() == {"broken": False, "upper": True}
+    small_models.save(tmp_path, "other", 1)
+    models = {name: Model(name, tmp_path / name) for name in ("broken", "other", "upper")}
+    manager.serve(models)
+    assert manager.is_ready()
+    shutil.rmtree(folder)
+    manager.refresh()
+    assert manager.readiness() == {"broken": False, "other": True, "upper": False} and not manager.is_ready()
+    manager.serve({name: models[name] for name in ("broken", "other")})
+    assert manager.is_ready()
 
 
 def test_a_name_number_or_label_that_does_not_exist_is_an_error(models, make_manager):
@@ -182,7 +247,7 @@ def test_all_requests_for_a_signature_share_a_batcher(models, make_manager):
 def test_the_models_to_serve_can_be_replaced(models, make_manager):
     manager = make_manager(models)
     other = Model("other", models / "upper", specific=frozenset([1]))
-    manager.serve(lambda: {"other": other})
+    manager.serve({"other": other})
     assert manager.readiness() == {"other": True} and states(manager, "other") == {1: State.AVAILABLE}
     assert get_error(manager.hold, "upper")[0] == Code.NOT_FOUND
 

@@ -7,6 +7,8 @@ from serving.logs import logger
 from serving.models_config import Model, find_models, find_versions, format_config, parse_config
 from tests.serving.conftest import serving
 
+PLATFORM = 'model_platform: "tensorflow"'
+
 
 def make_versions(root, name, *versions):
     for version in versions:
@@ -103,9 +105,14 @@ def test_a_config_that_is_written_can_be_parsed(tmp_path):
     ],
 )
 def test_every_policy_of_tf_serving_is_understood(policy, num_latest, specific):
-    text = f'model_config_list {{ config {{ name: "upper" base_path: "/upper" {policy} }} }}'
+    text = f'model_config_list {{ config {{ name: "upper" base_path: "/upper" {PLATFORM} {policy} }} }}'
     (model,) = parse_config(text).values()
     assert model == Model("upper", Path("/upper"), num_latest, frozenset(specific), ())
+
+
+def test_the_old_field_of_the_platform_is_understood():
+    text = 'model_config_list { config { name: "upper" base_path: "/upper" model_type: TENSORFLOW } }'
+    assert set(parse_config(text)) == {"upper"}
 
 
 @pytest.mark.parametrize(
@@ -115,8 +122,32 @@ def test_every_policy_of_tf_serving_is_understood(policy, num_latest, specific):
         ("", "needs a model_config_list"),
         ('model_config_list { config { name: "upper" } }', "needs a name and a base_path"),
         (
-            'model_config_list { config { name: "a" base_path: "/1" } config { name: "a" base_path: "/2" } }',
-            "two models in the model_config_list have the name a",
+            f'model_config_list {{ config {{ name: "a" base_path: "/1" {PLATFORM} }} '
+            f'config {{ name: "a" base_path: "/2" {PLATFORM} }} }}',
+            "Illegal to list model a multiple times in config list",
+        ),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "models/a" {PLATFORM} }} }}',
+            "Expected model a to have an absolute path; got base_path\\(\\)=models/a",
+        ),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "gs://a" {PLATFORM} }} }}',
+            "Expected model a to have an absolute path",
+        ),
+        ('model_config_list { config { name: "a" base_path: "/a" } }', 'model a: .* model_platform: "tensorflow"'),
+        (
+            'model_config_list { config { name: "a" base_path: "/a" model_platform: "pytorch" } }',
+            "Model a requests unsupported platform pytorch",
+        ),
+        ('model_config_list { config { name: "a" base_path: "/a" model_type: OTHER } }', "model_type .* not supported"),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "/a" model_type: TENSORFLOW {PLATFORM} }} }}',
+            "Illegal setting both",
+        ),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "/a" {PLATFORM} '
+            "model_version_policy { specific {} } } }",
+            "model a: .*specific.* names no version",
         ),
     ],
 )

@@ -102,7 +102,9 @@ def test_tls_files_that_do_not_fit_are_an_error(models, tls_files, tmp_path):
 
 def test_a_config_file_names_the_models(models, tmp_path):
     config = tmp_path / "models.config"
-    config.write_text(f'model_config_list {{ config {{ name: "other" base_path: "{models}/upper" }} }}')
+    config.write_text(
+        f'model_config_list {{ config {{ name: "other" base_path: "{models}/upper" model_platform: "tensorflow" }} }}'
+    )
     server = Server(Settings(models, config, **PORTS))
     server.start()
     try:
