@@ -31,11 +31,15 @@ _JSON_OPTIONS = {"preserving_proto_field_name": True, "always_print_fields_with_
 
 
 class _HttpError(ServingError):
-    """An error whose HTTP status is not that of its code."""
+    """An error whose HTTP status is not that of its code.
 
-    def __init__(self, http_status: int, code: Code, message: str):
+    Attributes:
+        closes_connection: whether nobody knows where the next request of the connection begins.
+    """
+
+    def __init__(self, http_status: int, code: Code, message: str, closes_connection: bool = False):
         super().__init__(code, message)
-        self.http_status = http_status
+        self.http_status, self.closes_connection = http_status, closes_connection
 
 
 def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp:
@@ -51,6 +55,7 @@ def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp
         request = HttpRequest(scope, receive)
         try:
             with core.record("unknown", "REST") as record:
+                _check_length(request)
                 hosts.check(request.headers.get("host"), request.headers.get("origin"), host_names)
                 response = await _answer(core, admission, request, record)
         except ServingError as error:
@@ -207,6 +212,17 @@ def _raw_path(request: HttpRequest) -> str:
     return request.scope.get("raw_path", request.url.path.encode()).decode("ascii", "replace")
 
 
+def _check_length(request: HttpRequest) -> None:
+    """Refuses a body with two lengths: a proxy that believes the other one would see other requests than this server.
+
+    Raises:
+        ServingError: the request has both headers.
+    """
+    if "content-length" in request.headers and "transfer-encoding" in request.headers:
+        message = "a request has either Content-Length or Transfer-Encoding, not both"
+        raise _HttpError(400, Code.INVALID_ARGUMENT, message, closes_connection=True)
+
+
 async def _read_body(request: HttpRequest, core: Core, reservation: Reservation) -> bytes:
     """The body of a request.
 
@@ -227,7 +243,7 @@ async def _read_body(request: HttpRequest, core: Core, reservation: Reservation)
                 parts.append(part)
     except TimeoutError:
         message = f"the body did not arrive within {limits.body_timeout:g} seconds"
-        raise _HttpError(408, Code.DEADLINE_EXCEEDED, message) from None
+        raise _HttpError(408, Code.DEADLINE_EXCEEDED, message, closes_connection=True) from None
     except ClientDisconnect:
         raise ServingError(Code.CANCELLED, "the client has closed the connection") from None
     return b"".join(parts)
@@ -258,8 +274,9 @@ def _accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _error_response(error: ServingError) -> Response:
-    status = error.http_status if isinstance(error, _HttpError) else HTTP_STATUS[error.code]
-    headers = {"connection": "close"} if status == 408 else {}  # the rest of the body may never arrive
+    status, headers = HTTP_STATUS[error.code], {}
+    if isinstance(error, _HttpError):
+        status, headers = error.http_status, {"connection": "close"} if error.closes_connection else {}
     return Response(_to_json({"error": error.message}), status, headers, media_type="application/json")
 
 
