@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from serving.errors import Code, ServingError
+from serving.running import Running
 from serving.settings import Limits
 from serving.shares import Shares
 
@@ -92,11 +93,12 @@ class Admission:
         requests: predictions in progress, including those that wait for their batch.
         bytes: bytes of the requests that are being read or are in progress.
         num_queries: queries in progress.
+        running: the tasks that answer requests.
     """
 
     def __init__(self, limits: Limits):
         self.requests, self.bytes = Shares(limits.max_requests), Shares(limits.max_queued_bytes)
-        self.num_queries = 0
+        self.num_queries, self.running = 0, Running()
         self._predictions = ThreadPoolExecutor(limits.max_requests, "prediction")
         self._queries = ThreadPoolExecutor(_NUM_QUERY_THREADS, "query")
 

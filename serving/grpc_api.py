@@ -83,7 +83,8 @@ class Handlers(grpc.GenericRpcHandler):
 
         async def answer(_, context: grpc.aio.ServicerContext) -> bytes:
             try:
-                with self._core.record(method.api if method else "unknown", "GRPC") as record:
+                api = method.api if method else "unknown"
+                with self._core.record(api, "GRPC") as record, self._admission.running.track():
                     if method is None:
                         raise ServingError(Code.UNIMPLEMENTED, "unknown service or method")
                     return await self._answer(method, context, record)
@@ -117,7 +118,7 @@ class Handlers(grpc.GenericRpcHandler):
     async def _watch(self, _, context: grpc.aio.ServicerContext) -> None:
         """Sends the health now and whenever it changes, until the server stops."""
         try:
-            with self._core.record("Watch", "GRPC"):
+            with self._core.record("Watch", "GRPC"), self._admission.running.track():
                 client, watchers = clients.from_peer(context.peer()), self._watchers
                 if watchers.is_used_up() or watchers.has_its_share(client, _WATCHER_WEIGHT):
                     message = f"clients watch already, up to the limit of {watchers.number} or to this client's share"

@@ -54,7 +54,7 @@ def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp
     async def serve(scope, receive, send) -> None:
         request = HttpRequest(scope, receive)
         try:
-            with core.record("unknown", "REST") as record:
+            with core.record("unknown", "REST") as record, admission.running.track():
                 _check_length(request)
                 hosts.check(request.headers.get("host"), request.headers.get("origin"), host_names)
                 response = await _answer(core, admission, request, record)

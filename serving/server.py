@@ -24,6 +24,7 @@ from serving.metrics import Metrics
 from serving.settings import Settings
 
 _DRAIN_SECONDS = 30  # after this time, a server that stops abandons the requests in progress
+_LAST_ANSWERS_SECONDS = 2  # for the answers to the abandoned requests
 _POLL_END_SECONDS = 1  # a search for versions that lasts longer is loading a model
 _EXTRA_STREAMS = 128  # for health, status and refused requests
 _MAX_GRPC_AGE_SECONDS = 600  # ends calls that never finish; clients reconnect by themselves
@@ -117,7 +118,9 @@ class Server:
         await self._end_network.wait()
         await self._let_load_balancers_notice()
         self._rest.should_exit = True
-        await asyncio.gather(self._grpc.stop(_DRAIN_SECONDS), rest_task)
+        end = self._loop.call_later(_DRAIN_SECONDS, self._admission.running.abandon)
+        await asyncio.gather(self._grpc.stop(_DRAIN_SECONDS + _LAST_ANSWERS_SECONDS), rest_task)
+        end.cancel()
 
     async def _let_load_balancers_notice(self) -> None:
         await asyncio.sleep(self._settings.shutdown_delay)
@@ -168,7 +171,7 @@ class Server:
             access_log=False,
             lifespan="off",
             timeout_keep_alive=limits.idle_timeout,
-            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            timeout_graceful_shutdown=_DRAIN_SECONDS + _LAST_ANSWERS_SECONDS,
             server_header=False,
             proxy_headers=False,
             ssl_certfile=settings.tls_certificate,
