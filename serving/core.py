@@ -16,6 +16,8 @@ from serving.metrics import Metrics
 from serving.servable import Signature
 from serving.settings import Limits
 
+_PROBES = ("Health", "Watch")  # there are so many of them that nobody would find anything else in the log
+
 
 @dataclasses.dataclass(frozen=True)
 class ModelSpec:
@@ -178,7 +180,7 @@ class Core:
             model = "unknown"
         version = "" if request.version is None else str(request.version)
         self.metrics.count(model, version, request.api, request.entrypoint, request.status.name, seconds)
-        level = logging.ERROR if failure else logging.INFO
+        level = logging.ERROR if failure else logging.DEBUG if request.api in _PROBES else logging.INFO
         if not logger.isEnabledFor(level):
             return
         fields = {

@@ -57,6 +57,11 @@ class Version:
     servable: Servable | None = None
     batchers: dict[tuple[str, bool], Batcher] = dataclasses.field(default_factory=dict)
 
+    @property
+    def time(self) -> int:
+        """When the newest of its files was written, in seconds since 1970; 0 if it has none."""
+        return max((nanoseconds for _, nanoseconds, _ in self.stamp), default=0) // 10**9
+
 
 class Manager:
     """Holds the versions of all models.
@@ -101,9 +106,9 @@ class Manager:
             ServingError: a label has a version that is not available. Then the models stay as they were.
         """
         with self._refresh_lock:
-            for name, model in models.items():
+            for i, (name, model) in enumerate(models.items(), 1):
                 self._versions.setdefault(name, {})
-                self._load_wanted(model, self._find_numbers(model) or [])
+                self._load_wanted(model, self._find_numbers(model) or [], f"model {i} of {len(models)}")
             try:
                 self._check_labels(models)
             except ServingError:
@@ -253,17 +258,17 @@ class Manager:
         with self._lock:
             self._models = models
             self._once_available.intersection_update(models)
-        for name in dict.fromkeys([*models, *self._versions]):
-            self._refresh_model(name, models.get(name))
+        for i, name in enumerate(dict.fromkeys([*models, *self._versions]), 1):
+            self._refresh_model(name, models.get(name), f"model {i} of {len(models)}")
 
-    def _refresh_model(self, name: str, model: Model | None) -> None:
+    def _refresh_model(self, name: str, model: Model | None, progress: str) -> None:
         versions = self._versions.setdefault(name, {})
         numbers = self._find_numbers(model) if model else []
         if numbers is None:
             self._note_gone(versions, [])
             self._continue_unloading(versions)
             return
-        wanted = self._load_wanted(model, numbers) if model else []
+        wanted = self._load_wanted(model, numbers, progress) if model else []
         self._note_gone(versions, numbers)
         if wanted or not model or not model.select(numbers):  # else nothing on the disk can replace what is loaded
             self._unload_others(versions, wanted)
@@ -288,7 +293,7 @@ class Manager:
         self._unreadable.discard(model.name)
         return numbers
 
-    def _load_wanted(self, model: Model, numbers: list[int]) -> list[int]:
+    def _load_wanted(self, model: Model, numbers: list[int], progress: str) -> list[int]:
         """Loads the versions to serve of those on the disk. Returns them without those that could not be loaded."""
         versions = self._versions[model.name]
         failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
@@ -297,6 +302,7 @@ class Manager:
             new = [n for n in wanted if n not in versions or versions[n].servable is None]
             if not new or self._stopping.is_set():
                 return wanted
+            self._log("loading", model=model.name, version=new[0], progress=progress)
             if not self._load(model, new[0]):
                 failed.add(new[0])
 
@@ -308,7 +314,7 @@ class Manager:
 
     def _load(self, model: Model, number: int) -> bool:
         """Returns whether the version could be loaded and warmed up."""
-        path = model.path / str(number)
+        path, start = model.path / str(number), self._clock()
         version = Version(model.name, number, _stamp(path), State.LOADING)
         previous = self._versions[model.name].get(number)
         if previous and previous.stamp == version.stamp:
@@ -327,7 +333,8 @@ class Manager:
         with self._lock:
             version.servable, version.state, version.error = servable, State.AVAILABLE, ""
             self._once_available.add(model.name)
-        self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests)
+        seconds = round(self._clock() - start, 1)
+        self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests, seconds=seconds)
         return True
 
     def _set_failed(self, version: Version, error: Exception) -> None:

@@ -93,7 +93,8 @@ async def _answer(core: Core, admission: Admission, request: HttpRequest, record
     if not match:
         raise invalid(f"Malformed request: {request.method} {path}")
     if match["name"] is None:
-        raise invalid("Missing model name in request.")
+        record.api = "ListModels"
+        return Response(await admission.query(_models, core), media_type="application/json")
     record.api = "GetModelMetadata" if match["metadata"] else "GetModelStatus"
     record.spec = _model_spec(match)
     answer = await admission.query(_metadata if match["metadata"] else _status, core, record.spec)
@@ -185,6 +186,21 @@ def _compressed(*arguments) -> tuple[bytes, bool]:
     if len(content) < _MIN_COMPRESSED_BYTES:
         return content, False
     return gzip.compress(content, compresslevel=1), True
+
+
+def _models(core: Core) -> bytes:
+    """The models in the form of OpenAI's API, which TF Serving has no counterpart for, with TF Serving's states."""
+    return _to_json({"object": "list", "data": [_listed(core, name) for name in sorted(core.manager.readiness())]})
+
+
+def _listed(core: Core, name: str) -> dict:
+    try:
+        created = core.manager.versions(name)[0].time
+        states = statuses.status(core, ModelSpec(name))
+        versions = json_format.MessageToDict(states, **_JSON_OPTIONS)["model_version_status"]
+    except ServingError:  # none is loaded yet
+        versions, created = [], 0
+    return {"id": name, "object": "model", "created": created, "owned_by": "unroll", "versions": versions}
 
 
 def _status(core: Core, spec: ModelSpec) -> bytes:

@@ -1,5 +1,6 @@
 """Versions that appear and disappear, first in the manager alone, then in a server with many clients."""
 
+import itertools
 import shutil
 import threading
 import time
@@ -61,6 +62,29 @@ def test_the_newest_two_versions_are_available(tmp_path, make_manager):
     for arguments, number in (((), 3), ((2,), 2), ((None, "stable"), 2), ((None, "canary"), 3)):
         with manager.hold("upper", *arguments) as version:
             assert version.number == number
+
+
+def test_the_log_shows_the_progress_while_models_load(tmp_path):
+    for name in ("first", "second"):
+        small_models.save(tmp_path, name, 3)
+    write_broken(tmp_path, "broken")
+    lines = []
+
+    def log(event, **fields):
+        lines.append((event, fields["model"], fields["version"], fields.get("progress"), fields.get("seconds")))
+
+    now = itertools.count()
+    manager = Manager(lambda: find_models(tmp_path), Limits(), LoadRetries(number=0), log, lambda: next(now))
+    manager.refresh()
+    assert lines == [
+        ("loading", "broken", 1, "model 1 of 3", None),
+        ("not loaded", "broken", 1, None, None),
+        ("loading", "first", 3, "model 2 of 3", None),
+        ("loaded", "first", 3, None, 1),
+        ("loading", "second", 3, "model 3 of 3", None),
+        ("loaded", "second", 3, None, 1),
+    ]
+    manager.close()
 
 
 def test_a_new_version_replaces_the_oldest_after_it_is_loaded(tmp_path, make_manager):
