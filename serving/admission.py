@@ -67,9 +67,8 @@ class Reservation:
             ServingError: the lane has its share of the predictions in progress.
         """
         shares, holder = self._admission.requests, ("lane", lane)
-        if shares.has_its_share(holder, _LANE_WEIGHT, num_own=1):
+        if not shares.join(1, holder, _LANE_WEIGHT):
             raise _exhausted(f"requests of this kind have their share of {shares.number} requests in progress")
-        shares.add_holders(1, holder)
         self._holders.append(holder)
 
     def release(self) -> None:

@@ -36,23 +36,27 @@ class Shares:
             holder: who wants more.
             weight: how many times what is free it may hold.
             minimum: below this number it may always take more.
-            num_own: units that are not counted, because what asks has taken them itself.
+            num_own: units of the holder that count as free, because what asks has taken them itself.
         """
         with self._lock:
-            num_held = self._held[holder] - num_own
-            num_free = self.number - self.num_taken + num_own
-        return num_held >= minimum and num_held > weight * num_free
+            return self._has_its_share(self._held[holder] - num_own, self.num_taken - num_own, weight, minimum)
+
+    def _has_its_share(self, num_held: int, num_taken: int, weight: int, minimum: int = 0) -> bool:
+        return num_held >= minimum and num_held > weight * (self.number - num_taken)
 
     def take(self, num_units: int, *holders: Hashable) -> None:
         """Counts units for all these holders."""
         with self._lock:
             self.num_taken += num_units
-        self.add_holders(num_units, *holders)
-
-    def add_holders(self, num_units: int, *holders: Hashable) -> None:
-        """Counts units that are taken already for further holders."""
-        with self._lock:
             self._held.update(dict.fromkeys(holders, num_units))
+
+    def join(self, num_units: int, holder: Hashable, weight: int) -> bool:
+        """Counts units that have been taken already for a further holder. Returns False if that has its share."""
+        with self._lock:
+            if self._has_its_share(self._held[holder], self.num_taken - num_units, weight):
+                return False
+            self._held[holder] += num_units
+            return True
 
     def give_back(self, num_units: int, *holders: Hashable) -> None:
         """Frees units. `holders` are all that have been counted."""

@@ -112,12 +112,14 @@ def test_a_prediction_that_ends_leaves_no_trace_of_its_client_model_and_lane():
     asyncio.run(main())
 
 
-def test_a_proxy_always_has_the_minimum_of_a_client():
-    admission = Admission(Limits(max_requests=16))
-    for i in range(14):
-        admission.requests.take(1, ("client", i), ("model", i))
-    admission.requests.add_holders(1, ("client", "proxy"))
-    admission.check_free("proxy", "new")  # it holds 1 of 16, and 2 are free
-    admission.requests.take(1, ("client", "proxy"), ("model", "new"))
-    with pytest.raises(ServingError, match="this client has its share of 16 requests"):
-        admission.requests.add_holders(2, ("client", "proxy")) or admission.check_free("proxy", "new")
+@pytest.mark.parametrize(("num_held", "is_free"), [(4, True), (7, True), (8, False)])
+def test_a_proxy_always_has_the_minimum_of_a_client(num_held, is_free):
+    admission = Admission(Limits(max_requests=64))
+    for i in range(63 - num_held):
+        admission.requests.take(1, ("client", i))
+    admission.requests.take(num_held, ("client", "proxy"))  # more than three times the one that is free
+    if is_free:
+        admission.check_free("proxy")
+    else:
+        with pytest.raises(ServingError, match="this client has its share of 64 requests"):
+            admission.check_free("proxy")

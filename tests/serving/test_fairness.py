@@ -3,12 +3,13 @@
 import contextlib
 import http.client
 import json
+import time
 
 import grpc
 import pytest
 
 from tests.serving import small_models
-from tests.serving.conftest import HANG_SECONDS, make_request, serving, wait_until
+from tests.serving.conftest import HANG_SECONDS, make_request, serving
 
 MAX_REQUESTS = 256
 MAX_STREAMS = 360  # calls that fit into one connection
@@ -44,22 +45,23 @@ def ask(client, model, length=1, source=None):
     return post(client, f"/v1/models/{model}:predict", {"inputs": inputs}, source)
 
 
+def num_in_lanes(shares):
+    return sum(num for holder, num in list(shares._held.items()) if holder[0] == "lane")
+
+
 @contextlib.contextmanager
 def flooded(client, gate, requests):
-    """Sends all requests, the first of which waits for the gate. Gives those that wait. At the end all are answered."""
-    calls = [client.prediction.Predict.future(request) for request in requests]
-    shares = client.server._admission.requests
-    refused = []
-
-    def all_arrived():
-        refused[:] = [call for call in calls if call.done()]
-        return shares.num_taken + len(refused) == len(requests)
-
-    wait_until(all_arrived)
-    assert {call.code() for call in refused} <= {grpc.StatusCode.RESOURCE_EXHAUSTED}
-    assert all("try again later" in call.details() for call in refused)
-    waiting = [call for call in calls if call not in refused]
+    """Sends the requests one after the other. Gives those that wait for the gate. At the end all are answered."""
+    shares, waiting = client.server._admission.requests, []
     try:
+        for request in requests:
+            call = client.prediction.Predict.future(request)
+            while not call.done() and num_in_lanes(shares) == len(waiting):
+                time.sleep(0.001)
+            if not call.done():
+                waiting.append(call)
+            else:
+                assert call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED and "try again later" in call.details()
         yield waiting
     finally:
         gate.open.set()

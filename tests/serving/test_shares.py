@@ -49,7 +49,7 @@ def test_the_own_units_do_not_count():
 def test_a_unit_counts_for_all_its_holders_and_nothing_stays_of_them():
     shares = Shares(4)
     shares.take(3, "client", "model")
-    shares.add_holders(3, "lane")
+    assert shares.join(3, "lane", 2) and not shares.join(3, "lane", 0)
     assert shares.num_taken == 3 and not shares.is_used_up() and shares.is_used_up(2)
     assert all(shares.has_its_share(holder, 2) for holder in ("client", "model", "lane"))
     shares.give_back(3, "client", "model", "lane")
