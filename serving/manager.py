@@ -2,13 +2,11 @@
 
 import contextlib
 import dataclasses
-import enum
 import functools
 import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from serving import models_config
 from serving.batching import Batcher
@@ -17,50 +15,10 @@ from serving.logs import printable
 from serving.models_config import Model
 from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
+from serving.versions import State, Version, stamp_of
 
 _MAX_ERROR_LENGTH = 2000
 _UNLOAD_SECONDS = 1.0  # a refresh waits this long for the requests on a version; the next one continues to wait
-
-
-class State(enum.IntEnum):
-    """The states of get_model_status.proto."""
-
-    START = 10
-    LOADING = 20
-    AVAILABLE = 30
-    UNLOADING = 40
-    END = 50
-
-
-@dataclasses.dataclass
-class Version:
-    """One version of a model.
-
-    Attributes:
-        error: why the version is not served, "" if it has no error. A version whose load will be retried is LOADING,
-            with the error of the last attempt.
-        stamp: names, times and sizes of its files before it was loaded. A version that failed is loaded again when they
-            change.
-        num_failures: failed attempts to load these files.
-        retry_time: time of the next attempt; infinite if there is none.
-        is_gone: whether it is served although its folder has disappeared.
-    """
-
-    model: str
-    number: int
-    stamp: tuple = ()
-    state: State = State.START
-    error: str = ""
-    num_failures: int = 0
-    retry_time: float = float("inf")
-    is_gone: bool = False
-    servable: Servable | None = None
-    batchers: dict[tuple[str, bool], Batcher] = dataclasses.field(default_factory=dict)
-
-    @property
-    def time(self) -> int:
-        """When the newest of its files was written, in seconds since 1970; 0 if it has none."""
-        return max((nanoseconds for _, nanoseconds, _ in self.stamp), default=0) // 10**9
 
 
 class Manager:
@@ -310,12 +268,12 @@ class Manager:
         """Whether the version has not failed, or can be tried again."""
         if not version.error:
             return True
-        return self._clock() >= version.retry_time or version.stamp != _stamp(model.path / str(version.number))
+        return self._clock() >= version.retry_time or version.stamp != stamp_of(model.path / str(version.number))
 
     def _load(self, model: Model, number: int) -> bool:
         """Returns whether the version could be loaded and warmed up."""
         path, start = model.path / str(number), self._clock()
-        version = Version(model.name, number, _stamp(path), State.LOADING)
+        version = Version(model.name, number, stamp_of(path), State.LOADING)
         previous = self._versions[model.name].get(number)
         if previous and previous.stamp == version.stamp:
             version.num_failures, version.error = previous.num_failures, previous.error
@@ -400,12 +358,3 @@ class Manager:
             version.servable, version.batchers, version.state = None, {}, State.END
         self._has_garbage = True
         self._log("unloaded", model=version.model, version=version.number)
-
-
-def _stamp(path: Path) -> tuple:
-    """Name, time and size of all files of a version."""
-    try:
-        files = [(file, file.stat()) for file in sorted(path.rglob("*")) if file.is_file()]
-        return tuple((str(file), status.st_mtime_ns, status.st_size) for file, status in files)
-    except OSError:  # the folder is being removed
-        return ()

@@ -10,10 +10,11 @@ import pytest
 from serving.core import Core, ModelSpec
 from serving.errors import Code, ServingError
 from serving.logs import JsonFormatter, logger
-from serving.manager import Manager, State
+from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.models_config import find_models
 from serving.settings import Limits, LoadRetries
+from serving.versions import State
 from tests.serving import small_models
 from tests.serving.conftest import HANG_SECONDS, wait_until
 
