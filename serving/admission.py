@@ -2,20 +2,34 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from serving.errors import Code, ServingError
+from serving.running import Running
 from serving.settings import Limits
+from serving.shares import Shares
 
 _NUM_QUERY_THREADS = 8
+# How many times the free requests a lane, a model or a client may hold (shares.py). The smaller unit has the smaller
+# weight: else a client that fills the lane of one model could not ask another model.
+_LANE_WEIGHT, _MODEL_WEIGHT, _CLIENT_WEIGHT = 1, 2, 3
+_CLIENT_MINIMUM = 8  # a client may always hold an eighth: all users of a proxy are one client
 
 
 class Reservation:
-    """The bytes of one request, counted against the limit for all requests."""
+    """What one request holds: its bytes, and its place among the predictions in progress.
 
-    def __init__(self, admission: "Admission"):
+    Attributes:
+        client: the client that has sent it.
+        num_bytes: the bytes that have arrived.
+        is_held_by_thread: whether a prediction has taken it over.
+    """
+
+    def __init__(self, admission: "Admission", client: str):
         self._admission = admission
+        self._holders: list[Hashable] = []
+        self.client = client
         self.num_bytes = 0
         self.is_held_by_thread = False
 
@@ -23,19 +37,47 @@ class Reservation:
         """Counts bytes that have arrived.
 
         Raises:
-            ServingError: the server holds too many bytes.
+            ServingError: the server holds too many bytes, or too many of this client.
         """
-        limit = self._admission.limits.max_queued_bytes
-        if self._admission.num_queued_bytes + num_bytes > limit:
-            message = f"requests with more than {limit} bytes wait already: try again later"
-            raise ServingError(Code.RESOURCE_EXHAUSTED, message)
-        self._admission.num_queued_bytes += num_bytes
+        shares, client = self._admission.bytes, ("client", self.client)
+        if shares.is_used_up(num_bytes):
+            raise _exhausted(f"requests with more than {shares.number} bytes wait already")
+        if shares.has_its_share(client, _CLIENT_WEIGHT, shares.number // _CLIENT_MINIMUM, self.num_bytes):
+            raise _exhausted(f"requests of this client hold its share of {shares.number} bytes already")
+        shares.take(num_bytes, client)
         self.num_bytes += num_bytes
 
+    def start(self, model: str) -> None:
+        """Takes a place among the predictions in progress.
+
+        Raises:
+            ServingError: there is none.
+        """
+        self._admission.check_free(self.client, model)
+        self._holders = [("client", self.client), ("model", model)]
+        self._admission.requests.take(1, *self._holders)
+
+    def join_lane(self, lane: Hashable) -> None:
+        """Counts a prediction in progress for its lane. Called in the thread of the prediction.
+
+        Args:
+            lane: the requests that wait for each other.
+
+        Raises:
+            ServingError: the lane has its share of the predictions in progress.
+        """
+        shares, holder = self._admission.requests, ("lane", lane)
+        if not shares.join(1, holder, _LANE_WEIGHT):
+            raise _exhausted(f"requests of this kind have their share of {shares.number} requests in progress")
+        self._holders.append(holder)
+
     def release(self) -> None:
-        """Gives the bytes back."""
-        self._admission.num_queued_bytes -= self.num_bytes
+        """Gives everything back."""
+        self._admission.bytes.give_back(self.num_bytes, ("client", self.client))
         self.num_bytes = 0
+        if self._holders:
+            self._admission.requests.give_back(1, *self._holders)
+            self._holders = []
 
 
 class Admission:
@@ -47,61 +89,65 @@ class Admission:
         limits: the limits.
 
     Attributes:
-        num_running: predictions in progress, including those that wait for their batch.
+        requests: predictions in progress, including those that wait for their batch.
+        bytes: bytes of the requests that are being read or are in progress.
         num_queries: queries in progress.
-        num_queued_bytes: bytes of the requests that are being read or are in progress.
+        running: the tasks that answer requests.
     """
 
     def __init__(self, limits: Limits):
-        self.limits = limits
-        self.num_running = self.num_queries = self.num_queued_bytes = 0
+        self.requests, self.bytes = Shares(limits.max_requests), Shares(limits.max_queued_bytes)
+        self.num_queries, self.running = 0, Running()
         self._predictions = ThreadPoolExecutor(limits.max_requests, "prediction")
         self._queries = ThreadPoolExecutor(_NUM_QUERY_THREADS, "query")
 
-    def check_free(self) -> None:
-        """Refuses a prediction before its body is read.
+    def check_free(self, client: str, model: str | None = None) -> None:
+        """Refuses a prediction, before its body is read.
+
+        Args:
+            client: who sends it.
+            model: the model that it names, if that is known already.
 
         Raises:
-            ServingError: too many predictions are in progress.
+            ServingError: too many predictions are in progress, or too many of this client or model.
         """
-        if self.num_running >= self.limits.max_requests:
-            message = f"{self.limits.max_requests} requests are in progress already: try again later"
-            raise ServingError(Code.RESOURCE_EXHAUSTED, message)
+        shares = self.requests
+        if shares.is_used_up():
+            raise _exhausted(f"{shares.number} requests are in progress already")
+        if shares.has_its_share(("client", client), _CLIENT_WEIGHT, shares.number // _CLIENT_MINIMUM):
+            raise _exhausted(f"this client has its share of {shares.number} requests in progress")
+        if model is not None and shares.has_its_share(("model", model), _MODEL_WEIGHT):
+            raise _exhausted(f"this model has its share of {shares.number} requests in progress")
 
     @contextlib.contextmanager
-    def reservation(self) -> Iterator[Reservation]:
-        """A reservation that ends with the `with` block or with the prediction that has taken it over."""
-        reservation = Reservation(self)
+    def reservation(self, client: str) -> Iterator[Reservation]:
+        """A reservation for `client` that ends with the `with` block, or with the prediction that has taken it over."""
+        reservation = Reservation(self, client)
         try:
             yield reservation
         finally:
             if not reservation.is_held_by_thread:
                 reservation.release()
 
-    async def predict(self, reservation: Reservation, function: Callable, *arguments):
+    async def predict(self, reservation: Reservation, model: str, function: Callable, *arguments):
         """Runs a prediction in a thread. There is always a free one.
 
         A client that goes away cancels the wait. The thread continues, and counts until it ends.
 
         Args:
-            reservation: the bytes of the request; given back after the run.
+            reservation: of the request; given back after the run.
+            model: the model that the request names.
             function: called with `arguments`.
 
         Returns:
             What `function` returns.
 
         Raises:
-            ServingError: too many predictions are in progress.
+            ServingError: too many predictions are in progress, or too many of this client or model.
         """
-        self.check_free()
-        self.num_running += 1
+        reservation.start(model)
         reservation.is_held_by_thread = True
-
-        def finish() -> None:
-            self.num_running -= 1
-            reservation.release()
-
-        return await _run(self._predictions, finish, function, *arguments)
+        return await _run(self._predictions, reservation.release, function, *arguments)
 
     async def query(self, function: Callable, *arguments):
         """Runs a short function that is no prediction in a thread of its own pool, and returns its result."""
@@ -129,3 +175,7 @@ async def _run(threads: ThreadPoolExecutor, finish: Callable[[], None], function
     future = threads.submit(function, *arguments)
     future.add_done_callback(finish_in_loop)
     return await asyncio.wrap_future(future)
+
+
+def _exhausted(reason: str) -> ServingError:
+    return ServingError(Code.RESOURCE_EXHAUSTED, f"{reason}: try again later")

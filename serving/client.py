@@ -103,7 +103,8 @@ def _predict_over_grpc(server, model, inputs, signature, timeout, ca_file):
     request = predict_pb2.PredictRequest()
     request.model_spec.name, request.model_spec.signature_name = model, signature
     for name, values in inputs.items():
-        request.inputs[name].CopyFrom(tf.make_tensor_proto(values))
+        dtype = None if values else tf.string  # without values, TensorFlow would choose float
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(values, dtype))
     address, options = server.removeprefix(_GRPC_WITH_TLS), [("grpc.max_receive_message_length", -1)]  # else 4 MiB
     if ca_file or server.startswith(_GRPC_WITH_TLS):
         credentials = grpc.ssl_channel_credentials(ca_file.read_bytes() if ca_file else None)

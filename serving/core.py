@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.servable import Signature
 from serving.settings import Limits
+
+_PROBES = ("Health", "Watch")  # there are so many of them that nobody would find anything else in the log
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Core:
         make_inputs: Callable[[Signature], dict[str, np.ndarray]],
         output_names: tuple[str, ...] = (),
         timeout: float | None = None,
+        join_lane: Callable[[Hashable], None] = lambda lane: None,
     ) -> Prediction:
         """Runs a signature.
 
@@ -97,6 +100,8 @@ class Core:
             make_inputs: called with the signature; returns input -> array.
             output_names: the outputs to return; all if empty.
             timeout: seconds that the client waits; None for the server's own limit, which always applies.
+            join_lane: called before the request waits for a batch, with what is the same for all requests that wait for
+                each other. It may raise a ServingError.
 
         Raises:
             ServingError: the request is invalid, or the server cannot answer it.
@@ -112,6 +117,7 @@ class Core:
             inputs = work.with_max_length(inputs, self.limits.max_length)
             is_long = self._check_work(inputs) > self.limits.long_tokens
             _check_output_names(signature, output_names)
+            join_lane((version.model, signature.name, is_long))
             outputs = self.manager.batcher(version, signature.name, is_long).run(inputs, deadline)
             if output_names:
                 outputs = {name: outputs[name] for name in output_names}
@@ -174,7 +180,7 @@ class Core:
             model = "unknown"
         version = "" if request.version is None else str(request.version)
         self.metrics.count(model, version, request.api, request.entrypoint, request.status.name, seconds)
-        level = logging.ERROR if failure else logging.INFO
+        level = logging.ERROR if failure else logging.DEBUG if request.api in _PROBES else logging.INFO
         if not logger.isEnabledFor(level):
             return
         fields = {

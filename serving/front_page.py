@@ -14,8 +14,8 @@ import tensorflow as tf
 from serving import static_files
 from serving.core import Core
 from serving.errors import ServingError
-from serving.manager import State, Version
 from serving.servable import Servable
+from serving.versions import State, Version
 
 CONTENT_TYPE = "text/html; charset=utf-8"
 # Vega's interpreter of expressions replaces `eval`, so that no script but the server's own files can run.

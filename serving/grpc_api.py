@@ -10,7 +10,7 @@ import dataclasses
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 import grpc
 import numpy as np
@@ -28,14 +28,19 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from serving import models_config, statuses
+from serving import clients, models_config, statuses
 from serving.admission import Admission
 from serving.core import Core, ModelSpec, Request
 from serving.errors import Code, ServingError, invalid
+from serving.logs import printable
 from serving.settings import Limits
+from serving.shares import Shares
 
 _MAX_WATCHERS = 100
+_WATCHER_WEIGHT = 3  # a client may hold so many times the free watches (shares.py)
+_MAX_PARSED_BYTES = 2**16  # a larger message is parsed in a thread, because others wait for the event loop
 _WATCH_SECONDS = 0.5  # between two looks at the health that a client watches
+_MAX_DETAILS_BYTES, _CUT = 1024, "..."
 _config_lock = threading.Lock()
 
 
@@ -46,13 +51,14 @@ class _Method:
     Attributes:
         api: its name in metrics and log.
         message: type of its request.
-        answer: called in a thread with the core, the message, the record of the call and its deadline.
+        answer: called in a thread with the core, the message, the record of the call and its deadline; for a
+            prediction with `join_lane` of its reservation, too.
         is_prediction: whether it counts as a prediction.
     """
 
     api: str
     message: type[Message]
-    answer: Callable[[Core, Message, Request, float], Message]
+    answer: Callable[..., Message]
     is_prediction: bool = False
 
 
@@ -66,7 +72,7 @@ class Handlers(grpc.GenericRpcHandler):
 
     def __init__(self, core: Core, admission: Admission):
         self._core, self._admission = core, admission
-        self._num_watchers = 0
+        self._watchers = Shares(_MAX_WATCHERS)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
         """The handler of a call; for a method that does not exist, one that reports it."""
@@ -77,12 +83,13 @@ class Handlers(grpc.GenericRpcHandler):
 
         async def answer(_, context: grpc.aio.ServicerContext) -> bytes:
             try:
-                with self._core.record(method.api if method else "unknown", "GRPC") as record:
+                api = method.api if method else "unknown"
+                with self._core.record(api, "GRPC") as record, self._admission.running.track():
                     if method is None:
                         raise ServingError(Code.UNIMPLEMENTED, "unknown service or method")
                     return await self._answer(method, context, record)
             except ServingError as error:
-                await context.abort(error.code, error.message)
+                await context.abort(error.code, _details(error))
 
         return grpc.stream_unary_rpc_method_handler(answer)
 
@@ -91,29 +98,38 @@ class Handlers(grpc.GenericRpcHandler):
         remaining = context.time_remaining()
         longest = core.limits.timeout
         deadline = record.arrival + (longest if remaining is None else min(longest, remaining))
+        client = clients.from_peer(context.peer())
         if method.is_prediction:
-            admission.check_free()
-        with admission.reservation() as reservation:
+            admission.check_free(client)
+        with admission.reservation(client) as reservation:
             data = await _read(context, core.limits)
             record.num_bytes = len(data)
             reservation.add(len(data))
+            if len(data) > _MAX_PARSED_BYTES:
+                message = await admission.query(_parse, method.message, data)
+            else:
+                message = _parse(method.message, data)
+            arguments = (method, core, message, record, deadline)
             if method.is_prediction:
-                return await admission.predict(reservation, _run, method, core, data, record, deadline)
-            return await admission.query(_run, method, core, data, record, deadline)
+                name = message.model_spec.name
+                return await admission.predict(reservation, name, _run, *arguments, reservation.join_lane)
+            return await admission.query(_run, *arguments)
 
     async def _watch(self, _, context: grpc.aio.ServicerContext) -> None:
         """Sends the health now and whenever it changes, until the server stops."""
         try:
-            with self._core.record("Watch", "GRPC"):
-                if self._num_watchers >= _MAX_WATCHERS:
-                    raise ServingError(Code.RESOURCE_EXHAUSTED, f"{_MAX_WATCHERS} clients watch already")
-                self._num_watchers += 1
+            with self._core.record("Watch", "GRPC"), self._admission.running.track():
+                client, watchers = clients.from_peer(context.peer()), self._watchers
+                if watchers.is_used_up() or watchers.has_its_share(client, _WATCHER_WEIGHT):
+                    message = f"clients watch already, up to the limit of {watchers.number} or to this client's share"
+                    raise ServingError(Code.RESOURCE_EXHAUSTED, message)
+                watchers.take(1, client)
                 try:
                     await self._send_health(context)
                 finally:
-                    self._num_watchers -= 1
+                    watchers.give_back(1, client)
         except ServingError as error:
-            await context.abort(error.code, error.message)
+            await context.abort(error.code, _details(error))
 
     async def _send_health(self, context: grpc.aio.ServicerContext) -> None:
         data = await _read(context, self._core.limits)
@@ -147,9 +163,17 @@ async def _read(context: grpc.aio.ServicerContext, limits: Limits) -> bytes:
     return data
 
 
-def _run(method: _Method, core: Core, data: bytes, record: Request, deadline: float) -> bytes:
+def _details(error: ServingError) -> str:
+    """The message of an error, cut: clients refuse a call whose trailing header has more than 8 KiB."""
+    text = printable(error.message).encode()
+    if len(text) <= _MAX_DETAILS_BYTES:
+        return text.decode()
+    return text[: _MAX_DETAILS_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
+
+
+def _run(method: _Method, *arguments) -> bytes:
     """The answer to a message. Runs in a thread."""
-    return method.answer(core, _parse(method.message, data), record, deadline).SerializeToString()
+    return method.answer(*arguments).SerializeToString()
 
 
 def _parse(message: type[Message], data: bytes) -> Message:
@@ -159,7 +183,7 @@ def _parse(message: type[Message], data: bytes) -> Message:
         raise invalid(f"the message is not a {message.DESCRIPTOR.name}") from None
 
 
-def _predict(core: Core, request, record: Request, deadline: float):
+def _predict(core: Core, request, record: Request, deadline: float, join_lane: Callable[[Hashable], None]):
     record.spec = _model_spec(request)
     core.check_started(record.spec)
     prediction = core.predict(
@@ -167,6 +191,7 @@ def _predict(core: Core, request, record: Request, deadline: float):
         lambda signature: _to_arrays(request, signature, core.limits),
         tuple(request.output_filter),
         deadline - time.monotonic(),
+        join_lane,
     )
     record.version = prediction.version
     response = predict_pb2.PredictResponse()
@@ -219,12 +244,13 @@ def _get_model_status(core: Core, request, record: Request, deadline: float):
 def _reload_config(core: Core, request, record: Request, deadline: float):
     try:
         models = models_config.models_from_proto(request.config)
+        models_config.check_paths(models)
     except ValueError as error:
         raise invalid(str(error)) from None
     if not _config_lock.acquire(blocking=False):  # loads take long: further calls must not occupy all threads
         raise ServingError(Code.UNAVAILABLE, "another config is being loaded: try again later")
     try:
-        core.manager.serve(lambda: models)
+        core.manager.serve(models)
     finally:
         _config_lock.release()
     not_ready = [name for name, ready in core.manager.readiness().items() if not ready]

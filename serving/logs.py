@@ -16,6 +16,11 @@ def log_event(event: str, **fields) -> None:
     logger.info(event, extra={"fields": fields})
 
 
+def printable(value) -> str:
+    """The text of a value, with the bytes of a file name that are not UTF-8 as escapes."""
+    return str(value).encode("utf-8", "backslashreplace").decode()
+
+
 class JsonFormatter(logging.Formatter):
     """Formats a record as a JSON object: time, level, event, the fields of `log_event`, an exception's traceback."""
 

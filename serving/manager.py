@@ -2,59 +2,23 @@
 
 import contextlib
 import dataclasses
-import enum
 import functools
 import gc
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from serving import models_config
 from serving.batching import Batcher
-from serving.errors import invalid, not_found
+from serving.errors import Code, ServingError, invalid, not_found
+from serving.logs import printable
 from serving.models_config import Model
 from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
+from serving.versions import State, Version, stamp_of
 
 _MAX_ERROR_LENGTH = 2000
 _UNLOAD_SECONDS = 1.0  # a refresh waits this long for the requests on a version; the next one continues to wait
-
-
-class State(enum.IntEnum):
-    """The states of get_model_status.proto."""
-
-    START = 10
-    LOADING = 20
-    AVAILABLE = 30
-    UNLOADING = 40
-    END = 50
-
-
-@dataclasses.dataclass
-class Version:
-    """One version of a model.
-
-    Attributes:
-        error: why the version is not served, "" if it has no error. A version whose load will be retried is LOADING,
-            with the error of the last attempt.
-        stamp: names, times and sizes of its files before it was loaded. A version that failed is loaded again when they
-            change.
-        num_failures: failed attempts to load these files.
-        retry_time: time of the next attempt; infinite if there is none.
-        is_gone: whether it is served although its folder has disappeared.
-    """
-
-    model: str
-    number: int
-    stamp: tuple = ()
-    state: State = State.START
-    error: str = ""
-    num_failures: int = 0
-    retry_time: float = float("inf")
-    is_gone: bool = False
-    servable: Servable | None = None
-    batchers: dict[tuple[str, bool], Batcher] = dataclasses.field(default_factory=dict)
 
 
 class Manager:
@@ -83,28 +47,47 @@ class Manager:
         self._log, self._clock = log, clock
         self._models: dict[str, Model] = {}
         self._versions: dict[str, dict[int, Version]] = {}
-        self._lock = threading.Lock()  # for `_models` and `_versions`
+        self._lock = threading.Lock()  # for `_models`, `_versions` and `_once_available`
         self._refresh_lock = threading.Lock()
+        self._once_available: set[str] = set()  # the models that count for readiness
+        self._unreadable: set[str] = set()
         self._stopping = threading.Event()
         self._has_garbage = False
 
-    def serve(self, find_models: Callable[[], dict[str, Model]]) -> None:
-        """Serves other models from now on. Returns after they are loaded."""
+    def serve(self, models: dict[str, Model]) -> None:
+        """Serves other models from now on. Returns after they are loaded.
+
+        Args:
+            models: name -> model.
+
+        Raises:
+            ServingError: a label has a version that is not available. Then the models stay as they were.
+        """
         with self._refresh_lock:
-            self._find_models = find_models
-            self._refresh(find_models())
+            for i, (name, model) in enumerate(models.items(), 1):
+                self._versions.setdefault(name, {})
+                self._load_wanted(model, self._find_numbers(model) or [], f"model {i} of {len(models)}")
+            try:
+                self._check_labels(models)
+            except ServingError:
+                self._refresh(self._models)  # unloads what has just been loaded
+                raise
+            self._find_models = lambda: models
+            self._refresh(models)
 
     def refresh(self) -> None:
         """Reads the folders, loads the new versions, and then unloads those that are no longer wanted.
 
         A version that a long request still uses is unloaded by a later refresh. If a version does not load, its status
-        contains the error, and the older versions stay. If all versions of a model disappear from the disk, those that
-        are loaded stay.
+        contains the error, and the older versions stay. A model whose versions have all been removed is unloaded. One
+        whose folder is missing or cannot be read stays as it is.
+
+        Raises:
+            OSError: the models cannot be found. They stay as they are.
         """
         with self._refresh_lock:
             self._collect_garbage()
-            gone = {name: model for name, model in self._models.items() if self._available(name)}
-            self._refresh(gone | self._find_models())
+            self._refresh(self._find_models())
 
     def stop_loading(self) -> None:
         """Loads nothing more. A load in progress ends before its next warm-up request."""
@@ -187,9 +170,12 @@ class Manager:
             return {name: bool(self._available(name)) for name in self._models}
 
     def is_ready(self) -> bool:
-        """Whether there is a model to serve, and every model has an available version."""
-        readiness = self.readiness()
-        return bool(readiness) and all(readiness.values())
+        """Whether every model that has been available still is, and there is one.
+
+        A model that could never be loaded does not count: it must not take the others out of service.
+        """
+        with self._lock:
+            return bool(self._once_available) and all(map(self._available, self._once_available))
 
     def _available(self, name: str) -> dict[int, Version]:
         """Number -> version, for the available versions of a model. The caller has the lock."""
@@ -214,25 +200,35 @@ class Manager:
             raise invalid(f"Unrecognized servable version label: {label}")
         return labels[label]
 
+    def _check_labels(self, models: dict[str, Model]) -> None:
+        """Raises a ServingError if a label has a version that is not available, as TF Serving does."""
+        for name, model in models.items():
+            usable = model.select(list(self._available(name)))
+            for label, number in model.labels or ():
+                if number not in usable:
+                    raise ServingError(
+                        Code.FAILED_PRECONDITION,
+                        f"Request to assign label {label} to version {number} of model {name}, "
+                        "which is not currently available for inference",
+                    )
+
     def _refresh(self, models: dict[str, Model]) -> None:
         with self._lock:
             self._models = models
-        for name in {*models, *self._versions}:
-            self._refresh_model(name, models.get(name))
+            self._once_available.intersection_update(models)
+        for i, name in enumerate(dict.fromkeys([*models, *self._versions]), 1):
+            self._refresh_model(name, models.get(name), f"model {i} of {len(models)}")
 
-    def _refresh_model(self, name: str, model: Model | None) -> None:
-        numbers = models_config.find_versions(model.path) if model else []
+    def _refresh_model(self, name: str, model: Model | None, progress: str) -> None:
         versions = self._versions.setdefault(name, {})
-        failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
-        while True:
-            wanted = model.select([number for number in numbers if number not in failed]) if model else []
-            new = [n for n in wanted if n not in versions or versions[n].servable is None]
-            if not new or self._stopping.is_set():
-                break
-            if not self._load(model, new[0]):
-                failed.add(new[0])
+        numbers = self._find_numbers(model) if model else []
+        if numbers is None:
+            self._note_gone(versions, [])
+            self._continue_unloading(versions)
+            return
+        wanted = self._load_wanted(model, numbers, progress) if model else []
         self._note_gone(versions, numbers)
-        if wanted or not model:  # else what is loaded stays: nothing on the disk can replace it
+        if wanted or not model or not model.select(numbers):  # else nothing on the disk can replace what is loaded
             self._unload_others(versions, wanted)
         self._continue_unloading(versions)
         for number, version in list(versions.items()):
@@ -243,16 +239,41 @@ class Manager:
             with self._lock:
                 del self._versions[name]
 
+    def _find_numbers(self, model: Model) -> list[int] | None:
+        """The versions on the disk; None if the folder of the model is missing or cannot be read."""
+        try:
+            numbers = models_config.find_versions(model.path) if model.path.is_dir() else None
+        except OSError as error:
+            if model.name not in self._unreadable:
+                self._unreadable.add(model.name)
+                self._log("cannot read the folder", model=model.name, error=printable(error))
+            return None
+        self._unreadable.discard(model.name)
+        return numbers
+
+    def _load_wanted(self, model: Model, numbers: list[int], progress: str) -> list[int]:
+        """Loads the versions to serve of those on the disk. Returns them without those that could not be loaded."""
+        versions = self._versions[model.name]
+        failed = {number for number in numbers if number in versions and not self._can_load(model, versions[number])}
+        while True:
+            wanted = model.select([number for number in numbers if number not in failed])
+            new = [n for n in wanted if n not in versions or versions[n].servable is None]
+            if not new or self._stopping.is_set():
+                return wanted
+            self._log("loading", model=model.name, version=new[0], progress=progress)
+            if not self._load(model, new[0]):
+                failed.add(new[0])
+
     def _can_load(self, model: Model, version: Version) -> bool:
         """Whether the version has not failed, or can be tried again."""
         if not version.error:
             return True
-        return self._clock() >= version.retry_time or version.stamp != _stamp(model.path / str(version.number))
+        return self._clock() >= version.retry_time or version.stamp != stamp_of(model.path / str(version.number))
 
     def _load(self, model: Model, number: int) -> bool:
         """Returns whether the version could be loaded and warmed up."""
-        path = model.path / str(number)
-        version = Version(model.name, number, _stamp(path), State.LOADING)
+        path, start = model.path / str(number), self._clock()
+        version = Version(model.name, number, stamp_of(path), State.LOADING)
         previous = self._versions[model.name].get(number)
         if previous and previous.stamp == version.stamp:
             version.num_failures, version.error = previous.num_failures, previous.error
@@ -269,7 +290,9 @@ class Manager:
             return False
         with self._lock:
             version.servable, version.state, version.error = servable, State.AVAILABLE, ""
-        self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests)
+            self._once_available.add(model.name)
+        seconds = round(self._clock() - start, 1)
+        self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests, seconds=seconds)
         return True
 
     def _set_failed(self, version: Version, error: Exception) -> None:
@@ -277,7 +300,7 @@ class Manager:
         retries = self._retries
         with self._lock:
             version.num_failures += 1
-            version.error = f"{type(error).__name__}: {error}"[:_MAX_ERROR_LENGTH]
+            version.error = printable(f"{type(error).__name__}: {error}")[:_MAX_ERROR_LENGTH]
             will_retry = version.num_failures <= retries.number
             version.retry_time = self._clock() + retries.seconds if will_retry else float("inf")
             version.state = State.LOADING if will_retry else State.END
@@ -335,12 +358,3 @@ class Manager:
             version.servable, version.batchers, version.state = None, {}, State.END
         self._has_garbage = True
         self._log("unloaded", model=version.model, version=version.number)
-
-
-def _stamp(path: Path) -> tuple:
-    """Name, time and size of all files of a version."""
-    try:
-        files = [(file, file.stat()) for file in sorted(path.rglob("*")) if file.is_file()]
-        return tuple((str(file), status.st_mtime_ns, status.st_size) for file, status in files)
-    except OSError:  # the folder is being removed
-        return ()

@@ -7,9 +7,11 @@ from pathlib import Path
 from google.protobuf import text_format
 from tensorflow_serving.config import model_server_config_pb2
 
-from serving.logs import log_event
+from serving.logs import log_event, printable
 
 NUM_VERSIONS = 2  # the newest two versions of a model are served: `canary` and `stable`
+_PLATFORM = "tensorflow"
+_UNSPECIFIED = model_server_config_pb2.MODEL_TYPE_UNSPECIFIED
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +48,24 @@ class Model:
 
 
 def find_models(root: Path) -> dict[str, Model]:
-    """Name -> model, for every folder of `root` that contains a version."""
+    """Name -> model, for every folder of `root` that contains a version.
+
+    Names in requests, metrics and messages are UTF-8. A folder with another name is ignored, with one line in the log.
+    """
     paths = sorted(root.iterdir()) if root.is_dir() else []
     folders = [path for path in paths if path.is_dir() and not path.name.startswith(".")]
-    return {path.name: Model(path.name, path) for path in folders if find_versions(path)}
+    models = {path.name: Model(path.name, path) for path in folders if _may_have_versions(path)}
+    for name in [name for name in models if printable(name) != name]:
+        _log_ignored(models.pop(name).path, "the name of a model is UTF-8: rename the folder")
+    return models
+
+
+def _may_have_versions(path: Path) -> bool:
+    """Whether a folder has a version, or cannot be read: then what is loaded of it stays."""
+    try:
+        return bool(find_versions(path))
+    except OSError:
+        return True
 
 
 def find_versions(path: Path) -> list[int]:
@@ -67,15 +83,14 @@ def find_versions(path: Path) -> list[int]:
         if folder.name == str(int(folder.name)) and int(folder.name) < 2**63:
             numbers.append(int(folder.name))
         else:
-            _log_ignored(folder)
+            _log_ignored(folder, "a version is a number below 2^63, without leading zeros: rename the folder")
     return sorted(numbers)
 
 
 @functools.cache
-def _log_ignored(folder: Path) -> None:
+def _log_ignored(folder: Path, reason: str) -> None:
     """Writes one line for each folder, however often it is found."""
-    reason = "a version is a number below 2^63, without leading zeros: rename the folder"
-    log_event("ignored folder", path=str(folder), reason=reason)
+    log_event("ignored folder", path=printable(folder), reason=reason)
 
 
 def format_config(root: Path, served_from: str) -> str:
@@ -83,7 +98,7 @@ def format_config(root: Path, served_from: str) -> str:
     config = model_server_config_pb2.ModelServerConfig()
     for name, model in find_models(root).items():
         base_path = f"{served_from.rstrip('/')}/{name}"
-        entry = config.model_config_list.config.add(name=name, base_path=base_path, model_platform="tensorflow")
+        entry = config.model_config_list.config.add(name=name, base_path=base_path, model_platform=_PLATFORM)
         entry.model_version_policy.latest.num_versions = NUM_VERSIONS
         for label, version in sorted(model.assign_labels(find_versions(model.path)).items()):
             entry.version_labels[label] = version
@@ -108,16 +123,16 @@ def models_from_proto(config: model_server_config_pb2.ModelServerConfig) -> dict
     """Name -> model, for the models of a config.
 
     Raises:
-        ValueError: there is no model_config_list, a model has no name or path, or two models have the same name.
+        ValueError: there is no model_config_list, or TF Serving would refuse it: a model has no name, no absolute path,
+            another platform or no version, or two models have the same name.
     """
     if config.WhichOneof("config") != "model_config_list":
         raise ValueError("a ModelServerConfig needs a model_config_list")
     models = {}
     for entry in config.model_config_list.config:
-        if not entry.name or not entry.base_path:
-            raise ValueError("every model in a model_config_list needs a name and a base_path")
+        _check_entry(entry)
         if entry.name in models:
-            raise ValueError(f"two models in the model_config_list have the name {entry.name}")
+            raise ValueError(f"Illegal to list model {entry.name} multiple times in config list")
         policy = entry.model_version_policy
         choice = policy.WhichOneof("policy_choice")
         num_latest = {"all": None, "specific": None, "latest": policy.latest.num_versions or 1, None: 1}[choice]
@@ -125,3 +140,33 @@ def models_from_proto(config: model_server_config_pb2.ModelServerConfig) -> dict
         labels = tuple(entry.version_labels.items())
         models[entry.name] = Model(entry.name, Path(entry.base_path), num_latest, specific, labels)
     return models
+
+
+def check_paths(models: dict[str, Model]) -> None:
+    """Checks that the folders of the models exist.
+
+    Raises:
+        ValueError: one does not.
+    """
+    for name, model in models.items():
+        if not model.path.is_dir():
+            raise ValueError(f"Could not find base path {model.path} for servable {name}")
+
+
+def _check_entry(entry: model_server_config_pb2.ModelConfig) -> None:
+    """Raises a ValueError, with TF Serving's texts where it has them, if a model cannot be served."""
+    if not entry.name or not entry.base_path:
+        raise ValueError("every model in a model_config_list needs a name and a base_path")
+    if not Path(entry.base_path).is_absolute():
+        raise ValueError(f"Expected model {entry.name} to have an absolute path; got base_path()={entry.base_path}")
+    if entry.model_type and entry.model_platform:
+        raise ValueError(f"model {entry.name}: Illegal setting both model_type (deprecated) and model_platform.")
+    if entry.model_type not in (_UNSPECIFIED, model_server_config_pb2.TENSORFLOW):
+        raise ValueError(f"model {entry.name}: model_type choice {entry.model_type} not supported.")
+    if not entry.model_type and not entry.model_platform:
+        raise ValueError(f'model {entry.name}: TF Serving needs its platform: add model_platform: "{_PLATFORM}"')
+    if entry.model_platform not in ("", _PLATFORM):
+        raise ValueError(f"Model {entry.name} requests unsupported platform {entry.model_platform}")
+    policy = entry.model_version_policy
+    if policy.HasField("specific") and not policy.specific.versions:
+        raise ValueError(f"model {entry.name}: its model_version_policy is specific, but names no version")

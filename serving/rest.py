@@ -7,6 +7,7 @@ import re
 import time
 import urllib.parse
 import zlib
+from collections.abc import Callable, Hashable
 
 from google.protobuf import json_format
 from starlette.requests import ClientDisconnect
@@ -14,7 +15,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from serving import front_page, hosts, static_files, statuses, tensors
+from serving import clients, front_page, hosts, static_files, statuses, tensors
 from serving.admission import Admission, Reservation
 from serving.core import Core, ModelSpec, Request
 from serving.errors import HTTP_STATUS, Code, ServingError, invalid
@@ -30,11 +31,15 @@ _JSON_OPTIONS = {"preserving_proto_field_name": True, "always_print_fields_with_
 
 
 class _HttpError(ServingError):
-    """An error whose HTTP status is not that of its code."""
+    """An error whose HTTP status is not that of its code.
 
-    def __init__(self, http_status: int, code: Code, message: str):
+    Attributes:
+        closes_connection: whether nobody knows where the next request of the connection begins.
+    """
+
+    def __init__(self, http_status: int, code: Code, message: str, closes_connection: bool = False):
         super().__init__(code, message)
-        self.http_status = http_status
+        self.http_status, self.closes_connection = http_status, closes_connection
 
 
 def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp:
@@ -49,7 +54,8 @@ def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp
     async def serve(scope, receive, send) -> None:
         request = HttpRequest(scope, receive)
         try:
-            with core.record("unknown", "REST") as record:
+            with core.record("unknown", "REST") as record, admission.running.track():
+                _check_length(request)
                 hosts.check(request.headers.get("host"), request.headers.get("origin"), host_names)
                 response = await _answer(core, admission, request, record)
         except ServingError as error:
@@ -87,7 +93,8 @@ async def _answer(core: Core, admission: Admission, request: HttpRequest, record
     if not match:
         raise invalid(f"Malformed request: {request.method} {path}")
     if match["name"] is None:
-        raise invalid("Missing model name in request.")
+        record.api = "ListModels"
+        return Response(await admission.query(_models, core), media_type="application/json")
     record.api = "GetModelMetadata" if match["metadata"] else "GetModelStatus"
     record.spec = _model_spec(match)
     answer = await admission.query(_metadata if match["metadata"] else _status, core, record.spec)
@@ -101,8 +108,9 @@ async def _answer_post(core: Core, admission: Admission, request: HttpRequest, p
     record.spec, method = _model_spec(match), match["method"].lower()
     record.api = method.capitalize()
     core.check_started(record.spec)
-    admission.check_free()
-    with admission.reservation() as reservation:
+    client = clients.from_address(request.client.host if request.client else "")
+    admission.check_free(client, record.spec.name)
+    with admission.reservation(client) as reservation:
         body = await _read_body(request, core, reservation)
         record.num_bytes = len(body)
         encoding = request.headers.get("content-encoding", "identity").strip().lower()
@@ -111,12 +119,12 @@ async def _answer_post(core: Core, admission: Admission, request: HttpRequest, p
             reservation.add(len(body))
         elif encoding != "identity":
             raise _HttpError(415, Code.UNIMPLEMENTED, f"Content-Encoding {encoding[:100]} is not supported: use gzip")
-        headers = {}
+        headers, name, arguments = {}, record.spec.name, (core, record, method, body, reservation.join_lane)
         if _accepts_gzip(request.headers.get("accept-encoding", "")):
-            content, is_compressed = await admission.predict(reservation, _compressed, core, record, method, body)
+            content, is_compressed = await admission.predict(reservation, name, _compressed, *arguments)
             headers = {"vary": "accept-encoding"} | ({"content-encoding": "gzip"} if is_compressed else {})
         else:
-            content = await admission.predict(reservation, _predict, core, record, method, body)
+            content = await admission.predict(reservation, name, _predict, *arguments)
     return Response(content, media_type="application/json", headers=headers)
 
 
@@ -150,7 +158,7 @@ def _readiness(core: Core, record: Request) -> Response:
     return Response(_to_json(answer), HTTP_STATUS[record.status], media_type="application/json")
 
 
-def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
+def _predict(core: Core, record: Request, method: str, body: bytes, join_lane: Callable[[Hashable], None]) -> bytes:
     """The answer to a POST. Runs in a thread."""
     document, spec = tensors.parse(body), record.spec
     spec = record.spec = ModelSpec(spec.name, spec.number, spec.label, document.get("signature_name", ""))
@@ -158,7 +166,12 @@ def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
         raise statuses.wrong_method(core, spec, method)
     timeout = record.arrival + core.limits.timeout - time.monotonic()
     try:
-        prediction = core.predict(spec, lambda signature: tensors.inputs(document, signature.dtypes), timeout=timeout)
+        prediction = core.predict(
+            spec,
+            lambda signature: tensors.inputs(document, signature.dtypes),
+            timeout=timeout,
+            join_lane=join_lane,
+        )
     except ServingError as error:
         if error.code == Code.FAILED_PRECONDITION:  # TF Serving's REST API has another text for this error
             raise invalid(f'Serving signature name: "{spec.signature}" not found in signature def') from None
@@ -167,12 +180,27 @@ def _predict(core: Core, record: Request, method: str, body: bytes) -> bytes:
     return tensors.response(prediction.outputs, row_format=tensors.is_row_format(document))
 
 
-def _compressed(core: Core, record: Request, method: str, body: bytes) -> tuple[bytes, bool]:
+def _compressed(*arguments) -> tuple[bytes, bool]:
     """The answer of `_predict`, and whether it is compressed. Runs in a thread."""
-    content = _predict(core, record, method, body)
+    content = _predict(*arguments)
     if len(content) < _MIN_COMPRESSED_BYTES:
         return content, False
     return gzip.compress(content, compresslevel=1), True
+
+
+def _models(core: Core) -> bytes:
+    """The models in the form of OpenAI's API, which TF Serving has no counterpart for, with TF Serving's states."""
+    return _to_json({"object": "list", "data": [_listed(core, name) for name in sorted(core.manager.readiness())]})
+
+
+def _listed(core: Core, name: str) -> dict:
+    try:
+        created = core.manager.versions(name)[0].time
+        states = statuses.status(core, ModelSpec(name))
+        versions = json_format.MessageToDict(states, **_JSON_OPTIONS)["model_version_status"]
+    except ServingError:  # none is loaded yet
+        versions, created = [], 0
+    return {"id": name, "object": "model", "created": created, "owned_by": "unroll", "versions": versions}
 
 
 def _status(core: Core, spec: ModelSpec) -> bytes:
@@ -200,6 +228,17 @@ def _raw_path(request: HttpRequest) -> str:
     return request.scope.get("raw_path", request.url.path.encode()).decode("ascii", "replace")
 
 
+def _check_length(request: HttpRequest) -> None:
+    """Refuses a body with two lengths: a proxy that believes the other one would see other requests than this server.
+
+    Raises:
+        ServingError: the request has both headers.
+    """
+    if "content-length" in request.headers and "transfer-encoding" in request.headers:
+        message = "a request has either Content-Length or Transfer-Encoding, not both"
+        raise _HttpError(400, Code.INVALID_ARGUMENT, message, closes_connection=True)
+
+
 async def _read_body(request: HttpRequest, core: Core, reservation: Reservation) -> bytes:
     """The body of a request.
 
@@ -220,7 +259,7 @@ async def _read_body(request: HttpRequest, core: Core, reservation: Reservation)
                 parts.append(part)
     except TimeoutError:
         message = f"the body did not arrive within {limits.body_timeout:g} seconds"
-        raise _HttpError(408, Code.DEADLINE_EXCEEDED, message) from None
+        raise _HttpError(408, Code.DEADLINE_EXCEEDED, message, closes_connection=True) from None
     except ClientDisconnect:
         raise ServingError(Code.CANCELLED, "the client has closed the connection") from None
     return b"".join(parts)
@@ -251,8 +290,9 @@ def _accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _error_response(error: ServingError) -> Response:
-    status = error.http_status if isinstance(error, _HttpError) else HTTP_STATUS[error.code]
-    headers = {"connection": "close"} if status == 408 else {}  # the rest of the body may never arrive
+    status, headers = HTTP_STATUS[error.code], {}
+    if isinstance(error, _HttpError):
+        status, headers = error.http_status, {"connection": "close"} if error.closes_connection else {}
     return Response(_to_json({"error": error.message}), status, headers, media_type="application/json")
 
 

@@ -18,6 +18,8 @@ DEFAULT_SIGNATURE = "serving_default"
 WARM_UP = Path("assets.extra") / "tf_serving_warmup_requests"
 _INTERNAL = "__saved_model"  # prefix of the signatures that initialize a SavedModel
 _MAX_MILLISECONDS = 2**31
+_NO_ROWS = "the request has no rows, and this signature needs at least one"
+_INTERRUPTED = (errors.Code.DEADLINE_EXCEEDED, errors.Code.CANCELLED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,13 +91,26 @@ class Signature:
         try:
             outputs = self._session.run(fetches, tensors, options)
         except tf.errors.OpError as error:
-            raise errors.from_tensorflow(error) from None
+            converted = errors.from_tensorflow(error)
+            if self._has_no_rows(inputs) and converted.code not in _INTERRUPTED:
+                raise errors.invalid(f"{_NO_ROWS}: {converted.message}") from None
+            raise converted from None
         except (TypeError, ValueError) as error:
             raise errors.invalid(str(error)) from None
         # A session returns a scalar as a number or as bytes.
-        return {
+        arrays = {
             name: np.asarray(value, object if isinstance(value, bytes) else None) for name, value in outputs.items()
         }
+        if self._has_no_rows(inputs):
+            for name, info in self.definition.outputs.items():
+                if _sizes(info)[:1] == [-1] and len(arrays[name]):
+                    raise errors.invalid(f"{_NO_ROWS}: the output {name} has {len(arrays[name])}")
+        return arrays
+
+    def _has_no_rows(self, inputs: dict[str, np.ndarray]) -> bool:
+        """Whether all inputs are batches, and one of them is empty. Not every graph can run that."""
+        are_batches = all(_sizes(info)[:1] == [-1] for info in self.definition.inputs.values())
+        return are_batches and any(len(array) == 0 for array in inputs.values())
 
 
 class Servable:

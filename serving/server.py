@@ -10,6 +10,7 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import grpc
 import uvicorn
@@ -23,6 +24,7 @@ from serving.metrics import Metrics
 from serving.settings import Settings
 
 _DRAIN_SECONDS = 30  # after this time, a server that stops abandons the requests in progress
+_LAST_ANSWERS_SECONDS = 2  # for the answers to the abandoned requests
 _POLL_END_SECONDS = 1  # a search for versions that lasts longer is loading a model
 _EXTRA_STREAMS = 128  # for health, status and refused requests
 _MAX_GRPC_AGE_SECONDS = 600  # ends calls that never finish; clients reconnect by themselves
@@ -99,7 +101,7 @@ class Server:
             self._network.join()
         if self._versions.is_alive():
             self._versions.join(_POLL_END_SECONDS)
-        num_running = self._admission.num_running + self._admission.num_queries
+        num_running = self._admission.requests.num_taken + self._admission.num_queries
         if not self.core.is_started or self._versions.is_alive() or num_running:
             return False
         self.manager.close(_POLL_END_SECONDS)
@@ -116,17 +118,23 @@ class Server:
         await self._end_network.wait()
         await self._let_load_balancers_notice()
         self._rest.should_exit = True
-        await asyncio.gather(self._grpc.stop(_DRAIN_SECONDS), rest_task)
+        end = self._loop.call_later(_DRAIN_SECONDS, self._admission.running.abandon)
+        await asyncio.gather(self._grpc.stop(_DRAIN_SECONDS + _LAST_ANSWERS_SECONDS), rest_task)
+        end.cancel()
 
     async def _let_load_balancers_notice(self) -> None:
         await asyncio.sleep(self._settings.shutdown_delay)
 
     def _poll(self) -> None:
+        last_error = ""
         while not self._end_poll.wait(self._settings.poll_seconds):
             try:
                 self.manager.refresh()
+                last_error = ""
             except Exception as error:  # a folder that cannot be read now may be readable later
-                log_event("cannot search for versions", error=str(error))
+                if str(error) != last_error:
+                    log_event("cannot search for versions", error=str(error))
+                last_error = str(error)
 
     def _log_model_event(self, event: str, **fields) -> None:
         if event in ("loaded", "not loaded"):
@@ -135,12 +143,14 @@ class Server:
 
     def _watch_metrics(self) -> None:
         admission, state = self._admission, self._rest.server_state
-        self._metrics.watch("requests_in_flight", "Predictions that have no answer yet.", lambda: admission.num_running)
+        self._metrics.watch(
+            "requests_in_flight", "Predictions that have no answer yet.", lambda: admission.requests.num_taken
+        )
         self._metrics.watch("requests_waiting", "Predictions that wait for a batch.", self.manager.num_waiting)
         self._metrics.watch(
             "queued_bytes",
             "Bytes of the requests that are being read or have no answer yet.",
-            lambda: admission.num_queued_bytes,
+            lambda: admission.bytes.num_taken,
         )
         self._metrics.watch("rest_connections", "Open REST connections.", lambda: len(state.connections))
         self._metrics.watch("max_connections", "Maximum connections of each API.", lambda: self._max_connections)
@@ -161,7 +171,7 @@ class Server:
             access_log=False,
             lifespan="off",
             timeout_keep_alive=limits.idle_timeout,
-            timeout_graceful_shutdown=_DRAIN_SECONDS,
+            timeout_graceful_shutdown=_DRAIN_SECONDS + _LAST_ANSWERS_SECONDS,
             server_header=False,
             proxy_headers=False,
             ssl_certfile=settings.tls_certificate,
@@ -277,9 +287,16 @@ def _log_loop_exception(loop: asyncio.AbstractEventLoop, context: dict) -> None:
 
 def _model_finder(settings: Settings) -> Callable[[], dict[str, models_config.Model]]:
     if settings.config is None:
-        return lambda: models_config.find_models(settings.models)
+        return functools.partial(_find_models, settings.models)
     models = models_config.parse_config(settings.config.read_text(encoding="utf-8"))
     return lambda: models
+
+
+def _find_models(folder: Path) -> dict[str, models_config.Model]:
+    """As `models_config.find_models`. A folder that is missing is no reason to unload all models: it may come back."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"there is no folder {folder}")
+    return models_config.find_models(folder)
 
 
 def _check_tls(settings: Settings) -> None:

@@ -22,7 +22,8 @@ class Limits:
     long_tokens: int = 1000
     """A request with more tokens is long. Long requests run beside the short ones, which do not wait for them."""
     max_requests: int = 256
-    """Maximum predictions in progress, including those that wait; further requests are refused."""
+    """Maximum predictions in progress, including those that wait; further requests are refused. A client, a model and a
+    lane have a share of them (admission.py)."""
     max_queued_bytes: int = 256 * 2**20
     """Maximum bytes of all requests that are being read or are in progress; further requests are refused."""
     timeout: float = 60.0

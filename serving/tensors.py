@@ -9,6 +9,7 @@ The texts of the errors are those of TF Serving.
 import base64
 import binascii
 import json
+import re
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _TYPE_NAMES = {"float32": "float", "float64": "double", "object": "string"}
 _JSON_TYPES = {type(None): "Null", dict: "Object", list: "Array", str: "String", int: "Number", float: "Number"}
 _MAX_SHOWN_LENGTH = 200
 _MAX_RANK = 32
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse(body: bytes) -> dict:
@@ -32,7 +34,8 @@ def parse(body: bytes) -> dict:
     if not body:
         raise invalid("JSON Parse error: The document is empty")
     try:
-        document = json.loads(body, object_pairs_hook=_keep_first)
+        text = body.decode("utf-8")  # json.loads would accept UTF-16, a BOM and surrogates, too
+        document = json.loads(text, object_pairs_hook=_keep_first)
     except json.JSONDecodeError as error:
         raise invalid(f"JSON Parse error: {error.msg} at offset: {error.pos}") from None
     except UnicodeDecodeError as error:
@@ -41,6 +44,8 @@ def parse(body: bytes) -> dict:
         raise invalid(f"JSON Parse error: {error}") from None
     except RecursionError:
         raise invalid("JSON Parse error: nested too deeply") from None
+    if _SURROGATE.search(text) and not _is_unicode(document):
+        raise invalid("JSON Parse error: The surrogate pair in string is invalid.")
     if not isinstance(document, dict):
         raise invalid(f"JSON Value: {_show(document)} Is not object")
     name = document.get("signature_name", "")
@@ -57,6 +62,20 @@ def _keep_first(pairs: list[tuple]) -> dict:
     if len(document) < len(pairs):
         document = dict(reversed(pairs))
     return document
+
+
+def _is_unicode(document) -> bool:
+    """Whether no string of a document, at any depth, contains one half of a surrogate pair."""
+    values = [document]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            values += [*value, *value.values()]
+        elif isinstance(value, list):
+            values += value
+        elif isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            return False
+    return True
 
 
 def is_row_format(document: dict) -> bool:
@@ -261,7 +280,7 @@ def _to_bytes(value, dtype: np.dtype) -> bytes:
             raise invalid("Unable to base64 decode") from None
     if not isinstance(value, str):
         raise _wrong_type(value, dtype)
-    return value.encode("utf-8", "surrogatepass")
+    return value.encode()
 
 
 def _wrong_type(value, dtype: np.dtype) -> ServingError:

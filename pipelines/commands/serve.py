@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_error
 from pipelines.config import PATH, require
 from pipelines.support.errors import UserError
+from pipelines.support.files import shown
 from serving.settings import Limits, LoadRetries, Settings
 
 _LOCAL_HOSTS = ("127.0.0.1", "::1", "localhost")
@@ -65,7 +66,8 @@ class Serve:
     long_tokens: int = 1000
     """Requests with more tokens are long. They run beside the short requests, which do not wait for them."""
     max_requests: int = 256
-    """Maximum predictions in progress, including those that wait. Further requests are refused with status 429."""
+    """Maximum predictions in progress, including those that wait. Further requests are refused with status 429. One
+    client alone gets at most three quarters of them, one model two thirds, and its long requests half."""
     max_queued_bytes: int = 256 * 2**20
     """Maximum bytes of all requests that are read or are in progress. Further ones are refused with status 429."""
     timeout: float = 60.0
@@ -110,8 +112,8 @@ class Serve:
         for path in (self.config, self.tls_certificate, self.tls_key):
             if path and not path.is_file():
                 raise UserError(f"no such file: {path}")
-        if not self.config and not self.saved_models.is_dir():
-            raise UserError(f"there is no folder {self.saved_models}: train a model first")
+        if not self.config:
+            _check_folder(self.saved_models)
         if self.open and (self.write_config or self.engine == "tf-serving"):
             reason = "--write-config" if self.write_config else "--engine tf-serving"
             raise UserError(f"--open has no effect with {reason}: only the embedded server has a page")
@@ -132,7 +134,7 @@ class Serve:
 
         try:
             paths = engine.write_configs(self.saved_models, folder, served_from)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             raise UserError(str(error)) from error
         print_error(f"wrote {', '.join(map(str, paths))}")
 
@@ -186,6 +188,8 @@ class Serve:
         except ValueError as error:
             raise UserError(str(error)) from error
         except OSError as error:
+            if error.filename:
+                raise UserError(f"{error.filename}: {error.strerror}") from error
             message = f"{error.strerror or error}: choose other ports with --rest-port and --grpc-port"
             raise UserError(message) from error
 
@@ -205,6 +209,25 @@ class Serve:
                 f"note: there is no authentication, and the ports are open at {host}: put a proxy with authentication "
                 "in front of them"
             )
+
+
+def _check_folder(folder: Path) -> None:
+    """Raises a UserError that says what the folder is, if it is not that of the models."""
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}: train a model first")
+    from serving.models_config import find_models, find_versions
+
+    path = folder.resolve()
+    if (path / "saved_model.pb").is_file():
+        if path.name.isdecimal():
+            remedy = f"give --saved-models {shown(path.parent.parent)}"
+            raise UserError(f"{folder} is a version of the model {path.parent.name}: {remedy}")
+        remedy = f"move it to MODELS/{path.name}/1, and give --saved-models MODELS"
+        raise UserError(f"{folder} is a SavedModel, but not in a folder of versions: {remedy}")
+    versions = find_versions(path)
+    if versions and not find_models(path):
+        found = f"its version{'s' if len(versions) > 1 else ''} {', '.join(map(str, versions))}"
+        raise UserError(f"{folder} is the folder of one model, with {found}: give --saved-models {shown(path.parent)}")
 
 
 def _reachable(host: str) -> str:

@@ -34,7 +34,7 @@ def shown(data: Data | None) -> str:
     """Returns a name of `data` for messages."""
     if data is None:
         return "the embedded sample"
-    first, *others = each(data)
+    first, *others = ("stdin" if name == "-" else name for name in each(data))
     return f"{first} and {len(others)} more" if others else first
 
 

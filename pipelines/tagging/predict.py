@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.data import texts
+from pipelines.data import paths, texts
 from pipelines.data.table_options import DEFAULTS
 from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.export.exported import Exported
@@ -55,7 +55,7 @@ def predict_file(exported: Exported, source: str, target: Path | None, pretokeni
     chunks = _chunks(source)
     first = next(chunks, None)
     if first is None:
-        raise UserError(f"{source} is empty")
+        raise UserError(f"{paths.shown(source)} is empty")
     card = exported.card()
     tag = _tagger(exported.load(), pretokenized)
     counts = {"texts": 0, "tokens": 0, "empty": 0}

@@ -80,6 +80,25 @@ class Generator(tf.Module):
         return {"text": tf.map_fn(repeat, (text, max_length), fn_output_signature=tf.string)}
 
 
+class Rowless(tf.Module):
+    """Two functions that are wrong without rows: one fails, the other answers with a row that nobody has asked for."""
+
+    @tf.function(input_signature=_inputs(text=([None], tf.string)))
+    def first(self, text):
+        return {"text": tf.fill(tf.shape(text), tf.gather(text, 0))}
+
+    @tf.function(input_signature=_inputs(text=([None], tf.string)))
+    def padded(self, text):
+        shape = tf.maximum(tf.shape(text), 1)
+        return {"text": tf.ensure_shape(tf.fill(shape, "padding"), [None])}
+
+
+def save_rowless(root: Path, name: str, version: int) -> None:
+    model = Rowless()
+    signatures = {"serving_default": model.first, "padded": model.padded}
+    tf.saved_model.save(model, str(root / name / str(version)), signatures=signatures)
+
+
 def save_generator(root: Path, name: str, version: int) -> None:
     model = Generator()
     tf.saved_model.save(model, str(root / name / str(version)), signatures=model.generate)

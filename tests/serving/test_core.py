@@ -10,10 +10,11 @@ import pytest
 from serving.core import Core, ModelSpec
 from serving.errors import Code, ServingError
 from serving.logs import JsonFormatter, logger
-from serving.manager import Manager, State
+from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.models_config import find_models
 from serving.settings import Limits, LoadRetries
+from serving.versions import State
 from tests.serving import small_models
 from tests.serving.conftest import HANG_SECONDS, wait_until
 
@@ -115,6 +116,19 @@ def test_requests_are_counted_and_logged_without_made_up_names(core, caplog, mon
         "bytes": 0,
     }
     assert b'model_name="unknown",status="OK",version="2"} 1.0' in core.metrics.page()
+
+
+def test_health_probes_are_logged_at_the_level_debug(core, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    with caplog.at_level("DEBUG", logger.name):
+        for api in ("Health", "Watch", "Metrics"):
+            with core.record(api, "REST"):
+                pass
+        with pytest.raises(ServingError), core.record("Health", "REST"):
+            raise KeyError("a bug")
+    levels = [(record.fields["api"], record.levelname) for record in caplog.records]
+    assert levels == [("Health", "DEBUG"), ("Watch", "DEBUG"), ("Metrics", "INFO"), ("Health", "ERROR")]
+    assert b'API="Health",entrypoint="REST"' in core.metrics.page()
 
 
 def test_a_refused_and_a_cancelled_request_have_their_status(core, caplog, monkeypatch):

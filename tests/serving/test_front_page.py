@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from serving import front_page
-from serving.manager import State, Version
+from serving.versions import State, Version
 
 
 class Models:

@@ -13,7 +13,6 @@ from tensorflow_serving.apis import (
     model_management_pb2,
     regression_pb2,
 )
-from tensorflow_serving.config import model_server_config_pb2
 
 from serving import grpc_api
 from tests.serving import small_models
@@ -140,6 +139,14 @@ def test_a_message_that_is_too_large_is_refused(client):
     assert get_error(client.prediction.Predict, request)[0] == Code.RESOURCE_EXHAUSTED
 
 
+@pytest.mark.parametrize("character", ["a", "\u00e4", "\U0001f600", "\n"])
+def test_a_long_message_of_an_error_is_cut(client, character):
+    request = make_request("upper", {"text": ["a"]}, outputs=[character * 3000])
+    code, message = get_error(client.prediction.Predict, request)
+    assert code == Code.INVALID_ARGUMENT and message.startswith("output tensor alias not found in signature: ")
+    assert len(message.encode()) <= 1024 and message.endswith(f"{character}...")
+
+
 def test_metadata_contains_the_signatures(client):
     request = get_model_metadata_pb2.GetModelMetadataRequest(metadata_field=["signature_def"])
     request.model_spec.name = "upper"
@@ -254,27 +261,72 @@ def test_a_method_that_does_not_exist_is_reported_and_counted(client):
     assert b'API="unknown",entrypoint="GRPC"' in client.server.core.metrics.page()
 
 
-def test_only_one_config_is_loaded_at_a_time(client):
+def config_request(*entries) -> model_management_pb2.ReloadConfigRequest:
+    """A config with these models: dicts of fields."""
     request = model_management_pb2.ReloadConfigRequest()
-    request.config.model_config_list.config.add(name="x", base_path="/nowhere")
+    request.config.model_config_list.SetInParent()
+    for entry in entries:
+        request.config.model_config_list.config.add(**{"model_platform": "tensorflow"} | entry)
+    return request
+
+
+def specific(*versions):
+    return {"model_version_policy": {"specific": {"versions": versions}}}
+
+
+def test_only_one_config_is_loaded_at_a_time(client):
     with grpc_api._config_lock:
+        request = config_request({"name": "x", "base_path": "/"})
         assert get_error(client.model.HandleReloadConfigRequest, request)[0] == Code.UNAVAILABLE
 
 
 def test_a_config_can_be_sent(models):
     with serving(models) as client:
-        request = model_management_pb2.ReloadConfigRequest()
-        config = request.config.model_config_list.config.add(name="loud", base_path=str(models / "upper"))
-        config.model_version_policy.specific.versions.append(1)
-        config.version_labels["tested"] = 1
-        assert client.model.HandleReloadConfigRequest(request).status.error_code == 0
+        upper = {"base_path": str(models / "upper"), **specific(1), "version_labels": {"tested": 1}}
+        response = client.model.HandleReloadConfigRequest(config_request({"name": "loud", **upper}))
+        assert response.status.error_code == 0
         assert client.predict("loud", {"text": ["a"]}, label="tested")["version"] == [1]
         assert get_error(client.prediction.Predict, make_request("upper", {"text": ["a"]}))[0] == Code.NOT_FOUND
-        config.base_path = "/nowhere"
-        config.name = "other"
+
+
+def test_a_config_whose_model_has_no_version_says_so(models, tmp_path):
+    with serving(models) as client:
+        request = config_request({"name": "other", "base_path": str(tmp_path)})
         assert "other" in client.model.HandleReloadConfigRequest(request).status.error_message
-        request = model_management_pb2.ReloadConfigRequest(config=model_server_config_pb2.ModelServerConfig())
-        assert get_error(client.model.HandleReloadConfigRequest, request)[0] == Code.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "message"),
+    [
+        ({"version_labels": {"new": 9}}, Code.FAILED_PRECONDITION, "label new to version 9 of model loud"),
+        (
+            {"version_labels": {"new": 2}, **specific(1)},
+            Code.FAILED_PRECONDITION,
+            "version 2 of model loud, which is not currently available for inference",
+        ),
+        (specific(), Code.INVALID_ARGUMENT, "names no version"),
+        ({"base_path": "upper"}, Code.INVALID_ARGUMENT, "absolute path"),
+        ({"base_path": ""}, Code.INVALID_ARGUMENT, "base_path"),
+        ({"base_path": "/nowhere/upper"}, Code.INVALID_ARGUMENT, "Could not find base path /nowhere/upper"),
+        ({"model_platform": "pytorch"}, Code.INVALID_ARGUMENT, "unsupported platform pytorch"),
+        (None, Code.INVALID_ARGUMENT, "model_config_list"),
+    ],
+)
+def test_a_config_that_is_refused_changes_nothing(models, entry, code, message):
+    with serving(models, poll_seconds=0.01) as client:
+        request = model_management_pb2.ReloadConfigRequest()
+        if entry is not None:
+            good = {"name": "good", "base_path": str(models / "upper")}
+            request = config_request(good, {"name": "loud", "base_path": str(models / "upper")} | entry)
+        got = get_error(client.model.HandleReloadConfigRequest, request)
+        assert got[0] == code and message in got[1]
+        manager = client.server.manager
+        manager.refresh()
+        assert manager.readiness() == {"upper": True} and manager.is_ready()
+        assert client.predict("upper", {"text": ["a"]}, label="stable")["version"] == [1]
+        status = get_model_status_pb2.GetModelStatusRequest()
+        status.model_spec.name = "good"
+        assert get_error(client.model.GetModelStatus, status)[0] == Code.NOT_FOUND
 
 
 @pytest.mark.parametrize(

@@ -1,26 +1,29 @@
-"""Versions that appear and disappear, first in the manager alone, then in a server with many clients."""
+"""Versions that appear and disappear, in the manager alone."""
 
+import itertools
 import shutil
-import threading
 import time
 import weakref
+from pathlib import Path
 
-import grpc
 import numpy as np
 import pytest
 
+from serving import statuses
+from serving.core import Core, ModelSpec
 from serving.errors import Code, ServingError
-from serving.manager import Manager, State
+from serving.manager import Manager
+from serving.metrics import Metrics
 from serving.models_config import Model, find_models
 from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
+from serving.versions import State
 from tests.serving import small_models
-from tests.serving.conftest import HANG_SECONDS, make_request, serving, wait_until
 
 
 class Log(list):
     def __call__(self, event, **fields):
-        self.append((event, fields["model"], fields["version"]))
+        self.append((event, fields["model"], fields.get("version")))
 
 
 @pytest.fixture
@@ -57,6 +60,29 @@ def test_the_newest_two_versions_are_available(tmp_path, make_manager):
     for arguments, number in (((), 3), ((2,), 2), ((None, "stable"), 2), ((None, "canary"), 3)):
         with manager.hold("upper", *arguments) as version:
             assert version.number == number
+
+
+def test_the_log_shows_the_progress_while_models_load(tmp_path):
+    for name in ("first", "second"):
+        small_models.save(tmp_path, name, 3)
+    write_broken(tmp_path, "broken")
+    lines = []
+
+    def log(event, **fields):
+        lines.append((event, fields["model"], fields["version"], fields.get("progress"), fields.get("seconds")))
+
+    now = itertools.count()
+    manager = Manager(lambda: find_models(tmp_path), Limits(), LoadRetries(number=0), log, lambda: next(now))
+    manager.refresh()
+    assert lines == [
+        ("loading", "broken", 1, "model 1 of 3", None),
+        ("not loaded", "broken", 1, None, None),
+        ("loading", "first", 3, "model 2 of 3", None),
+        ("loaded", "first", 3, None, 1),
+        ("loading", "second", 3, "model 3 of 3", None),
+        ("loaded", "second", 3, None, 1),
+    ]
+    manager.close()
 
 
 def test_a_new_version_replaces_the_oldest_after_it_is_loaded(tmp_path, make_manager):
@@ -114,21 +140,66 @@ def test_a_removed_version_is_replaced_by_an_older_one(tmp_path, make_manager):
 
 
 @pytest.mark.parametrize("removed", ["the versions", "the model"])
-def test_what_is_loaded_stays_while_the_disk_has_no_version(tmp_path, make_manager, removed):
-    small_models.save(tmp_path / "aside", "upper", 2)
-    folder = small_models.save(tmp_path / "models", "upper", 1)
-    manager = make_manager(tmp_path / "models")
-    shutil.rmtree(folder if removed == "the versions" else folder.parent)
-    for _ in range(2):
-        manager.refresh()
-        assert manager.readiness() == {"upper": True} and states(manager) == {1: State.AVAILABLE}
+def test_a_model_is_unloaded_when_its_last_version_is_removed(tmp_path, make_manager, removed):
+    folder = small_models.save(tmp_path, "upper", 1)
+    small_models.save(tmp_path, "other", 1)
+    manager = make_manager(tmp_path)
     with manager.hold("upper") as version:
-        assert version.number == 1
-    assert manager._log.count(("the folder is gone", "upper", 1)) == 1
-    folder.parent.mkdir(exist_ok=True)
-    (tmp_path / "aside" / "upper" / "2").rename(folder.parent / "2")
+        graph = weakref.ref(version.servable._session.graph)
+    del version
+    shutil.rmtree(folder if removed == "the versions" else folder.parent)
+    manager.refresh()
+    assert manager.readiness() == {"other": True} and manager.is_ready()
+    assert get_error(manager.hold, "upper")[0] == Code.NOT_FOUND
+    with pytest.raises(ServingError, match="Could not find any versions of model upper"):
+        manager.versions("upper")
+    assert ("unloaded", "upper", 1) in manager._log
+    manager.refresh()
+    assert graph() is None
+    small_models.save(tmp_path, "upper", 2)
     manager.refresh()
     assert states(manager) == {2: State.AVAILABLE}
+
+
+def test_a_removed_version_stays_if_the_only_other_one_is_broken(tmp_path, make_manager):
+    folder = small_models.save(tmp_path, "upper", 2)
+    manager = make_manager(tmp_path)
+    write_broken(tmp_path, "upper")
+    shutil.rmtree(folder)
+    for _ in range(2):
+        manager.refresh()
+        assert states(manager) == {2: State.AVAILABLE, 1: State.END}
+    assert manager._log.count(("the folder is gone", "upper", 2)) == 1
+
+
+def test_what_is_loaded_stays_while_the_folder_of_the_model_is_missing(tmp_path, make_manager):
+    folder = small_models.save(tmp_path, "upper", 1).parent
+    manager = make_manager(tmp_path)
+    manager.serve({"upper": Model("upper", folder)})
+    folder.rename(tmp_path / "aside")
+    for _ in range(2):
+        manager.refresh()
+        assert manager.is_ready() and states(manager) == {1: State.AVAILABLE}
+    assert manager._log.count(("the folder is gone", "upper", 1)) == 1
+
+
+def test_what_is_loaded_stays_while_its_folder_cannot_be_read(tmp_path, make_manager, monkeypatch):
+    small_models.save(tmp_path, "upper", 1)
+    manager = make_manager(tmp_path)
+    iterdir = Path.iterdir
+
+    def refuse(path):
+        if path.name == "upper":
+            raise PermissionError(f"Permission denied: {path}")
+        return iterdir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "iterdir", refuse)
+        small_models.save(tmp_path, "other", 1)
+        for _ in range(2):
+            manager.refresh()
+            assert manager.readiness() == {"other": True, "upper": True}
+    assert [event for event, *_ in manager._log].count("cannot read the folder") == 1
 
 
 def test_a_model_that_never_loaded_disappears_with_its_folder(tmp_path, make_manager):
@@ -150,10 +221,29 @@ def test_a_server_without_models_is_not_ready(tmp_path, make_manager):
     small_models.save(tmp_path, "upper", 1)
     manager.refresh()
     assert manager.is_ready()
-    (tmp_path / "other" / "1").mkdir(parents=True)
-    (tmp_path / "other" / "1" / "saved_model.pb").write_bytes(b"nonsense")
+
+
+def write_broken(root, name):
+    (root / name / "1").mkdir(parents=True)
+    (root / name / "1" / "saved_model.pb").write_bytes(b"nonsense")
+
+
+def test_a_model_counts_for_readiness_once_it_has_been_available(tmp_path, make_manager):
+    write_broken(tmp_path, "broken")
+    manager = make_manager(tmp_path)
+    assert not manager.is_ready()  # no model is available
+    folder = small_models.save(tmp_path, "upper", 1)
     manager.refresh()
-    assert not manager.is_ready()
+    assert manager.is_ready() and manager.readiness() == {"broken": False, "upper": True}
+    small_models.save(tmp_path, "other", 1)
+    models = {name: Model(name, tmp_path / name) for name in ("broken", "other", "upper")}
+    manager.serve(models)
+    assert manager.is_ready()
+    shutil.rmtree(folder)
+    manager.refresh()
+    assert manager.readiness() == {"broken": False, "other": True, "upper": False} and not manager.is_ready()
+    manager.serve({name: models[name] for name in ("broken", "other")})
+    assert manager.is_ready()
 
 
 def test_a_name_number_or_label_that_does_not_exist_is_an_error(models, make_manager):
@@ -179,7 +269,7 @@ def test_all_requests_for_a_signature_share_a_batcher(models, make_manager):
 def test_the_models_to_serve_can_be_replaced(models, make_manager):
     manager = make_manager(models)
     other = Model("other", models / "upper", specific=frozenset([1]))
-    manager.serve(lambda: {"other": other})
+    manager.serve({"other": other})
     assert manager.readiness() == {"other": True} and states(manager, "other") == {1: State.AVAILABLE}
     assert get_error(manager.hold, "upper")[0] == Code.NOT_FOUND
 
@@ -237,6 +327,18 @@ def test_a_retry_that_succeeds_makes_the_version_available(tmp_path, make_manage
     assert (version.state, version.error) == (State.AVAILABLE, "")
 
 
+def test_an_error_that_is_not_utf8_can_be_reported(tmp_path, make_manager, monkeypatch):
+    small_models.save(tmp_path, "upper", 1)
+
+    def load(path):
+        raise ValueError("no such file: caf\udce9")
+
+    monkeypatch.setattr("serving.manager.Servable", load)
+    core = Core(make_manager(tmp_path), Limits(), Metrics())
+    (entry,) = statuses.status(core, ModelSpec("upper")).model_version_status
+    assert entry.status.error_message == "ValueError: no such file: caf\\udce9"
+
+
 def test_a_changed_asset_is_a_change(tmp_path, make_manager):
     broken = small_models.save(tmp_path, "upper", 1)
     (broken / "saved_model.pb").write_bytes(b"nonsense")
@@ -262,106 +364,3 @@ def test_closing_does_not_wait_longer_than_its_time(tmp_path, make_manager):
     with manager.hold("upper") as version:
         manager.close(seconds=0.01)
         assert version.servable.signature("")({"text": np.array([b"a"], object)})["label"].tolist() == [b"A"]
-
-
-@pytest.mark.long
-def test_no_request_fails_while_versions_change(tmp_path):
-    small_models.save(tmp_path, "upper", 1)
-    for version in range(2, 7):
-        small_models.save(tmp_path / "aside", "upper", version)
-    with serving(tmp_path) as client:
-        answers, failures, stop = [], [], threading.Event()
-
-        def is_available(version):
-            status, answer = client.http(f"/v1/models/upper/versions/{version}")
-            return status == 200 and answer["model_version_status"][0]["state"] == "AVAILABLE"
-
-        def send_requests(over_grpc):
-            while not stop.is_set():
-                try:
-                    if over_grpc:
-                        answers.append(client.predict("upper", {"text": ["a"]})["version"][0])
-                    else:
-                        status, answer = client.http("/v1/models/upper:predict", {"inputs": ["a"]})
-                        assert status == 200
-                        answers.append(answer["outputs"]["version"][0])
-                except Exception as error:
-                    failures.append(error)
-
-        threads = [threading.Thread(target=send_requests, args=(i % 2 == 0,)) for i in range(4)]
-        for thread in threads:
-            thread.start()
-        wait_until(lambda: bool(answers))
-        for version in range(2, 7):
-            (tmp_path / "aside" / "upper" / str(version)).rename(tmp_path / "upper" / str(version))
-            wait_until(lambda version=version: is_available(version))
-            if version > 2:
-                shutil.rmtree(tmp_path / "upper" / str(version - 2), ignore_errors=True)
-        wait_until(lambda: answers[-1] == 6)
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert not failures and set(answers) >= {1, 6}, failures[:1]
-
-
-def test_waiting_requests_of_clients_run_in_one_batch(tmp_path, gate):
-    small_models.save(tmp_path, "upper", 1)
-    with serving(tmp_path) as client:
-        results = {}
-
-        def send(text):
-            results[text] = client.predict("upper", {"text": [text]})
-
-        first = threading.Thread(target=send, args=("wait",))
-        first.start()
-        gate.wait_for_run()
-        threads = [threading.Thread(target=send, args=(f"text {i}",)) for i in range(16)]
-        for thread in threads:
-            thread.start()
-        manager = client.server.manager
-        with manager.hold("upper") as version:
-            batcher = manager.batcher(version, "serving_default")
-        wait_until(lambda: len(batcher._queue) == 16)
-        gate.open.set()
-        for thread in (first, *threads):
-            thread.join(HANG_SECONDS)
-    assert results["wait"]["rows"] == [1]
-    for i in range(16):
-        assert results[f"text {i}"]["label"] == [f"TEXT {i}".encode()] and results[f"text {i}"]["rows"] == [16]
-
-
-def test_an_invalid_request_does_not_change_the_answers_of_its_batch(models):
-    with serving(models) as client:
-        results = {}
-
-        def send(i):
-            inputs = {"text": [f"t{i}"], "temperature": [-1.0 if i % 4 == 0 else 1.0], "times": [2]}
-            try:
-                results[i] = client.predict("upper", inputs, "repeat")["text"]
-            except grpc.RpcError as error:
-                results[i] = error.code()
-
-        threads = [threading.Thread(target=send, args=(i,)) for i in range(40)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert len(results) == 40
-    for i, result in results.items():
-        assert result == (grpc.StatusCode.INVALID_ARGUMENT if i % 4 == 0 else [f"t{i}t{i}".encode()])
-
-
-def test_requests_beyond_the_limit_are_refused_by_both_apis(models, gate):
-    with serving(models, max_requests=2) as client:
-        request = make_request("upper", {"text": ["wait"]})
-        running = [client.prediction.Predict.future(request) for _ in range(2)]
-        wait_until(lambda: "in_flight 2.0" in client.http("/monitoring/prometheus/metrics")[1])
-        status, answer = client.http("/v1/models/upper:predict", {"inputs": ["a"]})
-        assert status == 429 and "try again later" in answer["error"]
-        with pytest.raises(grpc.RpcError) as caught:
-            client.predict("upper", {"text": ["a"]})
-        assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-        gate.open.set()
-        assert all(future.result().outputs["label"].string_val[0] == b"WAIT" for future in running)
-        wait_until(lambda: "in_flight 0.0" in client.http("/monitoring/prometheus/metrics")[1])
-        assert client.http("/v1/models/upper:predict", {"inputs": ["a"]})[0] == 200

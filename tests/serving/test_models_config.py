@@ -1,9 +1,13 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from serving.logs import logger
 from serving.models_config import Model, find_models, find_versions, format_config, parse_config
+from tests.serving.conftest import serving
+
+PLATFORM = 'model_platform: "tensorflow"'
 
 
 def make_versions(root, name, *versions):
@@ -27,6 +31,22 @@ def test_numbers_that_tf_serving_does_not_take_are_logged_once(tmp_path, caplog,
             assert find_versions(tmp_path / "upper") == [0, 7]
     logged = sorted(Path(record.fields["path"]).name for record in caplog.records)
     assert logged == ["007", str(2**63), "\u0663"]
+
+
+def test_a_model_whose_name_is_not_utf8_is_logged_once_and_breaks_nothing(tmp_path, models, caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    try:
+        make_versions(tmp_path, os.fsdecode(b"caf\xe9"), 1)
+    except OSError:
+        pytest.skip("the file system takes only names in UTF-8")
+    (tmp_path / "upper").symlink_to(models / "upper")
+    with caplog.at_level("INFO", logger.name), serving(tmp_path, poll_seconds=0.01) as client:
+        client.http("/v1/models/caf%E9:predict", {"inputs": ["a"]})
+        for path in ("/", "/monitoring/prometheus/metrics", "/readyz", "/v1/models/upper"):
+            assert client.http(path)[0] == 200
+        assert client.server.manager.readiness() == {"upper": True}
+    (record,) = [each for each in caplog.records if each.message == "ignored folder"]
+    assert "UTF-8" in record.fields["reason"] and record.fields["path"].endswith("caf\\udce9")
 
 
 def test_only_folders_with_a_version_are_models(tmp_path):
@@ -85,9 +105,14 @@ def test_a_config_that_is_written_can_be_parsed(tmp_path):
     ],
 )
 def test_every_policy_of_tf_serving_is_understood(policy, num_latest, specific):
-    text = f'model_config_list {{ config {{ name: "upper" base_path: "/upper" {policy} }} }}'
+    text = f'model_config_list {{ config {{ name: "upper" base_path: "/upper" {PLATFORM} {policy} }} }}'
     (model,) = parse_config(text).values()
     assert model == Model("upper", Path("/upper"), num_latest, frozenset(specific), ())
+
+
+def test_the_old_field_of_the_platform_is_understood():
+    text = 'model_config_list { config { name: "upper" base_path: "/upper" model_type: TENSORFLOW } }'
+    assert set(parse_config(text)) == {"upper"}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +122,32 @@ def test_every_policy_of_tf_serving_is_understood(policy, num_latest, specific):
         ("", "needs a model_config_list"),
         ('model_config_list { config { name: "upper" } }', "needs a name and a base_path"),
         (
-            'model_config_list { config { name: "a" base_path: "/1" } config { name: "a" base_path: "/2" } }',
-            "two models in the model_config_list have the name a",
+            f'model_config_list {{ config {{ name: "a" base_path: "/1" {PLATFORM} }} '
+            f'config {{ name: "a" base_path: "/2" {PLATFORM} }} }}',
+            "Illegal to list model a multiple times in config list",
+        ),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "models/a" {PLATFORM} }} }}',
+            "Expected model a to have an absolute path; got base_path\\(\\)=models/a",
+        ),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "gs://a" {PLATFORM} }} }}',
+            "Expected model a to have an absolute path",
+        ),
+        ('model_config_list { config { name: "a" base_path: "/a" } }', 'model a: .* model_platform: "tensorflow"'),
+        (
+            'model_config_list { config { name: "a" base_path: "/a" model_platform: "pytorch" } }',
+            "Model a requests unsupported platform pytorch",
+        ),
+        ('model_config_list { config { name: "a" base_path: "/a" model_type: OTHER } }', "model_type .* not supported"),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "/a" model_type: TENSORFLOW {PLATFORM} }} }}',
+            "Illegal setting both",
+        ),
+        (
+            f'model_config_list {{ config {{ name: "a" base_path: "/a" {PLATFORM} '
+            "model_version_policy { specific {} } } }",
+            "model a: .*specific.* names no version",
         ),
     ],
 )

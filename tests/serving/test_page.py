@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from serving import front_page, static_files
-from serving.manager import State, Version
+from serving.versions import State, Version
 from tests.serving.test_front_page import Core, page_of
 
 HOSTILE = "</script><!--models--><script>alert(1)</script>\"'&\u2028"

@@ -95,6 +95,16 @@ def repeat_request(**values):
         (b"{", "JSON Parse error: "),
         (b"[]", "JSON Value: [] Is not object"),
         (b"\xff\xfe{}", "JSON Parse error: "),
+        (b'\xef\xbb\xbf{"inputs": ["a"]}', "JSON Parse error: "),
+        ('{"inputs": ["a"]}'.encode("utf-16"), "JSON Parse error: "),
+        ('{"inputs": ["a"]}'.encode("utf-16-le"), "JSON Parse error: "),
+        ('{"inputs": ["a"]}'.encode("utf-32-be"), "JSON Parse error: "),
+        (b'{"inputs": ["a\\ud800"]}', "JSON Parse error: The surrogate pair in string is invalid."),
+        (b'{"inputs": ["\\uDC00\\uD800"]}', "JSON Parse error: The surrogate pair in string is invalid."),
+        (b'{"inputs": ["a"], "\\ud800": 1}', "JSON Parse error: The surrogate pair in string is invalid."),
+        (b'{"inputs": ["a"], "signature_name": "\\udfff"}', "JSON Parse error: The surrogate pair"),
+        (b'{"inputs": ["a"], "x": {"y": [0, {"z": "\\ud800"}]}}', "JSON Parse error: The surrogate pair"),
+        (b'{"inputs": ["\xed\xa0\x80"]}', "JSON Parse error: Invalid encoding in string."),
         (b'{"instances": [' + b"[" * 50_000, "JSON Parse error: "),
         (b'{"instances": [' + b"1" * 5000 + b"]}", "JSON Parse error: "),
         (b'{"inputs": ' + b"[" * 65 + b'"a"' + b"]" * 65 + b"}", "Encountered list at unexpected level: 32"),
@@ -148,7 +158,6 @@ def test_an_invalid_request_has_status_400(client, body, message):
         ("/v1/models/upper/versions/9999999999999999999", 400, "Failed to convert version"),
         ("/v1/models/upper/versions/" + "9" * 5000, 400, "Failed to convert version"),
         ("/v1/models/upper/labels/no", 400, "Unrecognized servable version label: no"),
-        ("/v1/models", 400, "Missing model name in request."),
         ("/v2", 400, "Malformed request: GET /v2"),
         ("/v1/models/upper:predict", 400, "Malformed request: GET"),
     ],
@@ -251,6 +260,20 @@ def send(client, *parts):
 def header(length, *lines):
     lines = ["POST /v1/models/upper:predict HTTP/1.1", "Host: localhost", f"Content-Length: {length}", *lines]
     return "\r\n".join([*lines, "", ""]).encode()
+
+
+def test_a_surrogate_pair_and_an_escaped_backslash_are_texts(client):
+    body = b'{"inputs": ["\\ud83d\\ude00", "\\\\ud800"], "signature_name": "words"}'
+    status, answer = client.http(PREDICT, body)
+    assert status == 200 and answer["outputs"]["words"] == [["\U0001f600"], ["\\ud800"]]
+
+
+def test_two_lengths_of_one_body_are_refused(client):
+    """A proxy might believe the other one, and take the rest of the body for the next request."""
+    with send(client, header(3, "Transfer-Encoding: chunked") + b"0\r\n\r\n" + header(3)) as connection:
+        answer = connection.makefile("rb").read()  # until the server closes the connection
+    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
+    assert b"either Content-Length or Transfer-Encoding" in answer
 
 
 def test_a_request_is_refused_before_its_body_is_sent(models, gate):

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import http.client
 import json
 import queue
 import signal
@@ -7,6 +8,7 @@ import socket
 import ssl
 import threading
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
@@ -102,7 +104,9 @@ def test_tls_files_that_do_not_fit_are_an_error(models, tls_files, tmp_path):
 
 def test_a_config_file_names_the_models(models, tmp_path):
     config = tmp_path / "models.config"
-    config.write_text(f'model_config_list {{ config {{ name: "other" base_path: "{models}/upper" }} }}')
+    config.write_text(
+        f'model_config_list {{ config {{ name: "other" base_path: "{models}/upper" model_platform: "tensorflow" }} }}'
+    )
     server = Server(Settings(models, config, **PORTS))
     server.start()
     try:
@@ -218,18 +222,32 @@ def is_listening(port):
         return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_requests_that_do_not_end_are_abandoned(models, gate, monkeypatch):
+def test_requests_that_do_not_end_are_abandoned_with_an_answer(models, gate, monkeypatch, caplog):
     monkeypatch.setattr(server_module, "_DRAIN_SECONDS", 0.1)
+    monkeypatch.setattr(logger, "propagate", True)
+    caplog.set_level("INFO", logger.name)
     server = Server(Settings(models, **PORTS))
     server.start()
-    client = Client(server)
-    sender = threading.Thread(target=lambda: client.http("/v1/models/upper:predict", {"inputs": ["wait"]}))
-    sender.start()
-    gate.wait_for_run()
-    assert server.stop() is False
-    gate.open.set()
-    with contextlib.suppress(OSError):
-        sender.join()
+    client, path = Client(server), "/v1/models/upper:predict"
+    with (
+        ThreadPoolExecutor(2) as threads,
+        contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.rest_port)) as incomplete,
+    ):
+        over_rest = threads.submit(client.http, path, {"inputs": ["wait"]})
+        gate.wait_for_run()
+        over_grpc = threads.submit(client.predict_error)
+        incomplete.putrequest("POST", path)
+        incomplete.putheader("Content-Length", "100")
+        incomplete.endheaders(b"{")
+        wait_until(lambda: server._admission.requests.num_taken == 2 and server._admission.bytes.num_taken > 30)
+        assert server.stop() is False
+        assert over_rest.result(HANG_SECONDS) == (503, {"error": "the server stops: try again later"})
+        assert over_grpc.result(HANG_SECONDS) == grpc.StatusCode.UNAVAILABLE
+        assert incomplete.getresponse().status == 503
+        gate.open.set()
+    requests = [record.fields["status"] for record in caplog.records if record.message == "request"]
+    assert requests == ["UNAVAILABLE"] * 3
+    assert [record for record in caplog.records if record.exc_info or record.levelname == "ERROR"] == []
 
 
 def test_a_load_in_progress_is_not_waited_for(models, monkeypatch):

@@ -3,10 +3,11 @@ import pytest
 from serving import statuses
 from serving.core import Core, ModelSpec
 from serving.errors import Code, ServingError
-from serving.manager import Manager, State
+from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.models_config import find_models
 from serving.settings import Limits, LoadRetries
+from serving.versions import State
 from tests.serving import small_models
 
 

@@ -73,8 +73,9 @@ def test_types_that_json_cannot_express_are_unimplemented():
     assert caught.value.code == Code.UNIMPLEMENTED
 
 
-def test_half_of_a_surrogate_pair_is_a_text():
-    assert inputs({"inputs": ["\ud800"]}, TEXT)["text"].tolist() == [b"\xed\xa0\x80"]
+def test_half_of_a_surrogate_pair_is_no_text():
+    with pytest.raises(ServingError, match="surrogate pair in string is invalid"):
+        inputs({"inputs": ["\ud800"]}, TEXT)
 
 
 def response(outputs, row_format):

@@ -16,6 +16,7 @@ import urllib.request
 import pytest
 
 from pipelines.commands.serve import Serve
+from pipelines.support.errors import UserError
 from serving.models_config import parse_config
 from serving.settings import Limits, LoadRetries, Settings
 from tests.command_line import ROOT, assert_one_line
@@ -183,6 +184,33 @@ def test_a_mistake_is_one_line(tmp_path, run_main, arguments, message):
     if arguments.startswith("serve") and "--saved-models" not in arguments:
         flags = ["--saved-models", tmp_path / "saved"]
     assert_one_line(run_main(tmp_path, *arguments.split(), *flags), message)
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("saved/upper", "saved/upper is the folder of one model, with its versions 1, 2: give --saved-models saved"),
+        ("saved/upper/2", "saved/upper/2 is a version of the model upper: give --saved-models saved"),
+        ("lone", "lone is a SavedModel, but not in a folder of versions: move it to MODELS/lone/1"),
+        ("saved/upper/.", "give --saved-models saved"),
+    ],
+)
+@pytest.mark.parametrize("flags", [(), ("--write-config",), ("--engine", "tf-serving")])
+def test_a_folder_below_that_of_the_models_is_one_line(tmp_path, run_main, monkeypatch, folder, message, flags):
+    monkeypatch.chdir(tmp_path)
+    for version in (tmp_path / "saved" / "upper" / "1", tmp_path / "saved" / "upper" / "2", tmp_path / "lone"):
+        version.mkdir(parents=True)
+        (version / "saved_model.pb").touch()
+    assert_one_line(run_main(tmp_path, "serve", "--saved-models", folder, *flags), message)
+
+
+def test_a_folder_that_cannot_be_read_is_named(monkeypatch, models):
+    def start(settings, on_ready):
+        raise PermissionError(13, "Permission denied", str(models))
+
+    monkeypatch.setattr("serving.server.run", start)
+    with pytest.raises(UserError, match=f"^{models}: Permission denied$"):
+        Serve(saved_models=models)._start_embedded_server()
 
 
 def test_a_port_that_is_not_free_is_one_line(models, run_main):

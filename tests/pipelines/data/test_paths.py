@@ -39,8 +39,9 @@ def test_a_pattern_without_a_match_is_refused(folder):
 
 
 def test_a_name_for_messages():
-    assert [paths.shown(data) for data in (None, "a.csv", ("a.csv", "b.csv", "c.csv"))] == [
+    assert [paths.shown(data) for data in (None, "-", "a.csv", ("a.csv", "b.csv", "c.csv"))] == [
         "the embedded sample",
+        "stdin",
         "a.csv",
         "a.csv and 2 more",
     ]
