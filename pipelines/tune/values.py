@@ -16,9 +16,9 @@ Settings = dict[str, Any]  # field -> value
 # not change the training.
 _NOT_COMPARABLE = {
     "data", "valid", "valid_fraction", "valid_target", "target", "pair", "column", "token_column", "documents", "folds",
-    "polarity", "text_column", "label_column", "labels_separator", "label_columns", "encoding", "separator",
-    "no_header", "positive", "threshold", "label_type", "no_baseline", "start_weights", "default_tokenizer", "vectors",
-    "recipe", "precision", "checkpoint_every", "keep_checkpoints",
+    "polarity", "source_column", "target_column", "text_column", "label_column", "labels_separator", "label_columns",
+    "encoding", "separator", "no_header", "positive", "threshold", "label_type", "no_baseline", "start_weights",
+    "default_tokenizer", "vectors", "recipe", "precision", "checkpoint_every", "keep_checkpoints",
 }  # fmt: skip
 
 
