@@ -4,6 +4,7 @@ import collections
 import dataclasses
 import functools
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def language_pair(
         return "-".join(languages) if all(languages) and languages[0] != languages[1] else None
     if data in _DEFAULT_PAIRS:
         return _DEFAULT_PAIRS[data]
-    path = Path(data).expanduser()
+    path = Path(os.path.expanduser(data))
     return pair_tables.read(path, None, options)[0].pair if path.is_file() else None
 
 
@@ -72,7 +73,7 @@ def usable_options(data: str | None, target: str | None, options: PairOptions) -
     """Returns those of the options for other data that `data` and `target` have a use for."""
     if data is None or corpora.named(data, "pairs"):
         return DEFAULTS
-    is_table = not target and Path(data).expanduser().is_file()
+    is_table = not target and Path(os.path.expanduser(data)).is_file()
     return options if is_table else PairOptions(encoding=options.encoding)
 
 

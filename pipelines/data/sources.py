@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def raise_if_changed(sources: Collection[Data | None], has_changed: bool, error:
 
 def _status(sources: Collection[Data | None]) -> dict[str, tuple[int, int]]:
     """Returns path -> (size, time) of the user's own files."""
-    given = [Path(each).expanduser() for data in sources if data is not None for each in paths.each(data)]
+    given = [Path(os.path.expanduser(each)) for data in sources if data is not None for each in paths.each(data)]
     files = [file for each in given for file in (sorted(each.rglob("*")) if each.is_dir() else [each])]
     found = {}
     for file in files:
