@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator
 from pipelines.config import flag
 from pipelines.support.errors import UserError, suggestion
 
+# What users call a task -> its name.
+_OTHER_NAMES = dict.fromkeys(("ner", "pos", "pos-tagging", "tagger", "chunking"), "tagging")
+
 
 def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
     """Returns `parse(arguments)`, with a UserError for a mistyped name; tyro prints any other mistake.
@@ -47,6 +50,8 @@ def check_names(arguments: list[str], commands: dict, program: str) -> None:
             break
         if name.startswith("-"):
             return
+        if name not in command and _OTHER_NAMES.get(name.lower()) in command:
+            raise UserError(f"no {kind} {name!r}; did you mean {_OTHER_NAMES[name.lower()]}?")
         if name not in command:
             raise UserError(f"no {kind} {name!r}{suggestion(name, command) or ': choose ' + ', '.join(command)}")
         command, title = command[name], f"{title} {name}"

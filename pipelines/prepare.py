@@ -14,7 +14,8 @@ from pipelines.task import TASKS
 def prepare(task_name: str, config: TrainingConfig, output: Path) -> Prepared:
     """Writes prepared data to the folder `output`, which appears complete or not at all.
 
-    The data is read twice. The first pass is before TensorFlow is imported: what is refused is refused early.
+    The data is read twice, and must not change meanwhile. The first pass is before TensorFlow is imported: what is
+    refused is refused early.
 
     Args:
         task_name: name in the registry, of a task with preparation.
@@ -29,13 +30,18 @@ def prepare(task_name: str, config: TrainingConfig, output: Path) -> Prepared:
     _check_output(output)
     config.check()
     entry = TASKS[task_name]
-    source = {"name": sources.name(config.data)}
-    for field, path in {"data": config.data, **config.data_files()}.items():
-        source |= sources.describe(field, path, entry)
-    surveyed = entry.data().survey(config)
-    import_tensorflow()
-    with folder_written_beside(output) as folder:
+    files = {"data": config.data, **config.data_files()}
+
+    def describe() -> dict:
+        return {key: value for each in files.items() for key, value in sources.describe(*each, entry).items()}
+
+    with folder_written_beside(output) as folder, sources.unchanged(*files.values()):
+        described = describe()
+        surveyed = entry.data().survey(config)
+        import_tensorflow()
         contents = entry.shards().write(config, surveyed, folder)
+        sources.raise_if_changed(files.values(), describe() != described)
+        source = {"name": sources.name(config.data)} | described
         prepared.write_manifest(folder, task_name, source, contents)
     return prepared.find(str(output), task_name)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig
+from pipelines.data import sources
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -107,17 +108,18 @@ def train(task_name: str, config: TrainingConfig, destination: Destination, fit:
     """
     config.check()
     entry = TASKS[task_name]
-    record, folder = run_folder.find(entry, config, destination.runs, destination.run)
-    export_name = run_folder.check_name("name", destination.name or task_name)
-    if config.data is None and not export_name.endswith(SAMPLE_SUFFIX):
-        export_name += SAMPLE_SUFFIX
-    is_new = not folder.exists()
+    with sources.unchanged(config.data, *config.data_files().values()):
+        record, folder = run_folder.find(entry, config, destination.runs, destination.run)
+        export_name = run_folder.check_name("name", destination.name or task_name)
+        if config.data is None and not export_name.endswith(SAMPLE_SUFFIX):
+            export_name += SAMPLE_SUFFIX
+        is_new = not folder.exists()
 
-    def load():
-        check_folder(destination.saved_models / export_name, "--saved-models")
-        return entry.load(config)
+        def load():
+            check_folder(destination.saved_models / export_name, "--saved-models")
+            return entry.load(config)
 
-    splits = load() if is_new else None
+        splits = load() if is_new else None
     make_folders(folder)
     with run_folder.locked(folder):
         record = run_folder.save_or_check_record(folder, record, config)

@@ -6,19 +6,20 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pipelines.data import token_columns
 from pipelines.data.conllu import Fields, Lines
+from pipelines.data.token_columns import Row
 from pipelines.support.errors import UserError
 
-_Row = list[str]  # cells of a line
 _DOCUMENT = re.compile(r"-DOCSTART-(?:\s|$)")
 _MAY_BE_COMMENT = re.compile(r"#(?:\s|$)")
 _IS_COMMENT = re.compile(r"#\s+(?:\w+\s+=\s|newdoc\b|newpar\b)")  # such as "# sent_id = 12"
 _NEW_DOCUMENT = re.compile(r"#\s*newdoc\b")
-_MIN_COLUMNS_WITH_NUMBERS = 3  # number, token and tag
+_NAMES = "lines with the names of the columns"
 _NUM_SHOWN = 40  # characters of a line in an error
 
 
-def read(path: Path, text: str, column: str | None) -> tuple:
+def read(path: Path, text: str, column: str | None, token_column: str | None = None) -> tuple:
     """Reads tokens and tags: all of `sentences`.
 
     Returns:
@@ -28,36 +29,44 @@ def read(path: Path, text: str, column: str | None) -> tuple:
         UserError: as `sentences`.
     """
     lines, dropped = text.split("\n"), {}
-    fields = [list(field) for field in zip(*sentences(path, lambda: iter(lines), column, dropped), strict=True)]
+    found = sentences(path, lambda: iter(lines), column, dropped, token_column)
+    fields = [list(field) for field in zip(*found, strict=True)]
     return *fields, dropped
 
 
-def sentences(path: Path, lines: Lines, column: str | None, dropped: dict[str, int]) -> Iterator[Fields]:
+def sentences(
+    path: Path, lines: Lines, column: str | None, dropped: dict[str, int], token_column: str | None = None
+) -> Iterator[Fields]:
     """Yields the sentences of a file.
 
-    Tabs divide the columns, or spaces if fewer than half of the lines have a tab. The token is in the first column; or
-    in the second one if the first one numbers the tokens of each sentence from 1. A line that starts with "# " is a
-    comment unless it has as many columns as the other lines. A line that starts with -DOCSTART- starts a document.
+    Tabs divide the columns, or spaces if fewer than half of the lines have a tab. The first line may have the names of
+    the columns. A line that starts with "# " is a comment unless it has as many columns as the other lines. A line that
+    starts with -DOCSTART- starts a document.
 
     Args:
         path: for error messages.
         lines: returns the lines of the file, each time from the start.
-        column: number of the column with the tag, from 1; None is the last one.
+        column, token_column: the columns of tags and tokens; see `token_columns.find`.
         dropped: reason -> number of lines; those that are left out are added.
 
     Yields:
         Tokens, tags, text and number of the document. The source has no raw text: the tokens are joined with spaces.
 
     Raises:
-        UserError: a line has only one column or another number of columns than the other lines; there is no such
-            column, or it has the tokens; or there are no sentences.
+        UserError: a line has only one column or another number of columns than the other lines; the columns are not
+            found; or there are no sentences.
     """
     separator, num_columns = _layout(lines())
-    all_rows = _sentences(path, lines(), separator, num_columns)
-    token = 1 if num_columns >= _MIN_COLUMNS_WITH_NUMBERS and _has_numbers(rows for rows, _ in all_rows) else 0
-    tag = _tag_column(path, column, num_columns, token) if num_columns > 1 else 0
+
+    def all_rows() -> Iterator[list[Row]]:
+        return (rows for rows, _ in _sentences(path, lines(), separator, num_columns))
+
     has_sentences = False
-    for rows, document in _sentences(path, lines(), separator, num_columns):
+    token, tag, has_names = token_columns.find(path, all_rows, column, token_column) if num_columns else (0, 0, False)
+    if has_names:
+        dropped[_NAMES] = dropped.get(_NAMES, 0) + 1
+    for number, (rows, document) in enumerate(_sentences(path, lines(), separator, num_columns)):
+        rows = rows[has_names and not number :]
         kept = [cells for cells in rows if cells[token]]
         if len(kept) < len(rows):
             reason = "lines without a token"
@@ -86,7 +95,7 @@ def _layout(lines: Iterable[str]) -> tuple[str, int]:
     return separator, sizes[separator].most_common(1)[0][0] if num_lines else 0
 
 
-def _sentences(path: Path, lines: Iterable[str], separator: str, num_columns: int) -> Iterator[tuple[list[_Row], int]]:
+def _sentences(path: Path, lines: Iterable[str], separator: str, num_columns: int) -> Iterator[tuple[list[Row], int]]:
     """Yields (the rows of a sentence, the number of its document)."""
     rows, document, has_sentences = [], 0, False
     for number, line in enumerate(itertools.chain(lines, [""]), 1):
@@ -105,41 +114,17 @@ def _sentences(path: Path, lines: Iterable[str], separator: str, num_columns: in
             rows.append(cells)
 
 
-def _cells(line: str, separator: str) -> _Row:
+def _cells(line: str, separator: str) -> Row:
     if separator == "\t":
         return [cell.strip() for cell in line.rstrip(" \t").split("\t")]
     cells = [cell for cell in line.split(" ") if cell]
     return ["", *cells] if line.startswith(" ") else cells  # the token of the line is white space
 
 
-def _is_comment(line: str, cells: _Row, num_columns: int) -> bool:
+def _is_comment(line: str, cells: Row, num_columns: int) -> bool:
     if not _MAY_BE_COMMENT.match(line):
         return False
     return len(cells) != num_columns or bool(_IS_COMMENT.match(line))
-
-
-def _has_numbers(sentences: Iterable[list[_Row]]) -> bool:
-    """Whether the first cells number the rows of each sentence."""
-    return all(cells[0] == str(number) for rows in sentences for number, cells in enumerate(rows, 1))
-
-
-def _tag_column(path: Path, column: str | None, num_columns: int, token: int) -> int:
-    """Returns the index of the column with the tag.
-
-    Args:
-        token: index of the column with the token.
-    """
-    if column is None:
-        return num_columns - 1
-    first = token + 2  # both counted from 1
-    allowed = f"a number from {first} to {num_columns}" if first < num_columns else str(num_columns)
-    if not column.isdecimal():
-        raise UserError(f"--column {column}: {path} is not CoNLL-U, so its columns have numbers: give {allowed}")
-    if int(column) > num_columns or int(column) < 1:
-        raise UserError(f"--column {column}: {path} has {num_columns} columns: give {allowed}")
-    if int(column) < first:
-        raise UserError(f"--column {column}: the tokens of {path} are in column {token + 1}: give {allowed}")
-    return int(column) - 1
 
 
 def _wrong_columns(path: Path, number: int, line: str, separator: str, size: int, num_columns: int) -> UserError:

@@ -8,6 +8,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from pipelines.data import tag_schemes
 from pipelines.support.errors import UserError, suggestion
@@ -41,6 +42,23 @@ class _Sentence:
     words: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     surface: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     text: str = ""
+
+
+class _Range(NamedTuple):
+    """The words that one unit of the text stands for.
+
+    Attributes:
+        line: number of its line.
+        shown: its id, such as 1-2.
+        last: id of its last word.
+    """
+
+    line: int
+    shown: str
+    last: int
+
+
+_NO_RANGE = _Range(0, "", 0)
 
 
 def is_conllu(lines: Iterable[str]) -> bool:
@@ -110,7 +128,7 @@ def _sentences(path: Path, lines: Iterable[str], index: int, dropped: dict[str, 
     Args:
         index: of the wanted column.
     """
-    sentence, document, word, last_of_range, has_words = _Sentence(0), 0, 0, 0, False
+    sentence, document, word, last_range, has_words = _Sentence(0), 0, 0, _NO_RANGE, False
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             if match := _TEXT.match(line):
@@ -124,9 +142,10 @@ def _sentences(path: Path, lines: Iterable[str], index: int, dropped: dict[str, 
             if line.strip():
                 raise _wrong_columns(path, number, line, len(cells))
             if sentence.surface:
+                _check_end(path, word, last_range)
                 yield sentence
                 has_words = has_words or bool(sentence.words)
-                sentence, word, last_of_range = _Sentence(document), 0, 0
+                sentence, word, last_range = _Sentence(document), 0, _NO_RANGE
             continue
         if not _ID.fullmatch(cells[0]):
             raise UserError(f"{path}, line {number}: {_shown(cells[0])} is not an id of CoNLL-U, such as 1, 1-2 or 1.1")
@@ -134,22 +153,67 @@ def _sentences(path: Path, lines: Iterable[str], index: int, dropped: dict[str, 
             continue
         form = cells[_FORM].strip()
         if "-" in cells[0]:
-            last_of_range = int(cells[0].split("-")[1])
+            last_range = _range(path, number, cells[0], word, last_range)
             sentence.surface.append((form, cells[_MISC]))
             continue
-        word, last_word = int(cells[0]), word
-        if word <= last_word:
-            raise UserError(
-                f"{path}, line {number}: the id {word} comes after {last_word}: put a blank line between sentences"
-            )
-        if word > last_of_range:
+        word = _word(path, number, cells[0], word)
+        if word > last_range.last:
             sentence.surface.append((form, cells[_MISC]))
         if not form or form == "_" != cells[_LEMMA]:
             dropped["words without a form"] = dropped.get("words without a form", 0) + 1
         else:
             sentence.words.append((form, cells[index]))
     if sentence.surface:
+        _check_end(path, word, last_range)
         yield sentence
+
+
+def _word(path: Path, number: int, shown: str, last_word: int) -> int:
+    """Returns the id of a word.
+
+    Args:
+        number: of the line.
+        last_word: id of the word before it in the sentence; 0 for the first one.
+
+    Raises:
+        UserError: it is not above that id.
+    """
+    word = int(shown)
+    if not word:
+        raise UserError(
+            f"{path}, line {number}: the id is 0, but the first word of a sentence has the id 1: count the words from 1"
+        )
+    if word <= last_word:
+        raise UserError(
+            f"{path}, line {number}: the id {word} comes after {last_word}: put a blank line between sentences"
+        )
+    return word
+
+
+def _range(path: Path, number: int, shown: str, last_word: int, last_range: _Range) -> _Range:
+    """Returns the range of words that an id such as 1-2 states; for the arguments see `_word`.
+
+    Raises:
+        UserError: the range does not start after the last word and the last range, or ends before it starts.
+    """
+    first, last = map(int, shown.split("-"))
+    place = f"{path}, line {number}: the range {shown}"
+    if last < first:
+        raise UserError(f"{place} ends before it starts: write the lower id first")
+    if first <= last_word:
+        raise UserError(f"{place} comes after the word {last_word}: put it before its first word")
+    if first <= last_range.last:
+        raise UserError(f"{place} starts in the range before it, which ends with {last_range.last}: fix the ids")
+    return _Range(number, shown, last)
+
+
+def _check_end(path: Path, last_word: int, last_range: _Range) -> None:
+    """Raises a UserError if a sentence ends before the last one of its ranges does."""
+    if last_range.last > last_word:
+        raise UserError(
+            f"{path}, line {last_range.line}: the range {last_range.shown} has words up to {last_range.last}, but the "
+            f"sentence ends with {last_word}: fix the ids"
+        )
 
 
 def _raw_text(sentence: _Sentence) -> str:

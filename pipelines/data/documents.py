@@ -9,7 +9,7 @@ from typing import Literal
 
 from pipelines.data import paths, tables, text_chunks, texts
 from pipelines.data.paths import Data
-from pipelines.data.table_options import TableOptions
+from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.data.texts import TextSplits
 from pipelines.support.errors import UserError
 
@@ -25,6 +25,7 @@ class Documents:
         kind: what a document is. Empty ones are left out.
         last: None is the end of the source.
         characters: number of characters of the documents.
+        options: the encoding of the files, and the column of a table with the text.
     """
 
     source: Data | None
@@ -32,46 +33,57 @@ class Documents:
     first: int
     last: int | None
     characters: int
+    options: TableOptions = DEFAULTS
 
     def pieces(self) -> Iterator[str]:
         """Yields the documents."""
-        return itertools.islice(read(self.source, self.kind), self.first, self.last)
+        return itertools.islice(read(self.source, self.kind, self.options), self.first, self.last)
 
 
 def split_documents(
-    data: Data | None, valid: Data | None, kind: Kind, valid_fraction: float, max_valid: int | None = None
+    data: Data | None,
+    valid: Data | None,
+    kind: Kind,
+    valid_fraction: float,
+    max_valid: int | None = None,
+    options: TableOptions = DEFAULTS,
 ) -> TextSplits:
     """Finds the documents and holds out the last ones for validation.
 
     Args:
         valid: documents for validation; None holds out the last `valid_fraction` of `data`.
         max_valid: maximum number of characters for validation, but for one document; None: no limit.
+        options: see `Documents`.
 
     Raises:
         UserError: a source cannot be read, or has too few documents.
     """
-    sizes = _sizes(data, kind)
+    sizes = _sizes(data, kind, options)
     if valid:
-        valid_sizes = _sizes(valid, kind)
+        valid_sizes = _sizes(valid, kind, options)
         _require(valid_sizes, 1, valid, kind)
         _require(sizes, 1, data, kind)
         last = None
         if max_valid is not None and sum(valid_sizes) > max_valid:
             last = max(1, _num_within(valid_sizes, max_valid))
             valid_sizes = valid_sizes[:last]
-        return TextSplits(Documents(data, kind, 0, None, sum(sizes)), Documents(valid, kind, 0, last, sum(valid_sizes)))
+        return TextSplits(
+            Documents(data, kind, 0, None, sum(sizes), options),
+            Documents(valid, kind, 0, last, sum(valid_sizes), options),
+        )
     _require(sizes, 2, data, kind)
     cut = min(max(int(len(sizes) * (1 - valid_fraction)), 1), len(sizes) - 1)
     if max_valid is not None:
         cut = max(cut, len(sizes) - max(1, _num_within(reversed(sizes), max_valid)))
     return TextSplits(
-        Documents(data, kind, 0, cut, sum(sizes[:cut])), Documents(data, kind, cut, None, sum(sizes[cut:]))
+        Documents(data, kind, 0, cut, sum(sizes[:cut]), options),
+        Documents(data, kind, cut, None, sum(sizes[cut:]), options),
     )
 
 
-def _sizes(data: Data | None, kind: Kind) -> array.array:
+def _sizes(data: Data | None, kind: Kind, options: TableOptions) -> array.array:
     """Returns the number of characters of each document, in 8 bytes each."""
-    return array.array("Q", map(len, read(data, kind)))
+    return array.array("Q", map(len, read(data, kind, options)))
 
 
 def _num_within(sizes: Iterable[int], limit: int) -> int:
@@ -79,28 +91,28 @@ def _num_within(sizes: Iterable[int], limit: int) -> int:
     return sum(total <= limit for total in itertools.accumulate(sizes))
 
 
-def read(data: Data | None, kind: Kind) -> Iterator[str]:
+def read(data: Data | None, kind: Kind, options: TableOptions = DEFAULTS) -> Iterator[str]:
     """Yields the documents of a source that are not empty.
 
     Raises:
         UserError: it cannot be read.
     """
-    return (document for document in _read(data, kind) if document.strip())
+    return (document for document in _read(data, kind, options) if document.strip())
 
 
-def _read(data: Data | None, kind: Kind) -> Iterator[str]:
+def _read(data: Data | None, kind: Kind, options: TableOptions) -> Iterator[str]:
     if kind == "line":
-        yield from texts.lines(data)
+        yield from texts.lines(data, options.encoding)
     elif kind == "file":
         for each in [None] if data is None else paths.each(data):
-            yield "".join(texts.pieces(each))
+            yield "".join(texts.pieces(each, encoding=options.encoding))
     elif data is None:
         raise UserError("--documents row: the embedded sample is no table: give one with --data")
     else:
         for path in paths.each(data):
             if not tables.is_table(Path(path)):
                 raise UserError(f"--documents row: {path} is not a table: give a CSV or TSV file, or --documents line")
-        for chunk in text_chunks.read(data, TableOptions()):
+        for chunk in text_chunks.read(data, options):
             yield from map(str, chunk.rows[chunk.column])
 
 

@@ -62,7 +62,7 @@ def read_text(path: Path) -> str:
     Raises:
         UserError: the errors of `open_text`, or the file is damaged or in another encoding.
     """
-    with _opened(path) as text:
+    with opened_text(path, has_option=False) as text:
         return text.read()
 
 
@@ -72,21 +72,31 @@ def read_lines(path: Path) -> Iterator[str]:
     Raises:
         UserError: as `read_text`.
     """
-    with _opened(path) as text:
+    with opened_text(path, has_option=False) as text:
         for line in text:
             yield line.removesuffix("\n")
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[io.TextIOWrapper]:
-    """Opens a file for `read_text`, whose errors are raised."""
+def opened_text(
+    path: Path, encoding: str | None = None, has_option: bool = True, limits_lines: bool = True
+) -> Iterator[io.TextIOWrapper]:
+    r"""Opens a file for reading its text. All line ends become "\n". For the arguments see `open_text`.
+
+    Raises:
+        UserError: the errors of `open_text`; or, also in the block, the file is damaged or in another encoding.
+    """
     with reading(path):
         try:
-            file, encoding = open_text(path, has_option=False)
+            file, encoding = open_text(path, encoding, has_option, limits_lines)
             with io.TextIOWrapper(file, encoding) as text:
                 yield text
         except UnicodeDecodeError as error:
-            raise not_decodable(path, error, has_option=False) from error
+            raise not_decodable(path, error, has_option) from error
+        except UnicodeError as error:  # UTF-16 without a byte order mark
+            raise UserError(
+                f"{path} is not {encoding} ({error}): give its encoding with --encoding, or leave it out"
+            ) from error
 
 
 @contextlib.contextmanager
@@ -119,12 +129,15 @@ def damaged(path: Path, otherwise: str, error: BaseException) -> UserError:
     return UserError(f"{path} is damaged, or {otherwise}{reason and f' ({reason})'}: get the file again")
 
 
-def open_text(path: Path, encoding: str | None = None, has_option: bool = True) -> tuple[io.BufferedReader, str]:
+def open_text(
+    path: Path, encoding: str | None = None, has_option: bool = True, limits_lines: bool = True
+) -> tuple[io.BufferedReader, str]:
     """Opens a file of text for reading its bytes.
 
     Args:
         encoding: of the file; None is UTF-8, or what its byte order mark states.
         has_option: whether the command has --encoding, for error messages.
+        limits_lines: whether a line of more than MAX_LINE_BYTES is an error.
 
     Returns:
         (the decompressed file, its encoding).
@@ -140,7 +153,7 @@ def open_text(path: Path, encoding: str | None = None, has_option: bool = True) 
     if kind:
         file.close()
         raise UserError(f"{path} is {kind}: give its name the right suffix")
-    lines = _Lines(file, path, start, may_have_zeros=_has_zeros(encoding), has_option=has_option)
+    lines = _Lines(file, path, start, _has_zeros(encoding), has_option, limits_lines)
     return io.BufferedReader(lines, _PEEKED_BYTES), encoding
 
 
@@ -199,13 +212,14 @@ class _Lines(io.RawIOBase):
         start: its first bytes, which have been read already.
         may_have_zeros: whether the encoding has bytes of zero.
         has_option: whether the command has --encoding.
+        limits_lines: whether a line of more than MAX_LINE_BYTES is an error.
     """
 
-    def __init__(self, file, path: Path, start: bytes, may_have_zeros: bool, has_option: bool):
+    def __init__(self, file, path: Path, start: bytes, may_have_zeros: bool, has_option: bool, limits_lines: bool):
         super().__init__()
         self._file, self._path, self._start = file, path, start
         self._may_have_zeros, self._has_option = may_have_zeros, has_option
-        self._line_bytes = 0
+        self._line_bytes, self._limits_lines = 0, limits_lines
 
     def readable(self) -> bool:
         return True
@@ -217,7 +231,7 @@ class _Lines(io.RawIOBase):
             raise _has_zero_bytes(self._path, data, self._has_option)
         last_end = data.rfind(b"\n")
         self._line_bytes = len(data) - last_end - 1 if last_end >= 0 else self._line_bytes + len(data)
-        if self._line_bytes > MAX_LINE_BYTES:
+        if self._limits_lines and self._line_bytes > MAX_LINE_BYTES:
             raise UserError(
                 f"{self._path} has a line of more than {MAX_LINE_BYTES // 2**20} MiB: give a file with one row per line"
             )

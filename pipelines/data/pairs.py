@@ -1,20 +1,22 @@
-"""Reads sentences and their translations from a corpus, a folder of parallel files, two files, or a TSV file."""
+"""Reads sentences and their translations from a corpus, a folder of parallel files, two files, or a table."""
 
 import collections
 import dataclasses
 import functools
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import corpora, sample_pairs, texts
+from pipelines.data import corpora, encodings, pair_tables, sample_pairs, texts
+from pipelines.data.pair_options import DEFAULTS, FIELDS, TABLE_FIELDS, PairOptions
 from pipelines.support.errors import UserError
 
 SAMPLE_SIZE = 6000
 _SPLITS = {"train": ("train",), "valid": ("val", "valid", "dev"), "test": ("test_2016_flickr", "test")}
-_COMPRESSED = ("", ".gz", ".xz", ".bz2")
+_COMPRESSED = ("", *encodings.COMPRESSIONS)
 _DEFAULT_PAIRS = {"multi30k": "en-de", "tatoeba-spa-eng": "en-es"}
 _CORPUS_COLUMNS = {"tatoeba-spa-eng": ("en", "es")}
 _TATOEBA_FILE = "spa.txt"
@@ -47,8 +49,13 @@ class Pairs:
         return Pairs(self.source[rows], self.target[rows], self.dropped)
 
 
-def language_pair(data: str | None, target: str | None, pair: str | None) -> str | None:
-    """Returns the languages, such as "en-de": `pair` if given, else those of the corpus or of the files' endings."""
+def language_pair(
+    data: str | None, target: str | None, pair: str | None, options: PairOptions = DEFAULTS
+) -> str | None:
+    """Returns the languages, such as "en-de".
+
+    They are `pair` if given, else those of the corpus, of the files' endings, or of the names of a table's columns.
+    """
     if pair:
         return pair
     if data is None:
@@ -56,7 +63,18 @@ def language_pair(data: str | None, target: str | None, pair: str | None) -> str
     if target:
         languages = [_ending(data), _ending(target)]
         return "-".join(languages) if all(languages) and languages[0] != languages[1] else None
-    return _DEFAULT_PAIRS.get(data)
+    if data in _DEFAULT_PAIRS:
+        return _DEFAULT_PAIRS[data]
+    path = Path(os.path.expanduser(data))
+    return pair_tables.read(path, None, options)[0].pair if path.is_file() else None
+
+
+def usable_options(data: str | None, target: str | None, options: PairOptions) -> PairOptions:
+    """Returns those of the options for other data that `data` and `target` have a use for."""
+    if data is None or corpora.named(data, "pairs"):
+        return DEFAULTS
+    is_table = not target and Path(os.path.expanduser(data)).is_file()
+    return options if is_table else PairOptions(encoding=options.encoding)
 
 
 def joined(chunks: Iterable[Pairs]) -> Pairs:
@@ -72,19 +90,32 @@ def joined(chunks: Iterable[Pairs]) -> Pairs:
 Chunks = Callable[[], Iterator[Pairs]]  # reads pairs from the first one on, in chunks of limited size
 
 
-def read(data: str | None, target: str | None, pair: str | None, split: str | None = None) -> dict[str, Pairs]:
+def read(
+    data: str | None,
+    target: str | None,
+    pair: str | None,
+    split: str | None = None,
+    options: PairOptions = DEFAULTS,
+) -> dict[str, Pairs]:
     """Reads all of the pairs that `find` finds."""
-    return {name: joined(chunks()) for name, chunks in find(data, target, pair, split).items()}
+    return {name: joined(chunks()) for name, chunks in find(data, target, pair, split, options).items()}
 
 
-def find(data: str | None, target: str | None, pair: str | None, split: str | None = None) -> dict[str, Chunks]:
+def find(
+    data: str | None,
+    target: str | None,
+    pair: str | None,
+    split: str | None = None,
+    options: PairOptions = DEFAULTS,
+) -> dict[str, Chunks]:
     """Finds pairs, which may be larger than memory. Those with an empty side are left out when they are read.
 
     Args:
-        data: corpus, folder, TSV file, or file of source sentences; None for the embedded sample.
+        data: corpus, folder, table, or file of source sentences; None for the embedded sample.
         target: file with the translations of `data`, line by line.
         pair: languages such as "en-de"; None for those of the data.
         split: files of a folder to read, such as test_2016_flickr.
+        options: how to read the user's own files.
 
     Returns:
         Those of "train", "valid" and "test" that a folder or corpus has. Data without splits, and a given `split`, are
@@ -93,8 +124,9 @@ def find(data: str | None, target: str | None, pair: str | None, split: str | No
     Raises:
         UserError: the data cannot be read; or, after the last chunk, two files differ in length, or there are no pairs.
     """
-    pair = language_pair(data, target, pair)
+    pair = language_pair(data, target, pair, options)
     if data is None:
+        options.reject(FIELDS, "the embedded sample is no file")
         if pair != sample_pairs.PAIR:
             raise UserError(
                 f"--pair {pair}: the embedded sample is {sample_pairs.PAIR}; give your own pairs with --data"
@@ -103,20 +135,25 @@ def find(data: str | None, target: str | None, pair: str | None, split: str | No
     if target:
         if split:
             raise UserError(f"--split {split}: {data} and {target} are two files, which have no splits")
+        options.reject(TABLE_FIELDS, f"{data} and {target} are two files of sentences, and not a table")
         _check_endings(data, target, pair)
-        return {"train": functools.partial(_parallel_chunks, _file(data), _file(target))}
-    path = corpora.fetch(data) if corpora.named(data, "pairs") else corpora.existing(data, "pairs")
+        return {"train": functools.partial(_parallel_chunks, _file(data), _file(target), options.encoding)}
+    is_corpus = corpora.named(data, "pairs")
+    if is_corpus:
+        options.reject(FIELDS, f"{data} is a corpus whose files are known")
+    path = corpora.fetch(data) if is_corpus else corpora.existing(data, "pairs")
     columns = _CORPUS_COLUMNS.get(data)
     if columns:
         path = path / _TATOEBA_FILE
     if path.is_dir():
-        return _find_in_folder(path, pair, split)
+        options.reject(TABLE_FIELDS, f"{data} is a folder, and not a table")
+        return _find_in_folder(path, pair, split, options.encoding)
     if split:
         raise UserError(f"--split {split}: {data} is one file, which has no splits")
-    return {"train": functools.partial(_table_chunks, path, pair, columns)}
+    return {"train": functools.partial(_table_chunks, path, pair, options, columns)}
 
 
-def _find_in_folder(path: Path, pair: str | None, split: str | None) -> dict[str, Chunks]:
+def _find_in_folder(path: Path, pair: str | None, split: str | None, encoding: str | None) -> dict[str, Chunks]:
     if pair is None:
         endings = ", ".join(sorted({_ending(file.name) for file in path.iterdir()} - {""}))
         raise UserError(f"{path}: give source and target language with --pair, such as en-de (it has {endings})")
@@ -126,7 +163,7 @@ def _find_in_folder(path: Path, pair: str | None, split: str | None) -> dict[str
         for name in candidates:
             sides = [_find_file(path, f"{name}.{language}") for language in pair.split("-")]
             if all(sides):
-                parts[part] = functools.partial(_parallel_chunks, *sides)
+                parts[part] = functools.partial(_parallel_chunks, *sides, encoding)
                 break
     if not parts:
         name = split or "train"
@@ -143,14 +180,14 @@ def _check_endings(data: str, target: str, pair: str | None) -> None:
             raise UserError(f"--pair {pair}: {name} {file} is {ending} by its name, but {language} is expected")
 
 
-def _parallel_chunks(source: Path, target: Path) -> Iterator[Pairs]:
+def _parallel_chunks(source: Path, target: Path, encoding: str | None) -> Iterator[Pairs]:
     """Yields the pairs of two files of sentences, line by line."""
-    return _chunks(_parallel_rows(source, target), f"{source} and {target}")
+    return _chunks(_parallel_rows(source, target, encoding), f"{source} and {target}")
 
 
-def _parallel_rows(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+def _parallel_rows(source: Path, target: Path, encoding: str | None) -> Iterator[tuple[str, str]]:
     paths, rows, missing = (source, target), 0, [0, 0]
-    for row in itertools.zip_longest(*(texts.lines(str(path)) for path in paths)):
+    for row in itertools.zip_longest(*(texts.lines(str(path), encoding) for path in paths)):
         rows += 1
         if None in row:
             missing[row.index(None)] += 1
@@ -166,55 +203,43 @@ def _parallel_rows(source: Path, target: Path) -> Iterator[tuple[str, str]]:
         )
 
 
-def _table_chunks(path: Path, pair: str | None, columns: tuple[str, str] | None) -> Iterator[Pairs]:
-    """Yields the pairs of a TSV file.
+def _table_chunks(
+    path: Path, pair: str | None, options: PairOptions, columns: tuple[str, str] | None
+) -> Iterator[Pairs]:
+    """Yields the pairs of a table.
 
     Args:
-        columns: names of its columns. If not given, they are in its first line if that has the languages of `pair`;
-            else the first two columns are source and target.
+        columns: names of its columns, if they are known.
     """
-    return _chunks(_table_rows(path, pair, columns), str(path))
+    return _chunks(_table_rows(path, pair, options, columns), str(path))
 
 
-def _table_rows(path: Path, pair: str | None, columns: tuple[str, str] | None) -> Iterator[tuple[str, str] | None]:
-    """Yields the two sides of each line; None for a line that does not have both columns."""
-    lines = texts.lines(str(path))
-    first_line = next(lines, None)
-    if first_line is None:
-        raise UserError(f"{path} is empty")
-    languages = tuple(pair.split("-")) if pair else None
-    header, lines = columns, itertools.chain([first_line], lines)
-    if languages and header is None:
-        names = tuple(cell.strip().lower() for cell in first_line.split("\t"))
-        if set(languages) & set(names):
-            header = names
-            next(lines)
-    if header and not set(languages) <= set(header):
-        raise UserError(f"--pair {pair}: {path} has the columns {', '.join(header)}")
-    source, target = (header.index(language) for language in languages) if header else (0, 1)
-    is_table = False
-    for line in lines:
-        cells = line.split("\t")
-        has_both = len(cells) > max(source, target)
-        is_table |= has_both
-        yield (cells[source], cells[target]) if has_both else None
-    if not is_table:
-        raise UserError(f"{path} has no tabs: each line needs a sentence, a tab and its translation (or give --target)")
+def _table_rows(
+    path: Path, pair: str | None, options: PairOptions, columns: tuple[str, str] | None
+) -> Iterator[tuple[str, str] | str]:
+    """Yields the two sides of each row, or why it has no two sides."""
+    (source, target, *_), rows = pair_tables.read(path, pair, options, columns)
+    for row in rows:
+        if isinstance(row, str):
+            yield row
+        else:
+            yield (row[source], row[target]) if len(row) > max(source, target) else pair_tables.NO_TAB
 
 
-def _chunks(rows: Iterator[tuple[str, str] | None], files: str) -> Iterator[Pairs]:
+def _chunks(rows: Iterator[tuple[str, str] | str], files: str) -> Iterator[Pairs]:
     """Yields the rows that have text on both sides, and counts the others.
 
     Args:
-        rows: both sides of each pair; None is a line without a tab.
+        rows: both sides of each pair; a str is why there are no two sides.
         files: names of the files, for errors.
     """
     has_pairs = False
     while chunk := list(itertools.islice(rows, _CHUNK_PAIRS)):
-        complete = [(row[0].strip(), row[1].strip()) for row in chunk if row]
+        complete = [(row[0].strip(), row[1].strip()) for row in chunk if not isinstance(row, str)]
         kept = [row for row in complete if all(row)]
         has_pairs |= bool(kept)
-        dropped = {"one side is empty": len(complete) - len(kept), "no tab": len(chunk) - len(complete)}
+        dropped = collections.Counter(row for row in chunk if isinstance(row, str))
+        dropped["one side is empty"] += len(complete) - len(kept)
         yield Pairs.of(kept, {reason: count for reason, count in dropped.items() if count})
     if not has_pairs:
         raise UserError(f"{files}: no line has text on both sides")

@@ -1,11 +1,15 @@
 """The data of a run: a short name for it, and a fingerprint that changes when the data does."""
 
+import contextlib
 import hashlib
+import os
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from pipelines.data import corpora, paths, prepared
 from pipelines.data.paths import Data
+from pipelines.support.errors import UserError
 from pipelines.support.files import fingerprint as fingerprint_of_files
 from pipelines.task import TASKS, TaskEntry
 
@@ -58,6 +62,43 @@ def fingerprint(data: Data | None, entry: TaskEntry) -> str:
     if data in corpora.CORPORA:
         return corpora.CORPORA[data].sha256 or corpora.CORPORA[data].url
     return fingerprint_of_files(corpora.existing(data, entry.data_kind))
+
+
+@contextlib.contextmanager
+def unchanged(*sources: Data | None) -> Iterator[None]:
+    """Checks that no file of `sources` changes its size or time in the block. An error of the block is then no other.
+
+    Raises:
+        UserError: a file changed.
+    """
+    before = _status(sources)
+    try:
+        yield
+    except Exception as error:  # such as a KeyError, because the second pass found what the first one did not
+        raise_if_changed(sources, _status(sources) != before, error)
+        raise
+    raise_if_changed(sources, _status(sources) != before)
+
+
+def raise_if_changed(sources: Collection[Data | None], has_changed: bool, error: Exception | None = None) -> None:
+    """Raises the UserError for data that changed while it was read."""
+    if has_changed:
+        names = ", ".join(paths.shown(each) for each in sources if each is not None)
+        raise UserError(
+            f"{names}: the data changed while it was read: give the command again when it is complete"
+        ) from error
+
+
+def _status(sources: Collection[Data | None]) -> dict[str, tuple[int, int]]:
+    """Returns path -> (size, time) of the user's own files."""
+    given = [Path(os.path.expanduser(each)) for data in sources if data is not None for each in paths.each(data)]
+    files = [file for each in given for file in (sorted(each.rglob("*")) if each.is_dir() else [each])]
+    found = {}
+    for file in files:
+        with contextlib.suppress(OSError):  # a file that is removed has no entry; for other errors see the readers
+            status = file.stat()
+            found[str(file)] = (status.st_size, status.st_mtime_ns)
+    return found
 
 
 def is_training_data(data: Data | None, card: dict[str, Any]) -> bool:

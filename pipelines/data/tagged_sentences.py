@@ -8,7 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import columns, conllu, corpora, encodings, sample_tags, tag_schemes, token_positions
+from pipelines.data import (
+    columns,
+    conllu,
+    corpora,
+    encodings,
+    sample_tags,
+    tag_schemes,
+    token_columns,
+    token_positions,
+)
 from pipelines.data.paths import Data
 from pipelines.support.errors import UserError
 
@@ -25,6 +34,8 @@ _NO_TEXT_FILES = (".parquet", ".xlsx")
 _TABLES = (".csv", ".jsonl", ".ndjson", ".json", *_NO_TEXT_FILES)
 _NUM_FIRST_LINES = 200
 _CHUNK_TOKENS = 100_000
+_SPANS_IN_JSON = re.compile(r'"(?:labels?|entities|spans)"\s*:\s*\[\s*[\[{]')
+_TOKENS_IN_JSON = re.compile(r'"(?:tokens|words)"\s*:\s*\[')
 _EXPECTED = "one token and its tag per line, with a blank line between sentences, or CoNLL-U"
 
 is_spans = tag_schemes.is_spans
@@ -64,27 +75,29 @@ class TaggedSentences:
         return TaggedSentences(*([field[row] for row in chosen] for field in fields), self.dropped)
 
 
-def read(data: Data | None, column: str | None = None) -> dict[str, TaggedSentences]:
+def read(data: Data | None, column: str | None = None, token_column: str | None = None) -> dict[str, TaggedSentences]:
     """Reads all of `data`.
 
     Args:
         data: a file, a folder of files with train, dev or test in their names, or the name of a corpus; or several
             files; None is the embedded sample.
         column: the column with the tag. In CoNLL-U it is upos (the default), xpos, feats or a key of the column MISC;
-            in other files the column's number from 1, by default the last one.
+            in other files the column's number from 1, or its name in the first line, by default the last one.
+        token_column: the column with the token, of files that are not CoNLL-U: its number or name. None finds it.
 
     Returns:
         split -> sentences: "train", "valid" and "test" as far as the source has them. Files are "train".
 
     Raises:
-        UserError: the source is missing, empty or not readable, a line has the wrong number of columns, or no token
-            has a tag in the column.
+        UserError: the source is missing, empty or not readable, a line has the wrong number of columns, no token has a
+            tag in the column, or it is unclear which column has the tokens.
     """
     if data is None:
-        if column is not None:
-            raise UserError(f"--column {column} has no effect: the embedded sample has one tag per token")
+        for option, value in (("--column", column), ("--token-column", token_column)):
+            if value is not None:
+                raise UserError(f"{option} {value} has no effect: the embedded sample has one tag per token")
         return {name: TaggedSentences(*fields, {}) for name, fields in sample_tags.generate().items()}
-    splits = {name: joined(read_chunks(paths, column)) for name, paths in files_of(data).items()}
+    splits = {name: joined(read_chunks(paths, column, token_column)) for name, paths in files_of(data).items()}
     scheme = tag_schemes.detect([tags for part in splits.values() for tags in part.tags])
     for part in splits.values():
         convert_to_iob2(part, scheme)
@@ -105,14 +118,16 @@ def files_of(data: Data) -> dict[str, list[Path]]:
     return _files_of(path) if path.is_dir() else {"train": [path]}
 
 
-def read_chunks(files: list[Path], column: str | None = None) -> Iterator[TaggedSentences]:
+def read_chunks(
+    files: list[Path], column: str | None = None, token_column: str | None = None
+) -> Iterator[TaggedSentences]:
     """Yields the sentences of files, which may be larger than memory, in chunks of about `_CHUNK_TOKENS` tokens.
 
     The tags are those of the source: their scheme is known only after the last sentence. The documents of different
     files are different ones. The last chunk of a file has what was left out of the file, and may have no sentences.
 
     Args:
-        column: see `read`.
+        column, token_column: see `read`.
 
     Raises:
         UserError: as `read`.
@@ -120,7 +135,7 @@ def read_chunks(files: list[Path], column: str | None = None) -> Iterator[Tagged
     first_document, last_document = 0, -1
     for path in files:
         chunk, num_tokens, dropped = TaggedSentences([], [], [], [], {}), 0, {}
-        for tokens, tags, text, document in _sentences_of(path, column, dropped):
+        for tokens, tags, text, document in _sentences_of(path, column, token_column, dropped):
             last_document = first_document + document
             chunk.tokens.append(tokens)
             chunk.tags.append(tags)
@@ -160,10 +175,12 @@ def _files_of(folder: Path) -> dict[str, list[Path]]:
     )
 
 
-def _sentences_of(path: Path, column: str | None, dropped: dict[str, int]) -> Iterator[conllu.Fields]:
+def _sentences_of(
+    path: Path, column: str | None, token_column: str | None, dropped: dict[str, int]
+) -> Iterator[conllu.Fields]:
     """Yields the sentences of a file, whatever its format; see `conllu.sentences` and `columns.sentences`."""
     if encodings.suffix(path) in _NO_TEXT_FILES:
-        raise _is_table(path)
+        raise _is_table(path, [])
 
     def lines() -> Iterator[str]:
         return encodings.read_lines(path)
@@ -171,10 +188,16 @@ def _sentences_of(path: Path, column: str | None, dropped: dict[str, int]) -> It
     if not any(line.strip() for line in lines()):
         raise UserError(f"{path} is empty: expected {_EXPECTED}")
     if encodings.suffix(path) == ".conllu" or conllu.is_conllu(lines()):
+        if token_column not in (None, "form"):
+            raise UserError(
+                f"--token-column {token_column}: {path} is CoNLL-U, whose tokens are in the column FORM: leave it out, "
+                "or give form"
+            )
         return conllu.sentences(path, lines, column, dropped)
-    if _looks_like_a_table(path, list(itertools.islice(lines(), _NUM_FIRST_LINES))):
-        raise _is_table(path)
-    return columns.sentences(path, lines, column, dropped)
+    first_lines = list(itertools.islice(lines(), _NUM_FIRST_LINES))
+    if _looks_like_a_table(path, first_lines):
+        raise _is_table(path, first_lines)
+    return columns.sentences(path, lines, column, dropped, token_column)
 
 
 def _looks_like_a_table(path: Path, lines: list[str]) -> bool:
@@ -194,7 +217,20 @@ def _looks_like_a_table(path: Path, lines: list[str]) -> bool:
     return 2 * with_texts > len(lines)
 
 
-def _is_table(path: Path) -> UserError:
+def _is_table(path: Path, first_lines: list[str]) -> UserError:
+    """Returns the error for a file that is a table or JSON; the message names what it has."""
+    start = "\n".join(first_lines)
+    has_names = token_columns.are_names(
+        [cell.strip(' "').lower() for cell in first_lines[0].split(",")] if start else []
+    )
+    kinds = {
+        "has spans of characters, which are not read: convert them": _SPANS_IN_JSON.search(start),
+        "has tokens in JSON, which are not read: convert them": _TOKENS_IN_JSON.search(start),
+        "is a table of tokens, which is not read: convert it": has_names,
+    }
+    kind = next((kind for kind, found in kinds.items() if found), None)
+    if kind:
+        return UserError(f"{path} {kind} to {_EXPECTED}")
     return UserError(
         f"{path} is a table of texts with their labels: train on it with `train classification`, or give a file with "
         f"{_EXPECTED}"

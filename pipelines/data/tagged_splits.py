@@ -1,5 +1,6 @@
 """Splits tagged sentences into training and validation: whole documents, or sentences by a hash of their text."""
 
+import collections
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
@@ -7,9 +8,12 @@ import numpy as np
 from pipelines.data.splits import comparable, seen_in, validation_rows
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 MIN_DOCUMENTS = 10  # with fewer of them, sentences are split off in place of documents
-_MAX_TAGS = 10  # tags that a note names
+MAX_TAGS = 2000  # a CRF's memory is that of tags x tags for each token of a batch
+_MAX_NAMED = 10  # tags that a note names
+_MIN_DOUBTFUL = 10  # fewer tags may be more than the tokens of a tiny file
 
 
 def split(
@@ -41,7 +45,7 @@ def split(
     else:
         notes |= {f"in validation, {reason}": count for reason, count in valid.dropped.items()}
     repeated = int(seen_in(valid.texts, train.texts).sum())
-    notes |= validation_notes(valid, repeated, {tag for tags in train.tags for tag in tags})
+    notes |= notes_to_score(valid, test, repeated, {tag for tags in train.tags for tag in tags})
     return train, valid, test, notes
 
 
@@ -57,23 +61,58 @@ def require_tags(name: str, tags: Sequence[str]) -> None:
         raise UserError(f"{name}: all tokens have the tag {tags[0]!r}; at least two tags are needed")
 
 
+def check_number_of_tags(name: str, num_tags: int, num_words: int) -> None:
+    """Checks the data `name` before it is split.
+
+    Args:
+        num_tags, num_words: numbers of different tags and tokens.
+
+    Raises:
+        UserError: there are too many tags, or more of them than different tokens.
+    """
+    if num_tags > max(num_words, _MIN_DOUBTFUL):
+        raise UserError(
+            f"{name}: {num_tags:,} different tags, but {counted(num_words, 'different token')}: is the tag the first "
+            "column? Then give --token-column 2 --column 1"
+        )
+    if num_tags > MAX_TAGS:
+        raise UserError(
+            f"{name}: {num_tags:,} different tags, and {MAX_TAGS:,} are the most: name the right column with --column"
+        )
+
+
 def own_validation(splits: Iterable[str]) -> str:
     """Returns the split of --valid that has the validation sentences."""
     return next(name for name in ("valid", "train", "test") if name in splits)
 
 
-def validation_notes(valid: TaggedSentences, repeated: int, training_tags: Collection[str]) -> dict[str, int]:
-    """Returns what there is to know about the validation sentences: note -> number.
+def notes_to_score(
+    valid: TaggedSentences, test: TaggedSentences | None, repeated: int, training_tags: Collection[str]
+) -> dict[str, int]:
+    """Returns what there is to know about the sentences to score on: note -> number of sentences or tokens.
 
     Args:
-        repeated: number of those that are also in training.
+        repeated: number of validation sentences that are also in training.
     """
     notes = {"sentences of validation that are also in training": repeated} if repeated else {}
-    unseen = sorted({tag for tags in valid.tags for tag in tags} - set(training_tags))
-    if unseen:
-        names = ", ".join(unseen[:_MAX_TAGS]) + (", ..." if len(unseen) > _MAX_TAGS else "")
-        notes[f"tags of validation that training does not have ({names})"] = len(unseen)
+    for name, part in {"validation": valid, "test": test}.items():
+        unknown = unknown_tags(part, training_tags) if part else {}
+        if unknown:
+            notes[f"tokens of {name} with tags that training does not have ({listed(unknown)})"] = sum(unknown.values())
     return notes
+
+
+def unknown_tags(sentences: TaggedSentences, known: Collection[str]) -> dict[str, int]:
+    """Returns tag -> number of tokens for the tags that are not among `known`, in alphabetical order."""
+    known = frozenset(known)
+    found = collections.Counter(tag for tags in sentences.tags for tag in tags if tag not in known)
+    return dict(sorted(found.items()))
+
+
+def listed(tags: Collection[str]) -> str:
+    """Returns the first tags, and the number of the others."""
+    others = len(tags) - _MAX_NAMED
+    return ", ".join(list(tags)[:_MAX_NAMED]) + (f" and {others} more" if others > 0 else "")
 
 
 def _groups(sentences: TaggedSentences) -> np.ndarray:

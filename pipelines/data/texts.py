@@ -1,22 +1,15 @@
 """One long text: a file, a corpus or the embedded sample. It is read in pieces: it may be larger than memory."""
 
-import bz2
 import dataclasses
-import gzip
-import io
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator
 
-from pipelines.data import corpora, paths
+from pipelines.data import corpora, encodings, paths
 from pipelines.data.paths import Data
 from pipelines.data.sample_text import sample_text
 from pipelines.support.errors import UserError
 
 _PIECE = 2**20  # characters
 _CHUNK = 4000  # characters; a long text is not tokenized as one string
-_OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
-_BYTES_TO_CHECK = 2**16  # at the start of a file: text has no zero bytes, binary data almost always has some early
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,16 +20,18 @@ class Text:
         source: a path, the name of a corpus, several paths, or None for the embedded sample.
         last: None is the end of the source.
         characters: number of characters.
+        encoding: of the files; see `pieces`.
     """
 
     source: Data | None
     first: int
     last: int | None
     characters: int
+    encoding: str | None = None
 
     def pieces(self) -> Iterator[str]:
         """Yields the text in pieces."""
-        return pieces(self.source, self.first, self.last)
+        return pieces(self.source, self.first, self.last, self.encoding)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +43,11 @@ class TextSplits:
 
 
 def split_text(
-    data: Data | None, valid: Data | None, valid_fraction: float, max_valid: int | None = None
+    data: Data | None,
+    valid: Data | None,
+    valid_fraction: float,
+    max_valid: int | None = None,
+    encoding: str | None = None,
 ) -> TextSplits:
     """Finds the text and splits off its end for validation.
 
@@ -56,20 +55,21 @@ def split_text(
         data: see `Text.source`.
         valid: validation text; None splits off the last `valid_fraction` of `data`.
         max_valid: maximum number of characters for validation; None: no limit.
+        encoding: of the files; see `pieces`.
 
     Raises:
         UserError: a text cannot be read, or is too short to split.
     """
-    source, count = paths.shown(data), characters(data)
+    source, count = paths.shown(data), characters(data, encoding)
     if valid:
-        size = characters(valid)
+        size = characters(valid, encoding)
         last = None if max_valid is None or size <= max_valid else max_valid
-        splits = TextSplits(Text(data, 0, None, count), Text(valid, 0, last, last or size))
+        splits = TextSplits(Text(data, 0, None, count, encoding), Text(valid, 0, last, last or size, encoding))
     else:
         cut = int(count * (1 - valid_fraction))
         if max_valid is not None:
             cut = max(cut, count - max_valid)
-        splits = TextSplits(Text(data, 0, cut, cut), Text(data, cut, None, count - cut))
+        splits = TextSplits(Text(data, 0, cut, cut, encoding), Text(data, cut, None, count - cut, encoding))
     for part, name in ((splits.train, source), (splits.valid, paths.shown(valid) if valid else source)):
         if not part.characters:
             raise UserError(
@@ -80,22 +80,26 @@ def split_text(
     return splits
 
 
-def characters(data: Data | None) -> int:
+def characters(data: Data | None, encoding: str | None = None) -> int:
     """Returns the number of characters of a text. Reads all of it, and so finds out whether it can be read."""
-    return sum(len(piece) for piece in pieces(data))
+    return sum(len(piece) for piece in pieces(data, encoding=encoding))
 
 
-def pieces(data: Data | None, first: int = 0, last: int | None = None) -> Iterator[str]:
+def pieces(
+    data: Data | None, first: int = 0, last: int | None = None, encoding: str | None = None, has_option: bool = True
+) -> Iterator[str]:
     """Yields the characters `first` to `last` (excluded) of a text, in pieces.
 
     Args:
         data: see `Text.source`.
+        encoding: of the user's own files; None is UTF-8, or what their byte order mark states.
+        has_option: whether the command has --encoding, for error messages.
 
     Raises:
-        UserError: the file does not exist, is binary, damaged, or not UTF-8.
+        UserError: the file does not exist, is binary, damaged, or in another encoding.
     """
     position = 0
-    for piece in _all_pieces(data):
+    for piece in _all_pieces(data, encoding, has_option):
         start, end = max(first - position, 0), len(piece) if last is None else min(last - position, len(piece))
         position += len(piece)
         if start < end:
@@ -104,10 +108,10 @@ def pieces(data: Data | None, first: int = 0, last: int | None = None) -> Iterat
             return
 
 
-def lines(data: Data | None) -> Iterator[str]:
-    """Yields the lines of a text, without their ends. For errors see `pieces`."""
+def lines(data: Data | None, encoding: str | None = None, has_option: bool = True) -> Iterator[str]:
+    """Yields the lines of a text, without their ends. For the arguments and errors see `pieces`."""
     rest = ""
-    for piece in pieces(data):
+    for piece in pieces(data, encoding=encoding, has_option=has_option):
         *whole, rest = (rest + piece).split("\n")
         yield from whole
     if rest:
@@ -130,34 +134,22 @@ def chunks(pieces: Iterable[str]) -> Iterator[str]:
         yield rest
 
 
-def _all_pieces(data: Data | None) -> Iterator[str]:
+def _all_pieces(data: Data | None, encoding: str | None, has_option: bool) -> Iterator[str]:
     if data is None:
         yield sample_text()
         return
     if isinstance(data, tuple):
         for each in data:
             piece = ""
-            for piece in _all_pieces(each):  # noqa: B007 (the last one is needed below)
+            for piece in _all_pieces(each, encoding, has_option):  # noqa: B007 (the last one is needed below)
                 yield piece
             if not piece.endswith("\n"):  # the next file starts on a new line
                 yield "\n"
         return
-    path = corpora.fetch(data) if corpora.named(data, "text") else corpora.existing(data, "text")
+    is_corpus = corpora.named(data, "text")
+    path = corpora.fetch(data) if is_corpus else corpora.existing(data, "text")
     if path.is_dir():
         raise UserError(f"{data} is a folder: give a text file")
-    try:
-        with _OPENERS.get(path.suffix, open)(path, "rb") as file:
-            if b"\0" in file.peek(_BYTES_TO_CHECK)[:_BYTES_TO_CHECK]:
-                raise UserError(f"{path} is not text (it has zero bytes): give a text file in UTF-8")
-            text = io.TextIOWrapper(file, encoding="utf-8-sig")  # also converts all line ends to "\n"
-            while piece := text.read(_PIECE):
-                yield piece
-    except UnicodeDecodeError as error:
-        context = error.object[max(0, error.start - 20) : error.start].decode("utf-8", "replace")
-        raise UserError(
-            f"{path} is not UTF-8 (after {context!r}): convert it, for example with `iconv -f latin1 -t utf-8`"
-        ) from error
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        if path.suffix not in _OPENERS:
-            raise
-        raise UserError(f"{path} is damaged ({error}): get it again") from error
+    with encodings.opened_text(path, None if is_corpus else encoding, has_option, limits_lines=False) as text:
+        while piece := text.read(_PIECE):
+            yield piece

@@ -234,6 +234,16 @@ def _collect(search: _Search, beam: BeamState) -> Hypotheses:
     )
 
 
+def num_columns(scores: tf.Tensor) -> tf.Tensor:
+    """Returns how many of the first columns have a hypothesis in any row, at least 1, int32 [].
+
+    Args:
+        scores: float32 [batch, k], the best first; IMPOSSIBLE where there is no hypothesis.
+    """
+    by_row = tf.reduce_sum(tf.cast(scores > IMPOSSIBLE / 2, tf.int32), axis=1)
+    return tf.reduce_max(tf.concat([by_row, [1]], axis=0))
+
+
 def length_divisor(lengths, length_penalty):
     """((5 + n) / 6)^length_penalty for int32 lengths n: the divisor of the log-probabilities in beam search."""
     return ((5.0 + tf.cast(lengths, tf.float32)) / 6.0) ** length_penalty

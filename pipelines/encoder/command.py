@@ -57,7 +57,7 @@ class Train(TrainCommand):
 
 _ToPrepare = subset(
     EncoderConfig,
-    ("data", "text_column", "valid_fraction", "max_bytes", "seed"),
+    ("data", "text_column", "encoding", "valid_fraction", "max_bytes", "seed"),
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], SIZES["small"]["vocabulary_size"]),
 )
 

@@ -22,7 +22,7 @@ from pipelines.config import (
     require_rate,
     with_expanded_paths,
 )
-from pipelines.data import prepared
+from pipelines.data import prepared, table_options
 from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
 
@@ -110,6 +110,8 @@ class EncoderConfig(TrainingConfig):
     numbers per line."""
     text_column: Annotated[str | None, NAME] = None
     """Column of a CSV or TSV file that has the text. By default found by its name (text, sentence, ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     valid_fraction: float = 0.1
     """Fraction of the data to split off for validation: by film where there is a `url` column, else by text; from the
     end of a text file."""
@@ -194,6 +196,7 @@ class EncoderConfig(TrainingConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
+        table_options.make(encoding=self.encoding)
         require(self.vocabulary_size >= 40, "vocabulary_size", self.vocabulary_size, "at least 40")
         require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "batch_size", "epochs")
         require_at_least(self, 8, "window")

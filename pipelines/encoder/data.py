@@ -151,7 +151,7 @@ def _chunks(config: EncoderConfig) -> Iterator[_Chunk]:
         for of_files, dropped in folders.read_texts(files[0]):
             yield _Chunk(of_files, None, dropped)
     else:
-        for fields in tables.read_texts(files, TableOptions(config.text_column)):
+        for fields in tables.read_texts(files, TableOptions(config.text_column, encoding=config.encoding)):
             yield _Chunk(*fields)
 
 
@@ -165,6 +165,8 @@ def _is_text_file(config: EncoderConfig) -> bool:
     is_table = bool(files) and tables.is_table(files[0])
     if config.text_column and not is_table:
         raise UserError(f"--text-column has no effect: {paths.shown(config.data)} is not a table")
+    if config.encoding and (not files or files[0].is_dir()):
+        raise UserError(f"--encoding has no effect: {paths.shown(config.data)} is no file of text")
     return bool(files) and not is_table and not files[0].is_dir()
 
 
@@ -200,7 +202,7 @@ def _files(data: Data | None) -> list[Path]:
 
 def _split_text_file(config: EncoderConfig, max_valid: int | None = None) -> Splits:
     """Splits off the end of a text file for validation, at most `max_valid` characters."""
-    splits = texts.split_text(config.data, None, config.valid_fraction, max_valid)
+    splits = texts.split_text(config.data, None, config.valid_fraction, max_valid, config.encoding)
     rows = {"train": splits.train.characters, "valid": splits.valid.characters}
     train, valid = (functools.partial(_pieces, part) for part in (splits.train, splits.valid))
     return Splits(train, valid, rows, notes={}, unit="characters")

@@ -14,7 +14,7 @@ from pipelines.text.tokenizers import Tokenizer, load_tokenizer, train_tokenizer
 
 _TOKENIZER_KIND = "subword"
 _MAX_SAMPLE = 10_000_000  # characters for the tokenizer: SentencePiece needs many bytes for each
-_SETTINGS = ("text_column", "valid_fraction", "vocabulary_size", "max_bytes")  # that the preparation fixes
+_SETTINGS = ("text_column", "encoding", "valid_fraction", "vocabulary_size", "max_bytes")  # that the preparation fixes
 
 
 def write(config: EncoderConfig, surveyed: Surveyed, folder: Path) -> Contents:

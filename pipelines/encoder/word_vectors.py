@@ -62,7 +62,7 @@ def read(path: str) -> tuple[list[str], np.ndarray]:
     """
     vectors: dict[str, np.ndarray] = {}
     size = expected_words = number = None
-    for number, line in enumerate(texts.lines(path), 1):
+    for number, line in enumerate(texts.lines(path, has_option=False), 1):
         line = line.rstrip()
         if number == 1 and (header := re.fullmatch(r"(\d+) (\d+)", line)):
             expected_words, size = int(header[1]), int(header[2])

@@ -158,7 +158,7 @@ def _sentences(data: Data) -> Iterator[list[_Word]]:
     for each in paths.each(data):
         words: list[_Word] = []
         in_range, range_text = (0, 0, True), ""
-        for number, line in enumerate(texts.lines(each), 1):
+        for number, line in enumerate(texts.lines(each, has_option=False), 1):
             line = line.rstrip("\r")
             if line.startswith("#"):
                 continue

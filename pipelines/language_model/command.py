@@ -51,7 +51,17 @@ class Train(TrainCommand):
 
 _ToPrepare = subset(
     LanguageModelConfig,
-    ("data", "valid", "valid_fraction", "documents", "tokenizer", "seed", "default_tokenizer"),
+    (
+        "data",
+        "valid",
+        "valid_fraction",
+        "documents",
+        "text_column",
+        "encoding",
+        "tokenizer",
+        "seed",
+        "default_tokenizer",
+    ),  # fmt: skip
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], 10_000),
 )
 
@@ -76,6 +86,8 @@ class Evaluate:
     data: Annotated[Data | None, PATHS] = None
     """Text to measure on: files, or tiny-shakespeare. By default the embedded sample, for a model that was trained on
     it."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     json: bool = False
     """Print the measures as one JSON object."""
     cache: CacheFlags = CacheFlags()
@@ -85,7 +97,8 @@ class Evaluate:
         """Measures the model and prints the measures."""
         from pipelines.language_model.evaluate import evaluate, format_measures
 
-        measures = evaluate(self.model.find(self.task), paths.expanded(self.data), vars(self.cache))
+        encoding = table_options.make(encoding=self.encoding).encoding
+        measures = evaluate(self.model.find(self.task), paths.expanded(self.data), vars(self.cache), encoding)
         print_json(measures) if self.json else print(format_measures(measures))
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.config import (
+    NAME,
     PATHS,
     Activation,
     Positions,
@@ -22,7 +23,7 @@ from pipelines.config import (
     require_rate,
     with_expanded_paths,
 )
-from pipelines.data import prepared
+from pipelines.data import prepared, table_options
 from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
 from pipelines.support.errors import UserError
@@ -131,7 +132,7 @@ class LanguageModelConfig(TrainingConfig):
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
     data: Annotated[Data | None, PATHS] = None
-    """Text to train on: files in UTF-8 (also .gz, .xz, .bz2), one after the other, a pattern such as 'books/*.txt', or
+    """Text to train on: files (also .gz, .xz, .bz2, .zip), one after the other, a pattern such as 'books/*.txt', or
     `tiny-shakespeare`, which is downloaded. Without it: the embedded sample, Python's own help texts."""
     valid: Annotated[Data | None, PATHS] = None
     """Validation text. Without it, the end of --data is split off."""
@@ -140,6 +141,11 @@ class LanguageModelConfig(TrainingConfig):
     documents: Literal["line", "file", "row"] | None = None
     """Teach where a text ends: every line, file, or row of a table is a text of its own, and the model can end what it
     writes. By default the data is one long text without an end."""
+    text_column: Annotated[str | None, NAME] = None
+    """With --documents row: the column with the text. By default the first column with a usual name (text, sentence,
+    ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
     words: for a text of two million words, one to three hours. By default quick on the embedded sample and full with
@@ -249,6 +255,12 @@ class LanguageModelConfig(TrainingConfig):
             if self.model == "ngram":
                 raise UserError("--model ngram counts all tokens in memory: with prepared data choose another --model")
             reject_without_effect(self, "the validation text of prepared data is fixed", "valid")
+            reject_without_effect(self, "prepared data has no text any more", "text_column", "encoding")
+        if self.documents != "row":
+            reject_without_effect(self, "it needs --documents row", "text_column")
+        if self.data is None:
+            reject_without_effect(self, "the embedded sample is no file", "encoding")
+        table_options.make(encoding=self.encoding)
         require(self.vocabulary_size >= 10, "vocabulary_size", self.vocabulary_size, "at least 10")
         require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "batch_size", "epochs")
         require_at_least(self, 0, "num_sampled", "weight_decay")

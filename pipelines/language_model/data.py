@@ -1,6 +1,6 @@
 """The data of a language model: one long text, or documents. Imports no TensorFlow, to refuse data at once."""
 
-from pipelines.data import documents, texts
+from pipelines.data import documents, table_options, texts
 from pipelines.data.id_files import ShardedText
 from pipelines.data.texts import TextSplits
 from pipelines.language_model.config import LanguageModelConfig
@@ -37,5 +37,5 @@ def survey(config: LanguageModelConfig) -> TextSplits:
 def _split(config: LanguageModelConfig, max_valid: int | None = None) -> TextSplits:
     if config.documents:
         split = (config.data, config.valid, config.documents, config.valid_fraction, max_valid)
-        return documents.split_documents(*split)
-    return texts.split_text(config.data, config.valid, config.valid_fraction, max_valid)
+        return documents.split_documents(*split, table_options.make(config.text_column, encoding=config.encoding))
+    return texts.split_text(config.data, config.valid, config.valid_fraction, max_valid, config.encoding)

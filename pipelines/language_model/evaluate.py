@@ -10,13 +10,14 @@ from pipelines.language_model.scores import token_losses
 from pipelines.support.errors import UserError
 
 
-def evaluate(exported: Exported, data: Data | None, cache: dict | None = None) -> dict:
+def evaluate(exported: Exported, data: Data | None, cache: dict | None = None, encoding: str | None = None) -> dict:
     """Measures an exported model on a text, which it reads in one stream from start to end.
 
     Args:
         data: one or several text files, or the name of a corpus; None is the embedded sample, for a model that
             was trained on it.
         cache: option of `CACHE` -> value; None where it is not given.
+        encoding: of the files; see `texts.pieces`.
 
     Returns:
         "model", "data", with a cache its options, and the entries of `language_model_measures`.
@@ -39,7 +40,7 @@ def evaluate(exported: Exported, data: Data | None, cache: dict | None = None) -
     from pipelines.text.tokenizers import UNKNOWN
 
     characters, ids = 0, []
-    for chunk in texts.chunks(texts.pieces(data)):
+    for chunk in texts.chunks(texts.pieces(data, encoding=encoding)):
         characters += len(chunk)
         ids.append(loaded.signatures["encode"](text=tf.constant([chunk]))["ids"].numpy()[0])
     if not characters:

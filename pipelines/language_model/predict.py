@@ -6,6 +6,7 @@ from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
 
 _SEARCH_DEFAULTS = {"max_length": 20}
+_MIN_LOG_PROBABILITY = -1e8  # rows with fewer continuations are filled up with lower ones
 
 
 def continue_texts(exported: Exported, prompts: list[str], given: dict, loaded=None) -> list[dict]:
@@ -107,6 +108,7 @@ def _continuations(prompts: list[str], outputs: dict, count: int) -> list[dict]:
             "continuations": [
                 {"text": text, "log_probability": round(float(log_probability), 4)}
                 for text, log_probability in list(zip(texts, log_probabilities, strict=True))[:count]
+                if log_probability > _MIN_LOG_PROBABILITY
             ],
         }
         for prompt, texts, log_probabilities in zip(prompts, outputs["text"], outputs["log_probability"], strict=True)

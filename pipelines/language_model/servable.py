@@ -9,7 +9,7 @@ import functools
 import keras
 import tensorflow as tf
 
-from pipelines.decoding.beam_search import beam_search
+from pipelines.decoding.beam_search import beam_search, num_columns
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, clipped, defaults, filled, in_range, signature_specs
 from pipelines.decoding.sampling import sample
 from pipelines.language_model import cache
@@ -156,7 +156,9 @@ class Generator(tf.Module):
             options: the options `SEARCH`, each [batch].
 
         Returns:
-            text: string [batch, k], k the largest beam width, the best first; log_probability: float32 [batch, k].
+            text: string [batch, n], the best first; log_probability: float32 [batch, n]. n is the largest number of
+                continuations of a row, at most the largest beam width. A row with fewer has empty texts with the
+                log-probability -1e9 after them.
 
         Raises:
             InvalidArgumentError: an option is out of its range.
@@ -176,7 +178,8 @@ class Generator(tf.Module):
         )
         k, time = tf.shape(hypotheses.tokens)[1], tf.shape(hypotheses.tokens)[2]
         texts = self._decode_after(tf.repeat(text, k), tf.reshape(hypotheses.tokens, [-1, time]))  # [batch * k]
-        return {"text": tf.reshape(texts, [-1, k]), "log_probability": hypotheses.log_probabilities}
+        n = num_columns(hypotheses.scores)
+        return {"text": tf.reshape(texts, [-1, k])[:, :n], "log_probability": hypotheses.log_probabilities[:, :n]}
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def score(self, text):

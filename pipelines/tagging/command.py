@@ -45,7 +45,18 @@ class Train(TrainCommand):
 
 _ToPrepare = subset(
     TaggingConfig,
-    ("data", "column", "valid", "valid_fraction", "tokenizer", "max_characters", "max_tokens", "max_bytes", "seed"),
+    (
+        "data",
+        "column",
+        "token_column",
+        "valid",
+        "valid_fraction",
+        "tokenizer",
+        "max_characters",
+        "max_tokens",
+        "max_bytes",
+        "seed",
+    ),  # fmt: skip
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], 50_000),
 )
 
@@ -71,6 +82,8 @@ class Evaluate:
     on the embedded sample needs none: it is measured on a fresh sample."""
     column: Annotated[str | None, NAME] = None
     """Where the tag of a token is; see `train`. By default as in the training."""
+    token_column: Annotated[str | None, NAME] = None
+    """Where the token is; see `train`. By default as in the training."""
     mistakes: Annotated[Path | None, PATH] = None
     """Write the tokens with a wrong tag to this CSV file, the highest probability first."""
     json: bool = False
@@ -83,7 +96,7 @@ class Evaluate:
         from pipelines.tagging.report import format_scores
 
         exported = self.model.find(self.task)
-        scores = evaluate(exported, paths.expanded(self.data), self.column, self.mistakes)
+        scores = evaluate(exported, paths.expanded(self.data), self.column, self.mistakes, self.token_column)
         print_json(scores) if self.json else print(format_scores(scores))
 
 

@@ -101,7 +101,11 @@ class TaggingConfig(TrainingConfig):
     treebank, or `ud-ewt`, which is downloaded. Without it: the embedded sample."""
     column: Annotated[str | None, NAME] = None
     """Where the tag of a token is. CoNLL-U: upos, xpos, feats, or a key of the column MISC, such as NER; other files:
-    the number of a column, from 1. By default upos, and the last column."""
+    the number of a column, from 1, or its name in the first line. By default upos, and the last column."""
+    token_column: Annotated[str | None, NAME] = None
+    """Where the token is in files that are not CoNLL-U: the number of a column, from 1, or its name in the first line.
+    By default the column that the first line calls token or word, else the first one, or the one after running
+    numbers."""
     valid: Annotated[Data | None, PATHS] = None
     """Your own validation sentences, in the same formats. By default those of the corpus or folder, else a part of
     --data."""

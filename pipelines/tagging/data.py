@@ -1,5 +1,7 @@
 """The data of a tagger: tagged sentences. Imports no TensorFlow, so that what it refuses is refused at once."""
 
+import itertools
+
 from pipelines.data import paths, tagged_sentences, tagged_splits
 from pipelines.tagging import sharded
 from pipelines.tagging.config import TaggingConfig
@@ -16,10 +18,14 @@ def load(config: TaggingConfig) -> Splits:
     found = config.prepared()
     if found:
         return sharded.load(found, config.batch_size)
-    data = tagged_sentences.read(config.data, config.column)
-    own = tagged_sentences.read(config.valid, config.column) if config.valid else {}
+    data = tagged_sentences.read(config.data, config.column, config.token_column)
+    name = paths.shown(config.data)
+    if "train" in data:
+        different = (set(itertools.chain.from_iterable(rows)) for rows in (data["train"].tags, data["train"].tokens))
+        tagged_splits.check_number_of_tags(name, *map(len, different))
+    own = tagged_sentences.read(config.valid, config.column, config.token_column) if config.valid else {}
     valid = own[tagged_splits.own_validation(own)] if own else None
     train, valid, test, notes = tagged_splits.split(data, valid, config.valid_fraction)
     tags = tuple(sorted({tag for tags in train.tags for tag in tags}))
-    tagged_splits.require_tags(paths.shown(config.data), tags)
+    tagged_splits.require_tags(name, tags)
     return Splits(train, valid, test, tags, tagged_sentences.is_spans(tags), notes)

@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from pipelines.data import sources, tagged_sentences
+from pipelines.data import sources, tagged_sentences, tagged_splits
 from pipelines.data.paths import Data
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.export.exported import Exported
@@ -11,25 +11,32 @@ from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 
 
-def evaluate(exported: Exported, data: Data | None, column: str | None = None, mistakes: Path | None = None) -> dict:
+def evaluate(
+    exported: Exported,
+    data: Data | None,
+    column: str | None = None,
+    mistakes: Path | None = None,
+    token_column: str | None = None,
+) -> dict:
     """Measures a tagger on sentences whose tokens are given.
 
     Args:
         data: as in training; its test set, else its validation set, else all of it. None, for a model that was trained
             on the embedded sample: a fresh sample.
-        column: where the tags are; by default that of the training.
+        column, token_column: where the tags and the tokens are; by default as in the training.
         mistakes: CSV file for the tokens with a wrong tag, the highest probability first; it must not exist.
 
     Returns:
         `metrics.score` with "model", "data", "split", "trained_on" (whether the model was trained on these sentences)
-        and "notes" (what was left out or repaired while reading: reason -> count).
+        "unknown_tags" (tag that the model does not have -> number of tokens: all of them count as mistakes) and "notes"
+        (what was left out or repaired while reading, and the tokens with unknown tags: reason -> count).
 
     Raises:
         UserError: the data cannot be read, or `mistakes` exists.
     """
     check_output(mistakes, "--mistakes", (".csv",))
     card = exported.card()
-    part, split, trained_on = _read(card, exported.title, data, column)
+    part, split, trained_on = _read(card, exported.title, data, column, token_column)
     loaded = exported.load()
     from pipelines.tagging import metrics
     from pipelines.tagging.tagged import tag_sentences
@@ -39,23 +46,32 @@ def evaluate(exported: Exported, data: Data | None, column: str | None = None, m
         _write_mistakes(mistakes, part, tagged)
     spans = tagged_sentences.is_spans(card["classes"])
     scores = metrics.score(part.tokens, tagged.tags, part.tags, None, spans)
+    unknown = tagged_splits.unknown_tags(part, card["classes"])
+    notes = dict(part.dropped)
+    if unknown:
+        named = tagged_splits.listed(unknown)
+        notes[f"tokens with tags that the model does not have ({named})"] = sum(unknown.values())
     return {
         "model": exported.title,
         "data": sources.name(data),
         "split": split,
         "trained_on": trained_on,
-        "notes": part.dropped,
+        "unknown_tags": unknown,
+        "notes": notes,
         **scores,
     }
 
 
-def _read(card: dict, title: str, data: Data | None, column: str | None) -> tuple[TaggedSentences, str | None, bool]:
+def _read(
+    card: dict, title: str, data: Data | None, column: str | None, token_column: str | None = None
+) -> tuple[TaggedSentences, str | None, bool]:
     """The sentences, the name of their split, and whether the model was trained on them."""
     if data is None:
         if not card["sample"]:
             raise UserError(f"{title} was trained on real sentences: give sentences to measure it on with --data")
         return tagged_sentences.fresh_sample(), None, False
-    parts = tagged_sentences.read(data, column or card["config"].get("column"))
+    trained = card["config"]
+    parts = tagged_sentences.read(data, column or trained.get("column"), token_column or trained.get("token_column"))
     name = next(name for name in ("test", "valid", "train") if name in parts)
     trained_on = name == "train" and sources.is_training_data(data, card)
     return parts[name], name if len(parts) > 1 else None, trained_on

@@ -139,7 +139,7 @@ def _chunks(source: str) -> Iterator[list[str]]:
     """Yields the lines of a file, some at a time."""
     if source != "-" and not Path(source).is_file():
         raise UserError(f"no such file: {source}")
-    lines = _lines_of_stdin() if source == "-" else texts.lines(source)
+    lines = _lines_of_stdin() if source == "-" else texts.lines(source, has_option=False)
     while chunk := list(itertools.islice(lines, _CHUNK_LINES)):
         yield chunk
 

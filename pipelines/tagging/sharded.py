@@ -32,7 +32,8 @@ class TrainingSentences:
     def chunks(self) -> Iterator[TaggedSentences]:
         """Yields the training sentences with their tags in IOB2."""
         surveyed = self._surveyed
-        for chunk in tagged_sentences.read_chunks(surveyed.files, self._config.column):
+        config = self._config
+        for chunk in tagged_sentences.read_chunks(surveyed.files, config.column, config.token_column):
             hashes = [hash_of(comparable(text)) for text in chunk.texts]
             in_training = ~surveyed.held_out.mask(chunk.documents, hashes)
             self._seen_hashes |= self._hashes_to_score.intersection(
@@ -48,9 +49,10 @@ class TrainingSentences:
                 yield chunk
 
     def notes(self) -> dict[str, int]:
-        """Returns what there is to know about the validation sentences, after the last chunk: note -> number."""
+        """Returns what there is to know about the sentences to score on, after the last chunk: note -> number."""
         repeated = sum(each in self._seen_hashes for each in self._valid_hashes)
-        return tagged_splits.validation_notes(self._surveyed.valid, repeated, self._surveyed.tags)
+        surveyed = self._surveyed
+        return tagged_splits.notes_to_score(surveyed.valid, surveyed.test, repeated, surveyed.tags)
 
     def rows(self, sentences: TaggedSentences) -> list[dict]:
         """Returns sentences to score on, each with the positions of its words that are in no training sentence."""

@@ -26,7 +26,9 @@ from pipelines.tagging.sharded import TrainingSentences
 from pipelines.tagging.survey import Surveyed
 
 _BYTES_PER_TOKEN = 60  # of the rows, about; for the number of shards
-_SETTINGS = ("column", "valid_fraction", "vocabulary_size", "max_characters", "max_tokens", "max_bytes")
+_SETTINGS = (
+    "column", "token_column", "valid_fraction", "vocabulary_size", "max_characters", "max_tokens", "max_bytes",
+)  # fmt: skip
 
 
 def write(config: TaggingConfig, surveyed: Surveyed, folder: Path) -> Contents:

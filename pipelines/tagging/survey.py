@@ -24,7 +24,7 @@ MAX_HELD_OUT = 10_000  # validation sentences: they are scored after every epoch
 MAX_TEST = 25_000
 _MAX_FORMS = 2**20  # different tokens that are counted; the rarest of more are left out
 _MAX_SAMPLE = 10_000  # training sentences from which the way to divide raw texts is chosen
-_MAX_TAGS = 10_000  # different ones; a tagger has far fewer, but the message counts them
+_MAX_TAGS = 10_000  # different ones that are counted; a tagger has far fewer, but the message has their number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,15 +86,16 @@ def survey(config: TaggingConfig) -> Surveyed:
     own = _own_validation(config) if config.valid else None
     detector = Detector()
     found = _Training(config.seed, hold_out=own is None and "valid" not in files)
-    for chunk in tagged_sentences.read_chunks(files["train"], config.column):
+    for chunk in tagged_sentences.read_chunks(files["train"], config.column, config.token_column):
         detector.add(chunk.tags)
         found.add(chunk)
     limits = {"valid": MAX_HELD_OUT, "test": MAX_TEST}
-    others = {name: _lowest(files[name], config.column, limits[name], detector) for name in files if name != "train"}
+    others = {name: _lowest(config, files[name], limits[name], detector) for name in files if name != "train"}
     scheme = detector.scheme()
     for part in others.values():
         tagged_sentences.convert_to_iob2(part, scheme)
     tags, notes = found.tags.in_scheme(scheme)
+    tagged_splits.check_number_of_tags(paths.shown(config.data), len(tags), len(found.forms))
     notes = found.dropped | notes
     forms, held_out = found.forms, HeldOut()
     valid = own or others.get("valid")
@@ -159,13 +160,13 @@ def _own_validation(config: TaggingConfig) -> TaggedSentences:
     """Returns the sentences of --valid with the lowest hashes, in IOB2."""
     files = tagged_sentences.files_of(config.valid)
     detector = Detector()
-    parts = {name: _lowest(files[name], config.column, MAX_HELD_OUT, detector) for name in files}
+    parts = {name: _lowest(config, files[name], MAX_HELD_OUT, detector) for name in files}
     valid = parts[tagged_splits.own_validation(files)]
     tagged_sentences.convert_to_iob2(valid, detector.scheme())
     return valid
 
 
-def _lowest(files: list[Path], column: str | None, limit: int, detector: Detector) -> TaggedSentences:
+def _lowest(config: TaggingConfig, files: list[Path], limit: int, detector: Detector) -> TaggedSentences:
     """Returns the sentences whose texts have the lowest hashes, at most `limit`, in the order of reading.
 
     Args:
@@ -175,7 +176,7 @@ def _lowest(files: list[Path], column: str | None, limit: int, detector: Detecto
 
     def rows() -> Iterator[tuple[str, _Sentence]]:
         first = 0
-        for chunk in tagged_sentences.read_chunks(files, column):
+        for chunk in tagged_sentences.read_chunks(files, config.column, config.token_column):
             detector.add(chunk.tags)
             dropped.update(chunk.dropped)
             yield from ((comparable(each.text), each) for each in _packed(chunk, first))
@@ -262,7 +263,10 @@ class _Tags:
         for tags in sentences:
             self._as_read.update(tags)
         if len(self._as_read) > _MAX_TAGS:
-            raise UserError(f"more than {_MAX_TAGS:,} different tags: name the right column with --column")
+            raise UserError(
+                f"more than {_MAX_TAGS:,} different tags: is the tag the first column? Name the right columns with "
+                "--column and --token-column"
+            )
         self._may_mark_spans = self._may_mark_spans and tag_schemes.may_mark_spans(self._as_read)
         if self._may_mark_spans:
             converted, num_changed, num_repaired = tagged_sentences.in_iob2(sentences)

@@ -18,6 +18,8 @@ from pipelines.command_line import (
     subset,
 )
 from pipelines.config import NAME, PATH, flag
+from pipelines.data import pair_options
+from pipelines.data.pair_options import PairOptions
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
@@ -47,14 +49,25 @@ class Train(TrainCommand):
         from pipelines.data.pairs import language_pair
 
         config = self.config.resolve()
-        pair = language_pair(config.data, config.target, config.pair)
+        pair = language_pair(config.data, config.target, config.pair, config.pair_options())
         self.train(config, f"{self.task}-{pair}" if pair else None)
 
 
 _MODEL, _PRESET = "transformer", "full"  # the shards do not depend on them, but a config needs them
 _ToPrepare = subset(
     TranslationConfig,
-    ("data", "target", "pair", "valid", "valid_target", "valid_fraction", "joint_vocabulary", "max_tokens", "seed"),
+    (
+        "data",
+        "target",
+        "pair",
+        *pair_options.FIELDS,
+        "valid",
+        "valid_target",
+        "valid_fraction",
+        "joint_vocabulary",
+        "max_tokens",
+        "seed",
+    ),  # fmt: skip
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], PRESETS[_MODEL, _PRESET]["vocabulary_size"]),
 )
 
@@ -108,6 +121,32 @@ class ServedTranslatorFlags(TranslatorFlags, ServedModelFlags):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PairFlags:
+    """How to read a table of pairs."""
+
+    source_column: Annotated[str | None, NAME] = None
+    """Column with the source sentences; see `train`. By default as in the training."""
+    target_column: Annotated[str | None, NAME] = None
+    """Column with the translations; see `train`. By default as in the training."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """Character between the cells of a row, or `tab`. By default found in the first lines."""
+    no_header: bool = False
+    """The first line of a table is a pair, not the names of the columns. By default found out."""
+
+    def options(self) -> PairOptions:
+        """Returns the options that these flags state.
+
+        Raises:
+            UserError: one of them cannot be used.
+        """
+        options = PairOptions.of(self)
+        options.check()
+        return options
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
     """Measure an exported translator with BLEU, chrF, TER, ROUGE and exact matches."""
 
@@ -117,6 +156,7 @@ class Evaluate:
     embedded sample needs none: it is measured on new pairs of the sample."""
     target: Annotated[str | None, PATH] = None
     """The translations of --data, line by line."""
+    table: PairFlags = PairFlags()
     split: Annotated[str | None, NAME] = None
     """Files of a folder or corpus to read, such as test_2016_flickr or val."""
     output: Annotated[Path | None, PATH] = None
@@ -130,7 +170,7 @@ class Evaluate:
         from pipelines.translation.evaluate import Source, evaluate, format_table
 
         exported = self.model.find(self.task)
-        source = Source(self.data, self.target, self.model.pair, self.split)
+        source = Source(self.data, self.target, self.model.pair, self.split, self.table.options())
         measures = evaluate(exported, source, self.output)
         if self.json:
             print_json(measures)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import tyro
 
 from pipelines.config import (
+    NAME,
     NEGATED,
     PATH,
     Activation,
@@ -23,7 +24,8 @@ from pipelines.config import (
     require_positive,
     require_rate,
 )
-from pipelines.data import prepared
+from pipelines.data import pair_options, prepared
+from pipelines.data.pair_options import PairOptions
 from pipelines.data.prepared import Prepared
 from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
 from pipelines.support.errors import UserError
@@ -134,9 +136,9 @@ class TranslationConfig(TrainingConfig):
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
 
     data: Annotated[str | None, PATH] = None
-    """Training pairs: multi30k or tatoeba-spa-eng (downloaded), a TSV file, a folder of files such as train.en and
-    train.de, or, with --target, a file with one source sentence per line. Without it: an embedded sample, generated
-    English and Spanish sentences."""
+    """Training pairs: multi30k or tatoeba-spa-eng (downloaded), a table (.tsv, .csv, .jsonl, .parquet, .xlsx, or lines
+    with tabs), a folder of files such as train.en and train.de, or, with --target, a file with one source sentence per
+    line. Without it: an embedded sample, generated English and Spanish sentences."""
     valid_fraction: float = 0.05
     """Fraction of --data to split off for validation, by source sentence, if there are no validation pairs."""
     preset: Literal["quick", "full", "base"] | None = None
@@ -155,8 +157,20 @@ class TranslationConfig(TrainingConfig):
     target: Annotated[str | None, PATH] = None
     """The translations of --data, line by line."""
     pair: Annotated[str | None, tyro.conf.arg(metavar="FROM-TO")] = None
-    """Source and target language, such as en-de. By default those of the corpus or of the file names (train.en,
-    train.de); a TSV file without a header has the source in its first column and the target in its second."""
+    """Source and target language, such as en-de. By default those of the corpus, of the file names (train.en,
+    train.de), or of the names of a table's columns."""
+    source_column: Annotated[str | None, NAME] = None
+    """Column of a table with the source sentences: its number, from 1, or its name. By default the one with the name
+    of the source language, or `source`, or the first column that has no ids."""
+    target_column: Annotated[str | None, NAME] = None
+    """Column of a table with the translations, as --source-column. By default the one with the name of the target
+    language, or `target`, or the second column that has no ids."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """Character between the cells of a row, or `tab`. By default found in the first lines."""
+    no_header: bool = False
+    """The first line of a table is a pair, not the names of the columns. By default found out."""
     valid: Annotated[str | None, PATH] = None
     """Your own validation pairs, in the formats of --data. By default those of the corpus or folder, else a part of
     --data."""
@@ -295,11 +309,17 @@ class TranslationConfig(TrainingConfig):
             UserError: a setting would change what is prepared.
         """
         reject_without_effect(self, "prepared data has both sides of its pairs", "target")
+        reject_without_effect(self, "prepared data has its pairs already", *pair_options.FIELDS)
         reason = "the validation pairs of prepared data are fixed: give --valid to `prepare`"
         reject_without_effect(self, reason, "valid", "valid_target")
         require(not self.subword_alpha, "subword_alpha", self.subword_alpha, "0 with prepared data")
 
+    def pair_options(self) -> PairOptions:
+        """Returns how to read the pairs."""
+        return PairOptions.of(self)
+
     def _check_data(self) -> None:
+        self.pair_options().check()
         if self.pair is not None:
             languages = self.pair.split("-")
             valid = len(languages) == 2 and all(languages) and languages[0] != languages[1]

@@ -132,12 +132,14 @@ def _find(config: TranslationConfig) -> tuple[dict[str, Chunks], str | None]:
     Returns:
         (split -> chunks, the languages).
     """
-    pair = pairs.language_pair(config.data, config.target, config.pair)
-    parts = pairs.find(config.data, config.target, config.pair)
+    options = config.pair_options()
+    pair = pairs.language_pair(config.data, config.target, config.pair, options)
+    parts = pairs.find(config.data, config.target, config.pair, options=options)
     if "train" not in parts:
         raise UserError(f"{config.data} has no {' and '.join(f'train.{language}' for language in pair.split('-'))}")
     if config.valid:
-        own = pairs.find(config.valid, config.valid_target, pair)
+        own_options = pairs.usable_options(config.valid, config.valid_target, options)
+        own = pairs.find(config.valid, config.valid_target, pair, options=own_options)
         parts["valid"] = own.get("valid") or own.get("train") or own["test"]
     return parts, pair
 

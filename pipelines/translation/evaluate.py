@@ -1,9 +1,11 @@
 """Measures an exported translator on pairs: `evaluate nmt`."""
 
+import dataclasses
 from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.data import pairs, sample_pairs, sources
+from pipelines.data.pair_options import DEFAULTS, PairOptions
 from pipelines.data.pairs import Pairs
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
@@ -21,12 +23,14 @@ class Source(NamedTuple):
         target: file with the translations of `data`.
         pair: languages such as "en-de"; None for the model's.
         split: files of a folder or corpus, such as test_2016_flickr; None for the test set, else the validation set.
+        options: how to read a table; without columns, those of the training.
     """
 
     data: str | None = None
     target: str | None = None
     pair: str | None = None
     split: str | None = None
+    options: PairOptions = DEFAULTS
 
 
 def evaluate(exported: Exported, source: Source, output: Path | None = None) -> dict:
@@ -72,11 +76,25 @@ def _read(exported: Exported, source: Source) -> tuple[Pairs, str | None, bool]:
         if source.split:
             raise UserError(f"--split {source.split}: the embedded sample has no splits")
         return Pairs(*sample_pairs.generate(_NUM_SAMPLE_PAIRS, seed=_SAMPLE_SEED)), None, False
-    parts = pairs.read(source.data, source.target, source.pair or card.get("pair"), source.split)
+    options = _options(source, card["config"])
+    parts = pairs.read(source.data, source.target, source.pair or card.get("pair"), source.split, options)
     name = next(name for name in ("test", "valid", "train") if name in parts)
     is_training_set = not source.split and name == "train"
     trained_on = is_training_set and sources.is_training_data(source.data, card)
     return parts[name], source.split or (name if len(parts) > 1 else None), trained_on
+
+
+def _options(source: Source, config: dict) -> PairOptions:
+    """Returns how to read the pairs: as the flags say; without flags on columns, the columns are those of the training.
+
+    Args:
+        config: of the training.
+    """
+    given = source.options
+    if given.source_column or given.target_column or given.no_header:
+        return given
+    trained = {name: config.get(name) for name in ("source_column", "target_column")}
+    return pairs.usable_options(source.data, source.target, dataclasses.replace(given, **trained))
 
 
 def format_table(measures: dict) -> str:

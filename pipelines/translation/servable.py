@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from pipelines.decoding import sampling
-from pipelines.decoding.beam_search import Hypotheses, beam_search, length_divisor
+from pipelines.decoding.beam_search import Hypotheses, beam_search, length_divisor, num_columns
 from pipelines.decoding.options import (
     MAX_TRANSLATION_LENGTH,
     SAMPLED_TRANSLATION,
@@ -116,7 +116,7 @@ class Translator(tf.Module):
         Returns:
             translation: string [batch] and score: float32 [batch], those of the best hypothesis.
             translations: string [batch, n], scores and log_probabilities: float32 [batch, n], those of all different
-                translations, the best first, where n is the largest beam width of the batch. A row with fewer
+                translations, the best first, where n is the largest number of them of a row. A row with fewer
                 translations is filled up with empty ones whose score is -1e9. A log-probability is that of the text,
                 as `score` returns it.
             cut: bool [batch], whether the text has more tokens than are read.
@@ -129,7 +129,9 @@ class Translator(tf.Module):
             text, options = tf.identity(text), clipped(TRANSLATION, options)
         source = self._read_source(text)
         hypotheses = self._search(source, options)
-        translations, scores, log_probabilities = self._rank(source, hypotheses, options["length_penalty"])
+        ranked = self._rank(source, hypotheses, options["length_penalty"])
+        n = num_columns(ranked[1])
+        translations, scores, log_probabilities = (each[:, :n] for each in ranked)
         return {
             "translation": translations[:, 0],
             "score": scores[:, 0],

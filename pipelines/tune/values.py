@@ -15,10 +15,10 @@ Settings = dict[str, Any]  # field -> value
 # Other values of these fields read, split or score other data, so that the scores could not be compared; or they do
 # not change the training.
 _NOT_COMPARABLE = {
-    "data", "valid", "valid_fraction", "valid_target", "target", "pair", "column", "documents", "folds", "polarity",
-    "text_column", "label_column", "labels_separator", "label_columns", "encoding", "separator", "quote",
-    "no_header", "positive", "threshold", "label_type", "no_baseline", "start_weights", "default_tokenizer",
-    "vectors", "recipe", "precision", "checkpoint_every", "keep_checkpoints",
+    "data", "valid", "valid_fraction", "valid_target", "target", "pair", "column", "token_column", "documents", "folds",
+    "polarity", "source_column", "target_column", "text_column", "label_column", "labels_separator", "label_columns",
+    "encoding", "separator", "quote", "no_header", "positive", "threshold", "label_type", "no_baseline",
+    "start_weights", "default_tokenizer", "vectors", "recipe", "precision", "checkpoint_every", "keep_checkpoints",
 }  # fmt: skip
 
 

@@ -20,7 +20,12 @@ class Outer:
     inner: Inner = dataclasses.field(default_factory=Inner)
 
 
-COMMANDS = {"train": {"classification": Outer(), "nmt": Outer()}, "list": Inner(), "learn": {"scaling": Inner()}}
+COMMANDS = {
+    "train": {"classification": Outer(), "nmt": Outer(), "tagging": Outer()},
+    "evaluate": {"tagging": Outer()},
+    "list": Inner(),
+    "learn": {"scaling": Inner()},
+}
 
 
 def test_the_flags_are_those_of_all_nested_dataclasses():
@@ -31,9 +36,11 @@ def test_the_flags_are_those_of_all_nested_dataclasses():
     ("arguments", "message"),
     [
         ("lst", "no command 'lst'; did you mean list?"),
-        ("zzz", "no command 'zzz': choose train, list, learn"),
+        ("zzz", "no command 'zzz': choose train, evaluate, list, learn"),
         ("learn scalin", "no topic 'scalin'; did you mean scaling?"),
         ("train clasification", "no task 'clasification'; did you mean classification?"),
+        ("train ner", "no task 'ner'; did you mean tagging?"),
+        ("evaluate pos", "no task 'pos'; did you mean tagging?"),
         ("train nmt --dta x", "no flag --dta; did you mean --data? (`x.py train nmt --help` lists all flags)"),
         ("train nmt --dta=x", "no flag --dta; did you mean --data?"),
         ("list --zzzzz", "no flag --zzzzz (`x.py list --help` lists all flags)"),

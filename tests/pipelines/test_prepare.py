@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from pipelines.encoder.config import EncoderConfig
 from pipelines.prepare import prepare, summarize
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
+from pipelines.task import TaskEntry
 from pipelines.translation.config import TranslationConfig
 from tests.command_line import ROOT, assert_one_line, train_here
 from tests.pipelines.tagging.tagged_files import write_sample
@@ -36,6 +38,31 @@ def write_pairs(path, count=400):
     rows = zip(*sample_pairs.generate(count), strict=True)
     path.write_text("en\tes\n" + "".join(f"{en}\t{es}\n" for en, es in rows))
     return str(path)
+
+
+@pytest.mark.parametrize("keeps_time", [False, True])
+@pytest.mark.parametrize("error", [None, KeyError("label"), UserError("line 7 is cut")])
+def test_data_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, keeps_time, error):
+    path = tmp_path / "reviews.csv"
+    write_reviews(path, 30)
+    status = path.stat()
+
+    def write(config, surveyed, folder):
+        path.write_text(path.read_text().replace("e", "E"))
+        if keeps_time:
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+        if error:
+            raise error
+        return prepared.Contents({}, [], {}, {}, {})
+
+    monkeypatch.setattr("pipelines.prepare.import_tensorflow", lambda: None)
+    monkeypatch.setattr(TaskEntry, "shards", lambda entry: SimpleNamespace(write=write))
+    config = ClassificationConfig(data=str(path), polarity=True, model="gru").resolve()
+    with pytest.raises(type(error) if error and keeps_time else UserError) as raised:
+        prepare("sentiment", config, tmp_path / "prepared")
+    if not (error and keeps_time):
+        assert str(raised.value).startswith(f"{path}: the data changed while it was read: ")
+    assert [each.name for each in tmp_path.iterdir()] == ["reviews.csv"]
 
 
 @pytest.fixture(scope="module")

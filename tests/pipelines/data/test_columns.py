@@ -10,8 +10,8 @@ from pipelines.support.errors import UserError
 PATH = Path("a.conll")
 
 
-def read(text, column=None):
-    return columns.read(PATH, text, column)
+def read(text, column=None, token_column=None):
+    return columns.read(PATH, text, column, token_column)
 
 
 CONLL_2003 = """-DOCSTART- -X- -X- O
@@ -56,7 +56,7 @@ def test_any_sentences_are_read_as_they_were_written(sentences, layout, blank):
     lines = []
     for rows in sentences:
         lines += [layout.format(token, tag) for token, tag in rows] + [blank]
-    tokens, tags, _, documents, dropped = read("\n".join(lines))
+    tokens, tags, _, documents, dropped = read("\n".join(lines), token_column="1")
     assert tokens == [[token for token, _ in rows] for rows in sentences]
     assert tags == [[tag for _, tag in rows] for rows in sentences]
     assert (set(documents), dropped) == ({0}, {})
@@ -87,7 +87,7 @@ def test_numbers_of_the_tokens_are_no_tokens():
     tokens, tags, _, _, _ = read(text, "3")
     assert tokens == [["Schartau", "sagte"], ["Er"]] and tags == [["B-PER", "O"], ["O"]]
     assert read("1 O\n2 O\n")[0] == [["1", "2"]]  # with two columns, they are the tokens
-    assert read("1 CD O\n3 CD O\n")[0] == [["1", "3"]]
+    assert read("1 CD O\n3 CD O\n", token_column="1")[0] == [["1", "3"]]
     with pytest.raises(UserError, match="--column 2: the tokens of a.conll are in column 2: give a number from 3 to 4"):
         read(text, "2")
 

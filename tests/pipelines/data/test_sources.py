@@ -85,3 +85,18 @@ def test_a_model_of_prepared_data_was_trained_on_the_data_that_it_was_made_from(
     card = {"task": "classification", "data": data}
     assert sources.is_training_data(str(path), card) and sources.is_training_data(str(made), card)
     assert not sources.is_training_data(str(other), card)
+
+
+def test_a_change_in_the_block_is_an_error_also_in_place_of_another_one(tmp_path):
+    (tmp_path / "a").mkdir()
+    inside, other = tmp_path / "a" / "x.txt", tmp_path / "b.txt"
+    inside.write_text("x")
+    data = (str(tmp_path / "a"), str(other))
+    with sources.unchanged(None, data, "imdb"):
+        pass
+    with pytest.raises(KeyError), sources.unchanged(data):
+        raise KeyError
+    for path in (inside, other):  # one is changed, one is new
+        with pytest.raises(UserError, match="the data changed while it was read"), sources.unchanged(data):
+            path.write_text("longer")
+            raise KeyError

@@ -190,6 +190,7 @@ def test_sentences_are_taken_with_all_that_belongs_to_them(rows):
     assert sentences.take(rows) == TaggedSentences([["a"], ["c"]], [["A"], ["C"]], ["a", "c"], [0, 1], {"x": 1})
 
 
+SPANS = r"^a\.\w+ has spans of characters, which are not read: convert them to one token and its tag per line"
 TABLE = "is a table of texts with their labels: train on it with `train classification`, or give a file with one token"
 
 
@@ -209,6 +210,11 @@ TABLE = "is a table of texts with their labels: train on it with `train classifi
         ("a.jsonl", '{"text": "a", "label": 1}\n', f"a.jsonl {TABLE}"),
         ("a.txt", '{"text": "a", "label": 1}\n', f"a.txt {TABLE}"),
         ("a.parquet", "PAR1", f"a.parquet {TABLE}"),
+        ("a.jsonl", '{"text": "a b", "label": []}\n{"id": 1, "text": "a b", "label": [[0, 1, "PER"]]}\n', SPANS),
+        ("a.txt", '{"text": "a b", "entities": [{"start": 0, "end": 1, "label": "PER"}]}\n', SPANS),
+        ("a.json", '[\n  {"text": "a b", "spans": [\n    {"start": 0}]}]', SPANS),
+        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": [0, 1]}\n', "a.jsonl has tokens in JSON, .*not read: convert"),
+        ("a.csv", "Sentence #,Word,POS,Tag\nSentence: 1,a,NN,O\n", "a.csv is a table of tokens, .*not read: convert"),
         ("zip.conll", "PK\x03\x04", "zip.conll is an Excel file .* or a zip archive"),
         ("zero.conll", "a\tO\n" * 9 + "\0\tO\n", "zero.conll has bytes of zero, so it is not text"),
     ],

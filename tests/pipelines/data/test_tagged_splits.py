@@ -65,10 +65,30 @@ def test_validation_sentences_that_are_in_training_stay_and_are_counted():
 def test_tags_that_training_does_not_have_are_named():
     data = {"train": sentences(["a"], tags=[["N"]]), "valid": sentences(["b c d"], tags=[["V", "N", "SYM"]])}
     notes = tagged_splits.split(data, None, 0.1)[3]
-    assert notes == {"tags of validation that training does not have (SYM, V)": 2}
-    data["valid"] = sentences([" ".join("abcdefghijkl")], tags=[list("abcdefghijkl")])
-    notes = tagged_splits.split(data, None, 0.1)[3]
-    assert notes == {"tags of validation that training does not have (a, b, c, d, e, f, g, h, i, j, ...)": 12}
+    assert notes == {"tokens of validation with tags that training does not have (SYM, V)": 2}
+    data["valid"] = sentences(["b c d"], tags=[["V", "V", "N"]])
+    data["test"] = sentences([" ".join("abcdefghijkl")], tags=[list("abcdefghijkl")])
+    assert tagged_splits.split(data, None, 0.1)[3] == {
+        "tokens of validation with tags that training does not have (V)": 2,
+        "tokens of test with tags that training does not have (a, b, c, d, e, f, g, h, i, j and 2 more)": 12,
+    }
+
+
+@pytest.mark.parametrize("num_words", [1, 11])
+def test_more_tags_than_tokens_are_most_probably_the_tokens(num_words):
+    with pytest.raises(UserError) as error:
+        tagged_splits.check_number_of_tags("a.tsv", 12, num_words)
+    assert str(error.value).startswith(
+        f"a.tsv: 12 different tags, but {num_words} different token{'s' * (num_words > 1)}: is the tag the first "
+        "column? Then give --token-column 2 --column 1"
+    )
+    tagged_splits.check_number_of_tags("a.tsv", 12, 12)
+    tagged_splits.check_number_of_tags("a.tsv", 10, 1)
+
+
+def test_too_many_tags_are_refused():
+    with pytest.raises(UserError, match="a.tsv: 2,001 different tags, and 2,000 are the most: name the right column"):
+        tagged_splits.check_number_of_tags("a.tsv", 2001, 10**6)
 
 
 def test_what_was_left_out_while_reading_is_in_the_notes():

@@ -1,14 +1,23 @@
 import bz2
 import gzip
+import io
 import lzma
+import zipfile
 
 import pytest
 
-from pipelines.data import texts
+from pipelines.data import encodings, texts
 from pipelines.data.sample_text import sample_text
 from pipelines.support.errors import UserError
 
 TEXT = "To be, or not to be:\nthat is the question \u2014 caf\u00e9 \U0001f600\n"
+
+
+def zipped(data):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("inside", data)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -19,12 +28,37 @@ TEXT = "To be, or not to be:\nthat is the question \u2014 caf\u00e9 \U0001f600\n
         ("a.txt.gz", gzip.compress),
         ("a.txt.xz", lzma.compress),
         ("a.txt.bz2", bz2.compress),
+        ("a.txt", lambda data: data.decode().encode("utf-16")),
+        ("a.txt.zip", zipped),
     ],
 )
 def test_plain_and_compressed(tmp_path, name, packed):
     (tmp_path / name).write_bytes(packed(TEXT.encode()))
     assert "".join(texts.pieces(str(tmp_path / name))) == TEXT
     assert texts.characters(str(tmp_path / name)) == len(TEXT)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16-le"])
+def test_a_text_in_another_encoding(tmp_path, encoding):
+    text = "caf\u00e9\n" * 50
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_bytes(text.encode(encoding))
+    files = (str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    assert "".join(texts.pieces(files, encoding=encoding)) == text * 2
+    assert list(texts.lines(files[0], encoding)) == ["caf\u00e9"] * 50
+    for valid in (None, files[1]):
+        splits = texts.split_text(files[0], valid, 0.2, encoding=encoding)
+        assert "".join(splits.train.pieces() if valid else [*splits.train.pieces(), *splits.valid.pieces()]) == text
+    with pytest.raises(UserError, match="convert it to UTF-8, for example with `iconv -f"):
+        list(texts.lines(files[0], has_option=False))
+    with pytest.raises(UserError, match=r"a.txt is not utf-16 \(UTF-16 stream does not start with BOM\): give its enc"):
+        list(texts.pieces(files[0], encoding="utf-16"))
+
+
+def test_a_line_may_be_as_long_as_the_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(encodings, "MAX_LINE_BYTES", 2**20)
+    (tmp_path / "a.txt").write_text("x" * (3 * 2**20))
+    assert texts.characters(str(tmp_path / "a.txt")) == 3 * 2**20
 
 
 @pytest.mark.parametrize("line_end", ["\r\n", "\r"])
@@ -50,9 +84,9 @@ def test_a_large_file_is_not_read_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.txt", b"caf\xe9 " * 10, "not UTF-8"),
-        ("a.txt", b"ab\x00cd", "not text .*zero bytes"),
-        ("a.txt", "text".encode("utf-16"), "not text"),
+        ("a.txt", b"caf\xe9 " * 10, "is not UTF-8 .*: give its encoding with --encoding cp1252, or"),
+        ("a.txt", b"ab\x00cd", "has bytes of zero, so it is not text"),
+        ("a.txt", "text".encode("utf-16-le"), "it is probably UTF-16: give --encoding utf-16-le"),
         ("a.txt.gz", b"no archive", "damaged"),
         ("a.txt.gz", gzip.compress(TEXT.encode(), mtime=0)[:-9], "damaged"),
         ("a.txt.xz", lzma.compress(TEXT.encode())[:-9], "damaged"),

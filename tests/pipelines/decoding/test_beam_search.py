@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.decoding.beam_search import Hypotheses, beam_search
+from pipelines.decoding.beam_search import Hypotheses, beam_search, num_columns
 from pipelines.text.tokenizers import PAD
 from tests.pipelines.decoding.table_model import (
     VOCABULARY,
@@ -104,3 +104,9 @@ def test_a_row_of_length_0_has_one_hypothesis_with_probability_1():
     found = beam([2, 3], [0, 3], 2)
     assert found.lengths[0].tolist() == [0, 0] and found.log_probabilities[0, 0] == 0
     assert found.lengths[1].tolist() == [3, 3]
+
+
+def test_the_columns_that_have_a_hypothesis_are_counted():
+    scores = tf.constant([[0.0, -3.0, -1e9, -1e9], [-1.0, -1e9, -1e9, -1e9]])
+    assert num_columns(scores) == 2
+    assert num_columns(scores[1:, 1:]) == 1 == num_columns(scores[:0])  # signatures have at least one column

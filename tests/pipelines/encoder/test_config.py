@@ -16,7 +16,12 @@ def resolve(**flags):
 def test_every_preset_and_size_fills_every_field_and_is_valid(model, preset, size):
     config = resolve(model=model, preset=preset, size=size)
     config.check()
-    assert {name for name, value in vars(config).items() if value is None} == {"data", "vectors", "text_column"}
+    assert {name for name, value in vars(config).items() if value is None} == {
+        "data",
+        "vectors",
+        "text_column",
+        "encoding",
+    }
     assert from_dict(EncoderConfig, dataclasses.asdict(config)) == config
 
 

@@ -45,3 +45,15 @@ def test_several_tables_or_several_text_files(tmp_path):
     assert data.load(resolve(data=(files[2], files[2]))).unit == "characters"
     with pytest.raises(UserError, match="c.txt and .*a.csv: one is a table and the other is not"):
         data.load(resolve(data=files))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+def test_files_in_another_encoding(tmp_path, name):
+    lines = ["text"] * (name == "a.csv") + [f"{line} caf\u00e9" for line in LINES]
+    (tmp_path / name).write_bytes("\n".join(lines).encode("cp1252"))
+    splits = data.load(resolve(data=str(tmp_path / name), encoding="cp1252"))
+    assert "number 3 of the cat and the dog caf\u00e9" in "".join([*splits.train(), *splits.valid()])
+    with pytest.raises(UserError, match="is not UTF-8 .*: give its encoding with --encoding cp1252"):
+        data.load(resolve(data=str(tmp_path / name)))
+    with pytest.raises(UserError, match="--encoding has no effect: .* is no file of text"):
+        data.load(resolve(data=str(tmp_path), encoding="cp1252"))

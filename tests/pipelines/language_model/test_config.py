@@ -17,7 +17,7 @@ def test_every_preset_fills_every_field_and_is_valid(model, preset):
     config = resolve(model=model, preset=preset)
     config.check()
     empty = {name for name, value in vars(config).items() if value is None}
-    assert empty == {"data", "valid", "documents"}
+    assert empty == {"data", "valid", "documents", "text_column", "encoding"}
     assert from_dict(LanguageModelConfig, dataclasses.asdict(config)) == config
 
 

@@ -1,7 +1,9 @@
+from types import SimpleNamespace
+
 import pytest
 
 from pipelines.decoding.options import SAMPLING, defaults, filled
-from pipelines.language_model.predict import continue_texts, continue_texts_on_server
+from pipelines.language_model.predict import continue_texts, continue_texts_on_server, search_texts_on_server
 from pipelines.support.errors import UserError
 from tests.pipelines.language_model.models import FakeExport
 
@@ -42,3 +44,10 @@ def test_a_server_gets_all_options():
 def test_an_option_out_of_range_is_refused_before_the_model_is_loaded():
     with pytest.raises(UserError, match="--top-p 2"):
         continue_texts_on_server(None, "mine", ["a"], {"top_p": 2})
+
+
+def test_a_row_without_a_continuation_is_not_shown():
+    outputs = {"text": [["x", "y", ""], ["z", "", ""]], "log_probability": [[-1.0, -2.0, -1e9], [-0.5, -1e9, -1e9]]}
+    server = SimpleNamespace(ask=lambda model, inputs, signature: outputs)
+    found = search_texts_on_server(server, "m", ["a", "b"], {"beam_width": 3})
+    assert [[each["text"] for each in result["continuations"]] for result in found] == [["x", "y"], ["z"]]

@@ -153,6 +153,15 @@ def test_the_limits_of_the_server_hold(lstm):
         search(generator, ["a"], beam_width=0)
 
 
+def test_a_search_has_no_columns_without_a_continuation(lstm):
+    generator = lstm[-1]
+    few = search(generator, ["a", "b"], beam_width=16, max_length=0)
+    assert few["text"].shape == few["log_probability"].shape == (2, 1)
+    assert few["log_probability"].numpy().tolist() == [[0.0], [0.0]]
+    mixed = search(generator, ["a", "b"], beam_width=16, max_length=1)["log_probability"].numpy()
+    assert mixed.shape[1] <= 16 and (mixed > -1e8).all()
+
+
 def test_a_text_ends_after_its_stop_text(lstm):
     generator = lstm[-1]
     free = texts_of(generate(generator, ["To be"], max_length=60))[0]

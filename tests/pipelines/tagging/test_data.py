@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.support.errors import UserError
-from pipelines.tagging import data
+from pipelines.tagging import data, survey
 from pipelines.tagging.config import TaggingConfig
 
 
@@ -40,3 +40,15 @@ def test_a_single_tag_is_refused(tmp_path):
     one = write(tmp_path / "a.tsv", [[(token, "X") for token, _ in rows] for rows in SENTENCES])
     with pytest.raises(UserError, match="all tokens have the tag 'X'"):
         data.load(TaggingConfig(data=one).resolve())
+
+
+@pytest.mark.parametrize("load", [data.load, survey.survey])
+def test_a_file_with_the_tag_first_is_refused(tmp_path, load):
+    swapped = [[(tag, f"{token}{i}") for token, tag in rows] for i, rows in enumerate(SENTENCES)]
+    path = write(tmp_path / "a.tsv", swapped)
+    with pytest.raises(
+        UserError, match="a.tsv: .* different tags, but 2 different tokens: is the tag the first column"
+    ):
+        load(TaggingConfig(data=path).resolve())
+    config = TaggingConfig(data=path, token_column="2", column="1", valid_fraction=0.2).resolve()
+    assert load(config).tags == ("X", "Y")

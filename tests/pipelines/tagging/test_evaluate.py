@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import pytest
 
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
-from pipelines.tagging import evaluate
+from pipelines.tagging import evaluate, report
 from pipelines.tagging.tagged import Tagged
 from pipelines.task import TASKS
 
@@ -29,6 +32,26 @@ def test_a_model_of_real_sentences_needs_sentences():
         evaluate._read(CARD, "m/1", None, None)
     part, _, _ = evaluate._read(CARD | {"sample": True}, "m/1", None, None)
     assert len(part) > 100
+
+
+def test_tags_that_the_model_does_not_have_are_named_with_their_tokens(monkeypatch, tmp_path):
+    (tmp_path / "a.tsv").write_text("Anna\tB-PERSON\nBerg\tI-PERSON\nleft\tO\n\nOslo\tB-PLACE\nEve\tB-PERSON\n")
+    exported = Exported("m", 1, tmp_path)
+    monkeypatch.setattr(Exported, "card", lambda self: CARD | {"classes": ["B-PER", "I-PER", "O"]})
+    monkeypatch.setattr(Exported, "load", lambda self: SimpleNamespace(signatures={"tokens": None}))
+    monkeypatch.setattr(
+        "pipelines.tagging.tagged.tag_sentences",
+        lambda signature, tokens: Tagged(
+            [["O"] * len(each) for each in tokens], [[0.5] * len(each) for each in tokens]
+        ),
+    )
+    scores = evaluate.evaluate(exported, str(tmp_path / "a.tsv"))
+    assert scores["unknown_tags"] == {"B-PERSON": 2, "B-PLACE": 1, "I-PERSON": 1}
+    line = "tokens with tags that the model does not have (B-PERSON, B-PLACE, I-PERSON): 4"
+    assert line in [each.strip() for each in report.format_scores(scores).splitlines()]
+    (tmp_path / "b.tsv").write_text("Anna\tB-PER\nleft\tO\n")
+    scores = evaluate.evaluate(exported, str(tmp_path / "b.tsv"))
+    assert (scores["unknown_tags"], scores["notes"]) == ({}, {})
 
 
 def test_mistakes_are_written_with_the_highest_probability_first(tmp_path):

@@ -1,6 +1,7 @@
 import pytest
 
 from pipelines.data import sources
+from pipelines.data.pair_options import PairOptions
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.translation.evaluate import Source, evaluate, format_table
@@ -66,3 +67,21 @@ def test_a_model_of_real_pairs_needs_data(tmp_path):
 def test_an_existing_file_is_not_overwritten(tmp_path, pairs_file):
     with pytest.raises(UserError, match="exists already"):
         evaluate(write_export(tmp_path, "nmt-en-es"), Source(str(pairs_file)), pairs_file)
+
+
+def test_the_columns_are_those_of_the_training_unless_they_are_given(tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("a,b,c\na dog runs in the park,A DOG RUNS IN THE PARK,nothing\n")
+    config = {"source_column": "a", "target_column": "b"}
+    exported = write_export(tmp_path, "nmt-en-es", config=config)
+    assert evaluate(exported, Source(str(path)))["bleu"] == pytest.approx(100)
+    given = PairOptions(source_column="1", target_column="c")
+    assert (
+        evaluate(exported, Source(str(path), options=given))["bleu"]
+        < 1
+        == evaluate(exported, Source(str(path)))["rows"]
+    )
+    for language, text in (("en", "a dog"), ("es", "A DOG")):
+        (tmp_path / f"train.{language}").write_text(f"{text}\n")
+    files = (str(tmp_path / "train.en"), str(tmp_path / "train.es"))
+    assert evaluate(exported, Source(*files))["rows"] == 1

@@ -76,7 +76,7 @@ def test_an_epoch_has_the_pairs_of_a_training_in_memory(both, tmp_path):
     assert splits.pair == expected.pair == "en-es" and splits.test is None
     facts = [task.describe_data(*each) for each in ((both[0], expected, in_memory), (both[1], splits, sharded))]
     assert facts[0] == facts[1]
-    assert facts[1]["notes"]["left out, no tab"] == facts[1]["notes"]["left out, one side is empty"] == 1
+    assert facts[1]["notes"]["left out, one side is empty"] == 2  # an empty cell, and a line without a tab
 
 
 def test_fewer_tokens_are_those_of_a_training_in_memory(both, tmp_path):
