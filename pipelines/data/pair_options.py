@@ -17,6 +17,7 @@ class PairOptions:
         source_column, target_column: number from 1, or name in the first line; None finds it.
         encoding: of a file of text; None is UTF-8, or what its byte order mark states.
         separator: the character between the cells of a row; None finds it.
+        quote: the character around cells that have a separator or a line break, or `none`; None finds it.
         no_header: whether the first line has a pair, and not the names of the columns; False finds it out.
     """
 
@@ -24,6 +25,7 @@ class PairOptions:
     target_column: str | None = None
     encoding: str | None = None
     separator: str | None = None
+    quote: str | None = None
     no_header: bool = False
 
     @classmethod
@@ -33,7 +35,7 @@ class PairOptions:
         return cls(**{name: values[name] for name in FIELDS if name in values})
 
     def check(self) -> None:
-        """Raises a UserError if the encoding is unknown, or the separator is no single character."""
+        """Raises a UserError if the encoding is unknown, or the separator or the quote is no single character."""
         self.table_options()
 
     def table_options(self, has_names: bool = False) -> TableOptions:
@@ -46,7 +48,9 @@ class PairOptions:
             UserError: see `check`.
         """
         no_header = self.no_header or not has_names
-        return table_options.make(encoding=self.encoding, separator=self.separator, no_header=no_header)
+        return table_options.make(
+            encoding=self.encoding, separator=self.separator, quote=self.quote, no_header=no_header
+        )
 
     def reject(self, fields: tuple[str, ...], data: str) -> None:
         """Raises a UserError for the first of `fields` that is given, because `data` has no use for it."""

@@ -169,6 +169,9 @@ class TranslationConfig(TrainingConfig):
     """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
     separator: Annotated[str | None, NAME] = None
     """Character between the cells of a row, or `tab`. By default found in the first lines."""
+    quote: Annotated[str | None, tyro.conf.arg(metavar="CHAR|none", help_behavior_hint="")] = None
+    """Character around cells of CSV and TSV files that have a separator or a line break, or `none`. By default ", and
+    none if there are tabs between the cells, unless all cells with a " are quoted."""
     no_header: bool = False
     """The first line of a table is a pair, not the names of the columns. By default found out."""
     valid: Annotated[str | None, PATH] = None

@@ -70,6 +70,14 @@ def test_rows_with_tabs_in_a_file_of_any_name(tmp_path):
     assert as_tuples(read(tmp_path / "spa.txt", separator="|")) == ROWS
 
 
+def test_a_quote_of_another_kind_and_quotes_as_text(tmp_path):
+    quoted = "".join(f"'{source}',{target}\n" for source, target in ROWS)
+    (tmp_path / "a.csv").write_text(quoted)
+    assert as_tuples(read(tmp_path / "a.csv", quote="'")) == ROWS
+    with_quotes = [(f"'{source}'", target) for source, target in ROWS]
+    assert as_tuples(read(tmp_path / "a.csv", quote="none")) == with_quotes
+
+
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl", "a.parquet", "a.xlsx"])
 def test_the_formats_are_those_of_tables_of_labels(tmp_path, name):
     path = tmp_path / name
