@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from pipelines.data import corpora, folders, paths, sample_reviews, tables
 from pipelines.data.paths import Data
@@ -24,12 +25,14 @@ class LabelledTexts:
         groups: object array [n] of str. Rows of one group (one film) stay together in a split. None: each text is its
             own group.
         dropped: reason -> number of rows that were left out while reading.
+        others: the columns of the table that are neither text nor label, [n, columns], if they were asked for.
     """
 
     texts: np.ndarray
     labels: np.ndarray
     groups: np.ndarray | None
     dropped: dict[str, int]
+    others: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -41,7 +44,8 @@ class LabelledTexts:
     def take(self, rows: np.ndarray) -> "LabelledTexts":
         """Returns the rows that the index or mask `rows` selects."""
         groups = None if self.groups is None else self.groups[rows]
-        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped)
+        others = None if self.others is None else self.others.iloc[rows]
+        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped, others)
 
 
 def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:

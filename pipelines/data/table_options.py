@@ -35,6 +35,7 @@ class TableOptions:
         labels_separator: the string between the labels of a cell; None: a cell has one label.
         label_columns: columns of 0 and 1, one per label; empty: the labels are in one column.
         encoding_errors: what becomes of bytes that are not in the encoding, as for `open`.
+        other_columns: whether to keep the columns that are neither text nor label.
     """
 
     text_column: str | None = None
@@ -49,6 +50,7 @@ class TableOptions:
     labels_separator: str | None = None
     label_columns: tuple[str, ...] = ()
     encoding_errors: str = "strict"
+    other_columns: bool = False
 
     @property
     def multi_label(self) -> bool:

@@ -108,7 +108,7 @@ def file_steps(exported: Exported, options: TableOptions, suffix: str, prefix: s
 
 def _steps(card: dict, options: TableOptions, suffix: str, prefix: str | None, first: Columns | None) -> FileSteps:
     """See `file_steps`. The steps write for files with the columns `first`."""
-    writer = predicted_rows.writer_for(first.names if first else [], card, suffix, prefix)
+    writer = predicted_rows.writer_for(first.names if first else None, card, suffix, prefix)
     write = functools.partial(_write_part, writer, card["classes"], card["window"]["max_bytes"])
     given = {"names": writer.names}
     steps = table_steps(options.after_training(card["config"]), suffix, 5, _load, write, **given)

@@ -22,13 +22,13 @@ class PredictedRows(NamedTuple):
     """Writes rows and their predictions.
 
     Attributes:
-        columns: of the first rows of the user.
+        columns: of the first rows of the user; None: they are unknown.
         classes: names of the classes in the order of their ids.
         names: usual name of an output -> its name in the file: see `names_of_outputs`.
         suffix: .csv, .tsv or .jsonl.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] | None
     classes: tuple[str, ...]
     names: dict[str, str]
     suffix: str
@@ -50,7 +50,9 @@ class PredictedRows(NamedTuple):
             records = zip(rows.to_dict("records"), self._added(outputs).to_dict("records"), strict=True)
             for row, added in records:
                 own = {name: to_json(cell) for name, cell in row.items() if not isinstance(cell, MissingCell)}
-                file.write(json.dumps(own | {name: to_json(value) for name, value in added.items()}, ensure_ascii=False))
+                file.write(
+                    json.dumps(own | {name: to_json(value) for name, value in added.items()}, ensure_ascii=False)
+                )
                 file.write("\n")
         else:
             table = pd.concat([rows.reset_index(drop=True), self._added(outputs)], axis=1)
@@ -72,8 +74,9 @@ class PredictedRows(NamedTuple):
         return pd.DataFrame({self.names[name]: values for name, values in columns.items()})
 
     def _check(self, rows: pd.DataFrame) -> None:
-        added = [name for name in rows if name not in self.columns]  # objects of JSON have any keys
-        taken = [name for name in added if name in self.names.values()]
+        known = rows if self.columns is None else self.columns
+        added = [name for name in rows if name not in known]  # objects of JSON have any keys
+        taken = [name for name in rows if name in self.names.values()]
         if taken:
             raise UserError(
                 f"the column {taken[0]!r}, which only later rows have, is also the name of an output: give the outputs "
@@ -86,11 +89,11 @@ class PredictedRows(NamedTuple):
             )
 
 
-def writer_for(columns: list[str], card: dict, suffix: str, prefix: str | None) -> PredictedRows:
+def writer_for(columns: list[str] | None, card: dict, suffix: str, prefix: str | None) -> PredictedRows:
     """Returns what writes the predictions of a model.
 
     Args:
-        columns: of the first rows of the user.
+        columns: of the first rows of the user; None: they are unknown.
         card: of the model.
         suffix: .csv, .tsv or .jsonl.
         prefix: see `names_of_outputs`.
@@ -100,40 +103,45 @@ def writer_for(columns: list[str], card: dict, suffix: str, prefix: str | None) 
     """
     decision = ["predicted"] if multi_label(card["config"]) else ["predicted", "score"]
     outputs = [*decision, *(f"p({name})" for name in card["classes"])]
-    names = names_of_outputs(outputs, columns, prefix)
-    return PredictedRows(tuple(columns), tuple(card["classes"]), names, suffix)
+    names = names_of_outputs(outputs, columns or (), prefix)
+    return PredictedRows(columns and tuple(columns), tuple(card["classes"]), names, suffix)
 
 
 def names_of_outputs(outputs: list[str], columns: Collection[str], prefix: str | None) -> dict[str, str]:
     """Returns output -> name of its column, which is none of the user's `columns`.
 
     Args:
-        prefix: start of all names. None: none, or if a column has the name of an output, the first of model_, model_2_,
-            ... that makes all names new, which is said on stderr.
+        prefix: start of all names. None: see `new_names`; if it is not empty, this is said on stderr.
 
     Raises:
         UserError: with `prefix`, a column has the name of an output.
     """
-    taken = set(columns)
-
-    def clashes(start: str) -> list[str]:
-        return [start + name for name in outputs if start + name in taken]
-
-    if prefix is not None:
-        if clashes(prefix):
-            raise UserError(
-                f"--prefix {prefix!r}: the input has a column {clashes(prefix)[0]!r}, too: give another prefix"
+    if prefix is None:
+        names = new_names(outputs, columns, _USUAL_PREFIX)
+        taken = [name for name in outputs if name in columns]
+        if taken:
+            console.say(
+                f"the input has the columns {', '.join(taken)}, which stay as they are: the prediction is in "
+                f"{', '.join(names.values())} (--prefix gives other names)"
             )
-        return {name: prefix + name for name in outputs}
-    usual = itertools.chain(["", _USUAL_PREFIX], (f"{_USUAL_PREFIX}{number}_" for number in itertools.count(2)))
-    start = next(start for start in usual if not clashes(start))
-    names = {name: start + name for name in outputs}
-    if start:
-        console.say(
-            f"the input has the columns {', '.join(clashes(''))}, which stay as they are: the prediction is in "
-            f"{', '.join(names.values())} (--prefix gives other names)"
-        )
+        return names
+    names = {name: prefix + name for name in outputs}
+    taken = [name for name in names.values() if name in columns]
+    if taken:
+        raise UserError(f"--prefix {prefix!r}: the input has a column {taken[0]!r}, too: give another prefix")
     return names
+
+
+def new_names(outputs: list[str], columns: Collection[str], prefix: str) -> dict[str, str]:
+    """Returns output -> name of its column. If one of `columns` has the name of an output, all get the same prefix.
+
+    Args:
+        prefix: such as model_; where that is taken, too, it is model_2_, model_3_, ...
+    """
+    taken = set(columns)
+    starts = itertools.chain(["", prefix], (f"{prefix}{number}_" for number in itertools.count(2)))
+    start = next(start for start in starts if not any(start + name in taken for name in outputs))
+    return {name: start + name for name in outputs}
 
 
 def names_of(labels: np.ndarray) -> list[str]:
