@@ -1,4 +1,4 @@
-"""Cells of tables. Every cell is a str, which shows what the file has; those of typed files also remember their value."""
+"""Cells of tables: each is a str, which shows what the file has; those of typed files also remember their value."""
 
 import math
 

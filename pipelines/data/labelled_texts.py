@@ -9,6 +9,7 @@ import pandas as pd
 
 from pipelines.data import corpora, folders, paths, sample_reviews, tables
 from pipelines.data.paths import Data
+from pipelines.data.splits import groups_or_texts, has_group
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
@@ -23,7 +24,7 @@ class LabelledTexts:
         texts: object array [n] of str.
         labels: object array [n] of str, or of tuples of str if a text may have several labels.
         groups: object array [n] of str. Rows of one group (one film) stay together in a split. None: each text is its
-            own group.
+            own group; so is a text whose group is empty.
         dropped: reason -> number of rows that were left out while reading.
         others: the columns of the table that are neither text nor label, [n, columns], if they were asked for.
     """
@@ -39,7 +40,7 @@ class LabelledTexts:
 
     def groups_or_texts(self) -> np.ndarray:
         """Returns what must stay together in a split: the groups, or the texts if there are none."""
-        return self.texts if self.groups is None else self.groups
+        return groups_or_texts(self.groups, self.texts)
 
     def take(self, rows: np.ndarray) -> "LabelledTexts":
         """Returns the rows that the index or mask `rows` selects."""
@@ -96,6 +97,11 @@ def read_chunks(data: Data, split: str, options: TableOptions = DEFAULTS) -> Ite
         chunks = ()
     for fields in chunks:
         yield _without_empty_rows(LabelledTexts(*fields))
+
+
+def num_without_group(rows: LabelledTexts) -> int:
+    """Returns the number of rows whose cell in the column of groups is empty; 0 without such a column."""
+    return 0 if rows.groups is None else int((~has_group(rows.groups)).sum())
 
 
 def _check_labels(data: Data | None, options: TableOptions) -> None:

@@ -217,7 +217,7 @@ def _wrong_labels(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> tu
 
 
 def _wrong_label_sets(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> tuple[np.ndarray, dict[str, list]]:
-    """Returns (the rows with a missing or an added label, the most certain wrong decision first; columns about them)."""
+    """Returns (the rows with a wrong label set, the most certain wrong decision first; columns about them)."""
     labels = predicted(outputs, classes)
     certainty = np.where(labels != data.labels, np.abs(data.labels - outputs["probabilities"]), 0.0).max(axis=1)
     order = np.argsort(-certainty, kind="stable")

@@ -65,7 +65,7 @@ def examine(config: LabelledConfig, polarity: bool) -> dict:
         "not_in_validation": [name for name, n in zip(splits.classes, validated, strict=True) if not n],
         "rare": [name for name, n in counts.items() if n < RARE],
         "always_most_frequent": float(validated.max() / len(splits.valid)),
-        "groups": rows.groups is not None,
+        "groups": rows.groups is not None and labelled_texts.num_without_group(rows) < len(rows),
         "notes": splits.notes,
     }
     return about | {"training": training}
