@@ -26,6 +26,8 @@ TO_PREPARE = (
     "separator",
     "quote",
     "no_header",
+    "fold_labels",
+    "missing_labels",
     "max_bytes",
     "seed",
     "polarity",

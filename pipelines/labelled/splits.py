@@ -232,6 +232,7 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     ]
     if data.valid and num_repeated:
         lines.append(f"texts of {data.name} that are also in --valid, and left out of training: {num_repeated:,}")
+    lines += labels.doubtful(data.classes)
     if few:
         lines.append(
             f"few texts have the label {', '.join(few)}: too few to learn and to measure; add some, or leave these "
@@ -375,6 +376,12 @@ def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:
         )
     if len(splits.classes) < 2:
         raise UserError(f"{data.name}: the split left fewer than two labels in training: add rows, or give --valid")
-    if missing or not len(splits.valid):
+    is_split = not missing and len(splits.valid) > 0
+    if not is_split and len(data.classes) == len(set(data.rows.texts)):
+        raise UserError(
+            f"{data.name}: every text has a label of its own: is the label a number or a name to predict? A classifier "
+            "chooses among few labels: name another column with --label-column"
+        )
+    if not is_split:
         lost = f"class {missing[0]!r} in training" if missing else "text in validation"
         raise UserError(f"{data.name}: the split left no {lost}: add rows, or give a validation set with --valid")

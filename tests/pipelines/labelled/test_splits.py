@@ -166,3 +166,19 @@ def test_a_group_column_of_one_value_is_named_with_the_remedy(tmp_path):
     rows = [(f"review {i}", i % 2, "one") for i in range(40)]
     with pytest.raises(UserError, match="the same value in a column `url`.*--valid, or rename the column"):
         split(tmp_path, rows)
+
+
+def test_near_equal_and_missing_labels_are_named_and_mended_by_the_flags(tmp_path):
+    names = ("Refund", "REFUND", "other", "n/a")
+    rows = [(f"review {i}", names[i % 4], f"film {i}") for i in range(200)]
+    said = describe(split(tmp_path, rows, polarity=False))
+    assert "REFUND/Refund; --fold-labels" in said and "n/a; --missing-labels" in said
+    splits = split(tmp_path, rows, polarity=False, fold_labels=True, missing_labels="N/A")
+    assert splits.classes == ("other", "refund") and splits.notes["left out, no label"] == 50
+    assert "--fold-labels" not in describe(splits) and "--missing-labels" not in describe(splits)
+
+
+def test_a_label_of_its_own_for_every_text_is_another_column(tmp_path):
+    rows = [(f"review {i}", f"name {i}", f"film {i}") for i in range(60)]
+    with pytest.raises(UserError, match="every text has a label of its own: .*--label-column"):
+        split(tmp_path, rows, polarity=False)
