@@ -66,17 +66,13 @@ def test_the_parts_of_a_distributed_prediction_have_the_same_names(exported, tmp
     assert bound.options["names"]["score"] == f"{prefix or 'model_'}score"  # another prefix is another job
 
 
-def test_a_column_that_only_later_rows_have_is_refused_where_it_has_no_place(exported, tmp_path, monkeypatch):
+def test_a_column_that_only_later_rows_have_is_not_overwritten(exported, tmp_path, monkeypatch):
     monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 1)
     (tmp_path / "a.jsonl").write_text('{"text": "good"}\n{"text": "bad", "score": 1}\n')
-    with pytest.raises(UserError, match="the column 'score', which only later rows have.*--prefix"):
-        predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.jsonl")
-    with pytest.raises(UserError, match="the column 'score' is only in later rows.*write .jsonl"):
-        predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.csv", prefix="model_")
-    predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.jsonl", prefix="model_")
-    first, second = read(tmp_path / "out.jsonl")
-    assert "score" not in first and (second["score"], second["model_predicted"]) == (1, "negative")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "out.jsonl"]
+    for suffix in (".jsonl", ".csv"):
+        predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / f"out{suffix}")
+        first, second = read(tmp_path / f"out{suffix}")
+        assert not first.get("score") and str(second["score"]) == "1" and second["model_predicted"] == "negative"
 
 
 OBJECTS = (
