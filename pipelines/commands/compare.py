@@ -15,6 +15,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, shown
 from pipelines.support.installation import called_name
 
+_CLASSIFIERS = ("classification", "sentiment", "transfer")  # tasks whose runs keep predictions
 _MAX_SHOWN = 40  # characters of a setting in the table
 
 
@@ -70,14 +71,21 @@ def compare_with_first(first: Run, run: Run) -> dict:
     tables = [predictions.read(each.path) for each in (first, run)]
     for each, rows in zip((first, run), tables, strict=True):
         if rows is None:
-            kept = "is no classifier" if each.result["classes"] is None else "was trained before runs kept predictions"
-            return about | {"reason": f"{each.title} {kept}: it has no {predictions.FILE}"}
+            return about | {"reason": f"{each.title} {_why_without_predictions(each)}: it has no {predictions.FILE}"}
     if not tables[0][["text_sha256"]].equals(tables[1][["text_sha256"]]):
         return about | {"reason": "they were validated on different texts: give both the same --data or --valid"}
     if not tables[0]["label"].equals(tables[1]["label"]):
         return about | {"reason": "the labels of their validation texts differ"}
     is_correct = [(rows["label"] == rows["predicted"]).to_numpy() for rows in tables]
     return about | paired.compare(*is_correct)._asdict()
+
+
+def _why_without_predictions(run: Run) -> str:
+    if run.task not in _CLASSIFIERS:
+        return "is no classifier of texts"
+    if run.result["config"].get("folds"):
+        return "is a cross-validation, whose texts were all validated"
+    return "was trained before runs kept predictions"
 
 
 def _require_finished(run: Run) -> None:
@@ -123,7 +131,8 @@ def _rows(runs: list[Run], letters: list[str]) -> list[dict[str, str]]:
             if scores.get("log_loss") is not None:
                 cells[f"{split} log loss"] = f"{scores['log_loss']:.3f}"
         cells["parameters"] = f"{result['parameters']:,}"
-        cells["best epoch"] = f"{result['best_epoch']} of {len(result['epochs'])}"
+        if result["epochs"]:  # a cross-validation has none of its own
+            cells["best epoch"] = f"{result['best_epoch']} of {len(result['epochs'])}"
         cells["training"] = f"{result['training_seconds']:.0f} s"
         cells["data"] = f"{result['data']['name']}, {result['data']['fingerprint'][:8]}"
         columns.append(cells)
@@ -163,9 +172,9 @@ def _draw(runs: list[Run], path: Path) -> None:
 
     from pipelines.support import reports
 
-    measured = {name for run in runs for name in run.result["epochs"][0]}
+    measured = {name for run in runs for row in run.result["epochs"][:1] for name in row}
     panels = [name for name in ("val_loss", *(f"val_{measure}" for measure in inventory.MEASURES)) if name in measured]
-    panels = list(dict.fromkeys(panels))
+    panels = list(dict.fromkeys(panels)) or ["val_loss"]
     figure = Figure(figsize=(4.8 * len(panels), 3.6 + 0.25 * len(runs)), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for i, run in enumerate(runs):

@@ -15,6 +15,7 @@ from pipelines.data import paths
 from pipelines.labelled.command import TableFlags
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, called_name, ray_installation
+from pipelines.support.numbers import counted
 from pipelines.version import VERSION
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
@@ -36,6 +37,10 @@ class Doctor:
     """Column with the label. By default the first column with a usual name (label, class, ...)."""
     valid: Annotated[str | None, PATH] = None
     """Validation texts of your own. Without it, a tenth of DATA is split off, as in training."""
+    fold_labels: bool = False
+    """Read labels that differ only in case or blanks as the same label, as in training."""
+    missing_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL,LABEL", help_behavior_hint="")] = None
+    """Labels that stand for no label, as in training."""
     polarity: bool = False
     """Read the labels as `train sentiment` does: 0 and 1, or neg and pos, are negative and positive."""
     table: TableFlags = TableFlags()
@@ -65,6 +70,7 @@ class Doctor:
         from pipelines.labelled import examine
 
         table = {name: value for name, value in vars(self.table).items() if value is not None}
+        table |= {"fold_labels": self.fold_labels, "missing_labels": self.missing_labels}
         config = ClassificationConfig(data=self.data, valid=self.valid, label_column=self.label_column, **table)
         return examine.examine(config.resolve(), self.polarity)
 
@@ -155,8 +161,8 @@ def _data_lines(name: str, data: dict) -> list[str]:
     )
     for unit in ("characters", "words"):
         values[unit] = ", ".join(f"{name} {length:,}" for name, length in data[unit].items())
-    values["duplicates"] = f"{data['repeated']:,} rows repeat an earlier text"
-    values["contradictions"] = f"{data['contradicting']:,} texts have several labels"
+    values["duplicates"] = f"{counted(data['repeated'], 'text')} also in an earlier row"
+    values["contradictions"] = f"{counted(data['contradicting'], 'text')} with several labels"
     lines = [f"data {name}", "", *(f"  {title:<16}{value}" for title, value in values.items())]
     for each in data["contradictions"][:_MAX_EXAMPLES]:
         labels = ", ".join(f"{label} {n:,}" for label, n in each["labels"].items())
@@ -188,6 +194,7 @@ def _warnings(data: dict) -> list[str]:
     if data["zero_width_characters"]:
         notes.append(f"{data['zero_width_characters']:,} texts have invisible characters (zero-width spaces)")
     training = data.get("training")
+    notes += training["doubtful_labels"] if training else []
     if training and training["rare"]:
         notes.append(f"few training texts have the label {_joined(training['rare'])}: its scores will say little")
     if training and training["not_in_validation"]:

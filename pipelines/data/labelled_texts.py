@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from pipelines.data import corpora, folders, paths, sample_reviews, tables
+from pipelines.data import corpora, folders, labels, paths, sample_reviews, tables
 from pipelines.data.paths import Data
+from pipelines.data.splits import groups_or_texts, has_group
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
 
@@ -22,26 +24,29 @@ class LabelledTexts:
         texts: object array [n] of str.
         labels: object array [n] of str, or of tuples of str if a text may have several labels.
         groups: object array [n] of str. Rows of one group (one film) stay together in a split. None: each text is its
-            own group.
+            own group; so is a text whose group is empty.
         dropped: reason -> number of rows that were left out while reading.
+        others: the columns of the table that are neither text nor label, [n, columns], if they were asked for.
     """
 
     texts: np.ndarray
     labels: np.ndarray
     groups: np.ndarray | None
     dropped: dict[str, int]
+    others: pd.DataFrame | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def groups_or_texts(self) -> np.ndarray:
         """Returns what must stay together in a split: the groups, or the texts if there are none."""
-        return self.texts if self.groups is None else self.groups
+        return groups_or_texts(self.groups, self.texts)
 
     def take(self, rows: np.ndarray) -> "LabelledTexts":
         """Returns the rows that the index or mask `rows` selects."""
         groups = None if self.groups is None else self.groups[rows]
-        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped)
+        others = None if self.others is None else self.others.iloc[rows]
+        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped, others)
 
 
 def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:
@@ -68,7 +73,7 @@ def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, Label
         splits = folders.read(path)
     else:
         splits = {"train": tables.read([path], options)}
-    return {name: _without_empty_rows(LabelledTexts(*columns)) for name, columns in splits.items()}
+    return {name: _without_empty_rows(LabelledTexts(*columns), options) for name, columns in splits.items()}
 
 
 def read_chunks(data: Data, split: str, options: TableOptions = DEFAULTS) -> Iterator[LabelledTexts]:
@@ -91,7 +96,12 @@ def read_chunks(data: Data, split: str, options: TableOptions = DEFAULTS) -> Ite
     else:
         chunks = ()
     for fields in chunks:
-        yield _without_empty_rows(LabelledTexts(*fields))
+        yield _without_empty_rows(LabelledTexts(*fields), options)
+
+
+def num_without_group(rows: LabelledTexts) -> int:
+    """Returns the number of rows whose cell in the column of groups is empty; 0 without such a column."""
+    return 0 if rows.groups is None else int((~has_group(rows.groups)).sum())
 
 
 def _check_labels(data: Data | None, options: TableOptions) -> None:
@@ -109,8 +119,10 @@ def fresh_sample() -> LabelledTexts:
     return LabelledTexts(*sample_reviews.generate(num_reviews=1000, seed=2))
 
 
-def _without_empty_rows(rows: LabelledTexts) -> LabelledTexts:
-    """Removes rows without a text or a label, and counts them in `dropped`."""
+def _without_empty_rows(rows: LabelledTexts, options: TableOptions) -> LabelledTexts:
+    """Removes rows without a text or a label, and counts them in `dropped`; labels are read as the options state."""
+    if options.fold_labels or options.missing_labels:
+        rows.labels = np.fromiter((_read_label(options, label) for label in rows.labels), object, len(rows))
     has_text = np.array([bool(text.strip()) for text in rows.texts], dtype=bool)
     # A text with a set of labels may have none of them.
     has_label = np.array([isinstance(label, tuple) or bool(label.strip()) for label in rows.labels], dtype=bool)
@@ -118,3 +130,12 @@ def _without_empty_rows(rows: LabelledTexts) -> LabelledTexts:
         if dropped.any():
             rows.dropped[reason] = rows.dropped.get(reason, 0) + int(dropped.sum())
     return rows.take(has_text & has_label)
+
+
+def _read_label(options: TableOptions, label: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    """Returns a label as the options state; a missing one is empty, and of several labels is left out."""
+    if isinstance(label, tuple):
+        return tuple(dict.fromkeys(filter(None, (_read_label(options, each) for each in label))))
+    if labels.fold(label) in map(labels.fold, options.missing_labels):
+        return ""
+    return labels.fold(label) if options.fold_labels else label

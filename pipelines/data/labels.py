@@ -4,7 +4,10 @@ With `polarity`, different spellings of negative, neutral and positive are the s
 spelled.
 """
 
+import collections
 import math
+import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -22,6 +25,8 @@ SPELLINGS = (
     {"-1": "negative", "0": "neutral", "1": "positive"},
 )
 MAX_CLASSES = 100
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MISSING = {"n/a", "na", "nan", "none", "null", "nil", "-", "--", "?", "missing", "#n/a"}  # folded
 MAX_NUMBERS = 10  # as classes, if some of them are no integers, such as 3.5 stars
 
 
@@ -36,8 +41,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
         rows: number of rows for messages; None: that of `labels`.
 
     Raises:
-        UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers, or
-            numbers and words: the column cannot be the label.
+        UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers: the
+            column cannot be the label; or all labels are numbers and one has two spellings.
     """
     found = set(normalize_labels(labels, polarity))
     if len(found) == 1:
@@ -58,7 +63,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
         raise UserError(
             f"{source}: {len(found)} different labels, at most {MAX_CLASSES}: name the right column with --label-column"
         )
-    _reject_mixed(found, numbers, source)
+    if len(numbers) == len(found):
+        _reject_spellings(numbers, source)
     if polarity:
         for spelling in SPELLINGS:
             if found == set(spelling):
@@ -73,23 +79,34 @@ def in_order(found: set[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _reject_mixed(found: set[str], numbers: list[str], source: str) -> None:
-    """Raises a UserError if some labels are numbers and others words, or if one number has two spellings."""
-    words = sorted(found - set(numbers))
-    if words and numbers:
-        raise UserError(
-            f"{source}: some labels are numbers ({_few(numbers)}) and some are words ({_few(words)}): if they mean the "
-            "same, spell them alike; if not, write a word for each number"
+def doubtful(classes: Iterable[str]) -> list[str]:
+    """Returns a line on labels that differ only in case or blanks, and one on spellings of a missing value."""
+    by_folded = collections.defaultdict(list)
+    for name in classes:
+        by_folded[fold(name)].append(name)
+    equal = ", ".join("/".join(names) for names in by_folded.values() if len(names) > 1)
+    missing = [name for name in classes if fold(name) in _MISSING]
+    lines = [f"labels that differ only in case or blanks: {equal}; --fold-labels makes them one"] if equal else []
+    if missing:
+        lines.append(
+            f"labels that look like a missing value: {', '.join(missing)}; --missing-labels={','.join(missing)} "
+            "leaves their rows out"
         )
+    return lines
+
+
+def fold(label: str) -> str:
+    """Returns a label in lower case, with one space for any blanks in it and none around it."""
+    return " ".join(label.split()).casefold()
+
+
+def _reject_spellings(numbers: list[str], source: str) -> None:
+    """Raises a UserError if one number has two spellings."""
     spellings: dict[float, str] = {}
     for label in numbers:
         other = spellings.setdefault(float(label), label)
         if other != label:
             raise UserError(f"{source}: the labels {other!r} and {label!r} are the same number: spell them alike")
-
-
-def _few(labels: list[str]) -> str:
-    return ", ".join(labels[:3]) + (", ..." if len(labels) > 3 else "")
 
 
 def class_ids(labels: np.ndarray, classes: tuple[str, ...], polarity: bool) -> np.ndarray:
@@ -121,7 +138,5 @@ def _normalize_polarity(label: str) -> str:
 
 
 def _is_number(label: str) -> bool:
-    try:
-        return math.isfinite(float(label))
-    except ValueError:
-        return False
+    """Whether a label is spelled as a plain number. Python also reads 1_2 and nan as numbers."""
+    return bool(_NUMBER.fullmatch(label)) and math.isfinite(float(label))

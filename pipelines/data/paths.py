@@ -16,11 +16,13 @@ def expanded(data: Data | None) -> Data | None:
         A str if it is one path, a tuple if there are several.
 
     Raises:
-        UserError: no file matches a pattern.
+        UserError: there is no path, or no file matches a pattern.
     """
     if data is None:
         return None
     given = (data,) if isinstance(data, str) else data
+    if not given:
+        raise UserError("a flag of files, such as --data, has no value: give a path, or leave the flag out")
     found = tuple(dict.fromkeys(path for each in given for path in _matches(each)))
     return found[0] if len(found) == 1 else found
 

@@ -9,6 +9,21 @@ from pipelines.support.errors import UserError
 MIN_VALIDATION_ROWS = 10  # a class is rare if fewer of its rows are expected in validation
 
 
+def groups_or_texts(groups: np.ndarray | None, texts: np.ndarray) -> np.ndarray:
+    """Returns what must stay together in a split, object [n]: each row's group, or its text where it has none.
+
+    Args:
+        groups: object [n] of str, "" for a row without a group; None: no row has one.
+        texts: object [n] of str.
+    """
+    return texts if groups is None else np.where(has_group(groups), groups, texts)
+
+
+def has_group(groups: np.ndarray) -> np.ndarray:
+    """Returns which rows have a group, bool [n]: those whose cell is not empty."""
+    return np.array([bool(group.strip()) for group in groups], bool)
+
+
 def validation_rows(groups: np.ndarray, fraction: float) -> np.ndarray:
     """Chooses whole groups, in the order of their hashes, until they have `fraction` of the rows.
 
@@ -40,7 +55,10 @@ def num_held_out(sizes: np.ndarray, rows: float) -> int:
         UserError: there is only one group.
     """
     if len(sizes) < 2:
-        raise UserError("all rows are in one group, so none can be split off for validation: give some with --valid")
+        raise UserError(
+            "all rows are in one group (the same text, or the same value in a column `url`), so none can be split off "
+            "for validation: give some with --valid, or rename the column"
+        )
     rows_so_far = np.cumsum(sizes) - sizes  # rows of the groups that come earlier in the order
     return min(int((rows_so_far < rows).sum()), len(sizes) - 1)
 
@@ -102,7 +120,10 @@ def folds(groups: np.ndarray, labels: np.ndarray, num_folds: int) -> np.ndarray:
         if len(members) > 1:
             fold_of[members] = np.arange(len(members)) * num_folds // len(members)
     if len(set(fold_of.tolist()) - {-1}) < num_folds:
-        raise UserError(f"--folds {num_folds}: {len(order)} different texts are too few: give a smaller number")
+        raise UserError(
+            f"--folds {num_folds}: {len(order)} different texts are too few (or values in a column `url`): give a "
+            "smaller number, or rename the column"
+        )
     return fold_of[index]
 
 

@@ -34,7 +34,10 @@ class TableOptions:
             with usual names, if the table has them.
         labels_separator: the string between the labels of a cell; None: a cell has one label.
         label_columns: columns of 0 and 1, one per label; empty: the labels are in one column.
+        fold_labels: whether labels that differ only in case or blanks are the same.
+        missing_labels: labels that stand for no label; their rows are left out.
         encoding_errors: what becomes of bytes that are not in the encoding, as for `open`.
+        other_columns: whether to keep the columns that are neither text nor label.
     """
 
     text_column: str | None = None
@@ -48,7 +51,10 @@ class TableOptions:
     trained_label_column: str | None = None
     labels_separator: str | None = None
     label_columns: tuple[str, ...] = ()
+    fold_labels: bool = False
+    missing_labels: tuple[str, ...] = ()
     encoding_errors: str = "strict"
+    other_columns: bool = False
 
     @property
     def multi_label(self) -> bool:
@@ -62,7 +68,13 @@ class TableOptions:
             config: of the model's training.
         """
         text, label = config.get("text_column"), config.get("label_column")
-        trained = dataclasses.replace(self, trained_text_column=text, trained_label_column=label)
+        trained = dataclasses.replace(
+            self,
+            trained_text_column=text,
+            trained_label_column=label,
+            fold_labels=config.get("fold_labels", False),
+            missing_labels=column_names(config.get("missing_labels")),
+        )
         if self.multi_label:
             return trained
         separator, columns = config.get("labels_separator"), column_names(config.get("label_columns"))
@@ -81,6 +93,8 @@ def make(
     no_header=False,
     labels_separator=None,
     label_columns=None,
+    fold_labels=False,
+    missing_labels=None,
 ) -> TableOptions:
     r"""Returns the options that the flags of the same names state. A separator may be given as \t or tab; the
     quote may be `none`.
@@ -112,6 +126,8 @@ def make(
         header=not no_header,
         labels_separator=unescaped(labels_separator),
         label_columns=column_names(label_columns),
+        fold_labels=fold_labels,
+        missing_labels=column_names(missing_labels),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 import pandas as pd
 
-from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
+from pipelines.data.cells import MISSING, shown, to_cell
 from pipelines.support.errors import UserError
 
 Row = dict[str, object] | str  # name of a column -> cell, or why a row is left out
@@ -63,7 +63,7 @@ def chunks(
             found, left_out, characters = [], collections.Counter(), 0
         wanted = row.items() if names is None else [(name, row[name]) for name in names if name in row]
         try:
-            cells = {name: cell if isinstance(cell, str) else shown(cell) for name, cell in wanted}
+            cells = {name: cell if isinstance(cell, str) else to_cell(cell) for name, cell in wanted}
         except RecursionError:
             left_out[TOO_DEEP] += 1
             continue
@@ -76,30 +76,10 @@ def chunks(
 
 
 def _frame(rows: list[dict[str, str]], columns: Collection[str]) -> pd.DataFrame:
-    cells = np.array([[row.get(name, "") for name in columns] for row in rows], object)  # [rows, columns]
+    cells = np.array([[row.get(name, MISSING) for name in columns] for row in rows], object)  # [rows, columns]
     return pd.DataFrame(cells.reshape(len(rows), len(columns)), columns=list(columns), dtype=object)
 
 
 def without_surrogates(text: str) -> str:
     """Returns a text with U+FFFD in place of what is not valid Unicode."""
     return SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def shown(value) -> str:
-    """Returns a cell as text: a missing value is empty, true and false are in lower case, 3.0 of Excel is 3.
-
-    A list has | between its values.
-    """
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, list):
-        return DEFAULT_LABELS_SEPARATOR.join(map(shown, value))
-    return str(value)

@@ -215,7 +215,7 @@ def _listed(names: list[str]) -> str:
 
 
 def read(files: Sequence[Path], options: TableOptions) -> tuple:
-    """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped.
+    """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped, others.
 
     The labels are str, or tuples of str if the options allow several labels per text.
 
@@ -228,8 +228,10 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     first_rows = columns(files[0], options)
     text = text_column(files[0], first_rows, options)
     label_names = _label_columns(files[0], first_rows, options, text)
-    table, dropped = _all_rows(files, first_rows, [text, *label_names], options)
-    return *_fields(files[0], table, text, label_names, options), dropped
+    used = [text, *label_names]
+    table, dropped = _all_rows(files, first_rows, list(first_rows) if options.other_columns else used, options)
+    others = table[list(first_rows)].drop(columns=used) if options.other_columns else None
+    return *_fields(files[0], table, text, label_names, options), dropped, others
 
 
 def read_chunks(files: Sequence[Path], options: TableOptions) -> Iterator[tuple]:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from pipelines.data import encodings, table_rows
+from pipelines.data.cells import parse_fraction
 from pipelines.data.table_options import TableOptions
 from pipelines.data.table_rows import SURROGATES, Row, without_surrogates
 from pipelines.support.errors import UserError
@@ -90,7 +91,7 @@ def _object(line: str, is_strict: bool) -> dict | None:
         is_strict: whether its cells must be valid Unicode: programs that cut strings write lone halves of pairs.
     """
     try:
-        value = json.loads(line, parse_float=str, parse_constant=lambda name: None)
+        value = json.loads(line, parse_float=parse_fraction, parse_constant=lambda name: None)
         if _HALF.search(line) or not is_strict and SURROGATES.search(line):
             value = _without_halves(value, is_strict)
     except (ValueError, RecursionError):

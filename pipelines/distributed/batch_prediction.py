@@ -55,6 +55,7 @@ def predict(exported: Exported, source: Data, output: Path, steps: FileSteps, ad
         raise UserError(f"--output {given}: give a folder on this machine; only --input can be in object storage")
     files = input_files.find(source)
     first = _first_columns(files, steps)
+    steps = steps.bound(first)
     plan = {
         "model": {"name": exported.title, "sha256": _checksum(exported)},
         "options": steps.options | {"suffix": steps.suffix, "chunks_per_part": steps.chunks_per_part},

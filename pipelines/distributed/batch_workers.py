@@ -75,9 +75,16 @@ class Predictor:
             if self._error:
                 yield _unit(file, number, record={"error": self._error})
             elif content:
-                yield _unit(file, number, *predict_unit(self._predict, self._steps, content))
+                yield _unit(file, number, *self._predicted(content))
             else:
                 yield _unit(file, number, record=json.loads(record))
+
+    def _predicted(self, content: bytes) -> tuple[bytes, dict]:
+        """Returns what `predict_unit` does, or no content and an error of the user."""
+        try:
+            return predict_unit(self._predict, self._steps, content)
+        except UserError as error:
+            return b"", {"error": str(error)}
 
 
 def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[bytes, dict]:

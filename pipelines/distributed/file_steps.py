@@ -42,6 +42,7 @@ class FileSteps(NamedTuple):
         load: model -> function of texts, list of str, -> outputs.
         write: (predicted chunks, number of rows of the file before them) -> (content of a file, counts: name -> number,
             or name -> such a dict).
+        for_columns: columns of the first file -> these steps for them; None: they are the same for all columns.
     """
 
     options: dict
@@ -50,6 +51,11 @@ class FileSteps(NamedTuple):
     read: Callable[[str, Columns | None], Iterator[Chunk]]
     load: Callable[[Exported], Callable[[list[str]], Any]]
     write: Callable[[list[Predicted], int], tuple[bytes, dict]]
+    for_columns: Callable[[Columns], "FileSteps"] | None = None
+
+    def bound(self, first: Columns | None) -> "FileSteps":
+        """Returns the steps for files with the columns of the first one, None if it has no rows."""
+        return self.for_columns(first) if self.for_columns and first else self
 
 
 def table_steps(
@@ -134,8 +140,8 @@ def _valid_unicode(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[int, str]]:
         except UnicodeEncodeError:
             pass
         for i, cell in enumerate(cells):
-            cells[i], replaced = SURROGATES.subn("\N{REPLACEMENT CHARACTER}", cell)
+            valid, replaced = SURROGATES.subn("\N{REPLACEMENT CHARACTER}", cell)
             if replaced:
-                reasons[i] = NOT_UNICODE
+                cells[i], reasons[i] = valid, NOT_UNICODE
         rows = rows.assign(**{name: pd.Series(cells, rows.index, object)})
     return rows, reasons

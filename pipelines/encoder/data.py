@@ -13,7 +13,7 @@ from pipelines.data import corpora, folders, labelled_texts, paths, tables, text
 from pipelines.data.held_out import LowestRows, fraction_of_candidates, hashes
 from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
-from pipelines.data.splits import validation_rows
+from pipelines.data.splits import groups_or_texts, validation_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder.config import EncoderConfig
 from pipelines.support.errors import UserError
@@ -73,7 +73,7 @@ class _Chunk(NamedTuple):
 
     def groups_or_texts(self) -> np.ndarray:
         """Returns what must stay together in a split: the groups, or the texts if there are none."""
-        return self.texts if self.groups is None else self.groups
+        return groups_or_texts(self.groups, self.texts)
 
 
 def load(config: EncoderConfig) -> Splits:

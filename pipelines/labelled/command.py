@@ -26,6 +26,8 @@ TO_PREPARE = (
     "separator",
     "quote",
     "no_header",
+    "fold_labels",
+    "missing_labels",
     "max_bytes",
     "seed",
     "polarity",
@@ -137,6 +139,9 @@ class Predict:
     one text per line, or - for stdin."""
     output: Annotated[Path | None, PATH] = None
     """With --input: .csv, .tsv or .jsonl file to write. By default CSV is printed."""
+    prefix: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
+    """With --input: start of the names of the columns that are added: predicted, score and p(LABEL). By default none,
+    or model_ if the input has a column of one of these names."""
     json: bool = False
     """Print one JSON object. With --input it has the counts, and needs --output."""
     table: TableFlags = TableFlags()
@@ -164,7 +169,7 @@ class Predict:
         """
         if bool(self.texts) == bool(self.input):
             raise UserError('give texts to label: either "in quotes" or in a file with --input')
-        for name, value in {"--output": self.output, **self.table.given()}.items():
+        for name, value in {"--output": self.output, "--prefix": self.prefix is not None, **self.table.given()}.items():
             if value and not self.input:
                 raise UserError(f'{name} needs --input: it has no effect on texts "in quotes"')
         if self.json and self.input and not self.output:
@@ -192,7 +197,8 @@ class Predict:
     def _label_file(self, exported: Exported) -> None:
         from pipelines.labelled.predict import predict_file
 
-        counts = predict_file(exported, paths.expanded(self.input), self.output, self.table.options())
+        source = paths.expanded(self.input)
+        counts = predict_file(exported, source, self.output, self.table.options(), self.prefix)
         if self.json:
             print_json({"model": exported.title, **counts})
             return
@@ -203,7 +209,8 @@ class Predict:
     def _label_on_ray(self, exported: Exported) -> None:
         from pipelines.labelled.predict import file_steps
 
-        steps = file_steps(exported, self.table.options(), self.distributed.suffix(OUTPUT_SUFFIXES))
+        suffix = self.distributed.suffix(OUTPUT_SUFFIXES)
+        steps = file_steps(exported, self.table.options(), suffix, self.prefix)
         self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _label_on_server(self) -> None:

@@ -19,6 +19,8 @@ TABLE_FIELDS = (
     "separator",
     "quote",
     "no_header",
+    "fold_labels",
+    "missing_labels",
 )
 BEST_F1 = "best-f1"
 PRECISION = "precision"
@@ -96,6 +98,10 @@ class LabelledConfig(TrainingConfig):
     none if there are tabs between the cells, unless all cells with a " are quoted."""
     no_header: bool = False
     """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
+    fold_labels: bool = False
+    """Read labels that differ only in case or blanks as the same label, in lower case."""
+    missing_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL,LABEL", help_behavior_hint="")] = None
+    """Labels that stand for no label, such as n/a,NULL: their rows are left out."""
     class_weights: bool = False
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     no_baseline: bool = False

@@ -11,12 +11,15 @@ from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
-from pipelines.labelled import group_scores
+from pipelines.labelled import group_scores, predicted_rows
 from pipelines.labelled.config import multi_label
 from pipelines.labelled.measure import compute_scores, predicted
 from pipelines.labelled.splits import Labelled, with_class_ids
+from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+
+_PREFIX = "evaluated_"  # of the columns of --mistakes where the user's have the same names
 
 
 def evaluate(
@@ -31,7 +34,7 @@ def evaluate(
     Args:
         data: as for training; None is a fresh embedded sample, for a model that was trained on one.
         options: how to read a table.
-        mistakes: CSV file for the texts with a wrong label.
+        mistakes: CSV file for the texts with a wrong label, with the other columns of their rows.
         by: column whose values are groups, which are scored one by one.
 
     Returns:
@@ -43,6 +46,7 @@ def evaluate(
         UserError: the data cannot be read, or no row has one of the model's labels.
     """
     check_output(mistakes, "--mistakes")
+    options = dataclasses.replace(options, other_columns=mistakes is not None)
     if by is not None:
         options = dataclasses.replace(options, group_column=group_scores.check_column(data, by, options))
     card = exported.card()
@@ -66,7 +70,8 @@ def evaluate(
         )
     outputs = _classify(exported, known.texts)
     if mistakes is not None:
-        _write_mistakes(mistakes, known, outputs, classes)
+        others = None if rows.others is None else rows.others.iloc[_known_rows(rows, card)]
+        _write_mistakes(mistakes, known, outputs, classes, others)
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
     trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card)
     about = {
@@ -79,15 +84,15 @@ def evaluate(
     if by is not None:
         is_correct = predicted(outputs, classes) == known.labels
         is_correct = is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct
-        about |= {"by": by, "groups": group_scores.compute_scores(_known_groups(rows, card), is_correct)}
+        about |= {"by": by, "groups": group_scores.compute_scores(rows.groups[_known_rows(rows, card)], is_correct)}
     return about | compute_scores(known, outputs, classes)
 
 
-def _known_groups(rows: LabelledTexts, card: dict) -> np.ndarray:
-    """Returns the groups of the rows that `with_class_ids` keeps, object [n] of str."""
+def _known_rows(rows: LabelledTexts, card: dict) -> np.ndarray:
+    """Returns which rows `with_class_ids` keeps, bool [n]."""
     if label_sets.are_sets(rows.labels):
-        return rows.groups
-    return rows.groups[labels.class_ids(rows.labels, tuple(card["classes"]), card["config"]["polarity"]) >= 0]
+        return np.ones(len(rows), bool)
+    return labels.class_ids(rows.labels, tuple(card["classes"]), card["config"]["polarity"]) >= 0
 
 
 def format_scores(scores: dict) -> str:
@@ -179,18 +184,31 @@ def _classify(exported: Exported, texts: np.ndarray) -> dict[str, np.ndarray]:
     return BatchedSignature(loaded.signatures["serving_default"])(texts)
 
 
-def _write_mistakes(path: Path, data: Labelled, outputs: dict, classes: tuple[str, ...]) -> None:
-    """Writes the texts with a wrong label to a CSV file, the highest probability first."""
-    columns = (_wrong_label_sets if "labels" in outputs else _wrong_labels)(data, outputs, classes)
+def _write_mistakes(
+    path: Path, data: Labelled, outputs: dict, classes: tuple[str, ...], others: pd.DataFrame | None
+) -> None:
+    """Writes the texts with a wrong label to a CSV file, the highest probability first.
+
+    Args:
+        others: further columns of the user for all texts, which follow as they are.
+    """
+    wrong, columns = (_wrong_label_sets if "labels" in outputs else _wrong_labels)(data, outputs, classes)
+    if others is not None:
+        names = predicted_rows.new_names(list(columns), list(others), _PREFIX)
+        if names["text"] != "text":
+            console.say(f"{path}: the data has columns of these names, so the result is in {', '.join(names.values())}")
+        columns = {names[name]: values for name, values in columns.items()}
+        columns |= {name: others[name].to_numpy(object)[wrong] for name in others}
     with written_beside(path, newline="") as file:
         pd.DataFrame(columns).to_csv(file, index=False, float_format="%.6f")
 
 
-def _wrong_labels(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> dict[str, np.ndarray]:
+def _wrong_labels(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Returns (the rows with a wrong label, columns about them)."""
     true_labels = np.array(classes, dtype=object)[data.labels]
     wrong = np.flatnonzero(outputs["label"] != true_labels)
     wrong = wrong[np.argsort(-outputs["score"][wrong], kind="stable")]
-    return {
+    return wrong, {
         "text": data.texts[wrong],
         "label": true_labels[wrong],
         "predicted": outputs["label"][wrong],
@@ -198,12 +216,13 @@ def _wrong_labels(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> di
     }
 
 
-def _wrong_label_sets(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> dict[str, list]:
-    """The texts with a missing or an added label, those with the most certain wrong decision first."""
+def _wrong_label_sets(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> tuple[np.ndarray, dict[str, list]]:
+    """Returns (the rows with a wrong label set, the most certain wrong decision first; columns about them)."""
     labels = predicted(outputs, classes)
     certainty = np.where(labels != data.labels, np.abs(data.labels - outputs["probabilities"]), 0.0).max(axis=1)
-    wrong = [i for i in np.argsort(-certainty, kind="stable") if certainty[i]]
-    return {
+    order = np.argsort(-certainty, kind="stable")
+    wrong = order[certainty[order] > 0]
+    return wrong, {
         "text": [data.texts[i] for i in wrong],
         "labels": [_joined(classes, data.labels[i] == 1) for i in wrong],
         "predicted": [_joined(classes, labels[i] == 1) for i in wrong],

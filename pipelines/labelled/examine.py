@@ -9,6 +9,7 @@ import numpy as np
 
 from pipelines.data import corpora, encodings, labelled_texts, paths, tables
 from pipelines.data.labelled_texts import LabelledTexts
+from pipelines.data.labels import doubtful, normalize_labels
 from pipelines.data.splits import comparable
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
@@ -43,7 +44,7 @@ def examine(config: LabelledConfig, polarity: bool) -> dict:
         "columns": _columns(config),
         "rows": {name: len(part) for name, part in parts.items()},
         "left_out": rows.dropped,
-        "labels": dict(collections.Counter(rows.labels).most_common()),
+        "labels": dict(collections.Counter(normalize_labels(rows.labels, polarity)).most_common()),
         "scripts": scripts(rows.texts),
         "characters": quantiles([len(text) for text in rows.texts]),
         "words": quantiles([len(text.split()) for text in rows.texts]),
@@ -65,8 +66,9 @@ def examine(config: LabelledConfig, polarity: bool) -> dict:
         "not_in_validation": [name for name, n in zip(splits.classes, validated, strict=True) if not n],
         "rare": [name for name, n in counts.items() if n < RARE],
         "always_most_frequent": float(validated.max() / len(splits.valid)),
-        "groups": rows.groups is not None,
+        "groups": rows.groups is not None and labelled_texts.num_without_group(rows) < len(rows),
         "notes": splits.notes,
+        "doubtful_labels": doubtful(splits.classes),
     }
     return about | {"training": training}
 

@@ -1,23 +1,23 @@
 """Labels texts with an exported classifier: texts of the command line, and files of any size."""
 
 import contextlib
-import csv
 import functools
 import io
 import itertools
-import json
 import sys
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from pipelines.data import paths, text_chunks
 from pipelines.data.paths import Data
-from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
+from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data.text_chunks import Columns
 from pipelines.distributed.file_steps import FileSteps, Predicted, add_counts, table_steps
 from pipelines.export.exported import Exported
+from pipelines.labelled import predicted_rows
 from pipelines.labelled.command import OUTPUT_SUFFIXES
+from pipelines.labelled.predicted_rows import PredictedRows, names_of
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
@@ -48,7 +48,13 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
     return results
 
 
-def predict_file(exported: Exported, source: Data, target: Path | None, options: TableOptions = DEFAULTS) -> dict:
+def predict_file(
+    exported: Exported,
+    source: Data,
+    target: Path | None,
+    options: TableOptions = DEFAULTS,
+    prefix: str | None = None,
+) -> dict:
     """Labels each text of a file, chunk by chunk.
 
     Args:
@@ -57,12 +63,13 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
         target: .csv, .tsv or .jsonl, which must not exist; it appears when all texts are labelled. None writes CSV to
             stdout.
         options: how to read a table.
+        prefix: of the names of the columns that are written; see `predicted_rows.names_of_outputs`.
 
     Returns:
         {"rows", "labels" (label -> rows), "skipped", and per note on unusual texts, such as "no label", its rows}.
 
     Raises:
-        UserError: there is nothing to read, or `target` exists or has another suffix.
+        UserError: there is nothing to read, `target` exists or has another suffix, or the columns do not fit.
     """
     check_output(target, suffixes=OUTPUT_SUFFIXES)
     card = exported.card()
@@ -70,10 +77,11 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
     first = next(chunks, None)
     if first is None:
         raise UserError(f"{paths.shown(source)} has no rows")
+    suffix = target.suffix if target else ".csv"
+    writer = predicted_rows.writer_for(list(first.rows), card, suffix, prefix)
     loaded = exported.load()
     classify = _batched(loaded)
     counts = {"rows": 0, "labels": dict.fromkeys(card["classes"], 0), "skipped": 0}
-    suffix = target.suffix if target else ".csv"
     with (
         written_beside(target, newline="") if target else contextlib.nullcontext(sys.stdout) as file,
         console.bar(None, "texts") as bar,
@@ -81,22 +89,30 @@ def predict_file(exported: Exported, source: Data, target: Path | None, options:
         for chunk in itertools.chain([first], chunks):
             texts = chunk.rows[chunk.column].tolist()
             outputs = classify(texts)
-            _write(file, _with_outputs(chunk.rows, outputs, card["classes"], suffix), suffix, header=not counts["rows"])
+            writer.write(file, chunk.rows, outputs, header=not counts["rows"])
             _count(counts, texts, outputs, chunk.num_skipped, card["window"]["max_bytes"])
             bar.update(len(texts))
     return counts
 
 
-def file_steps(exported: Exported, options: TableOptions, suffix: str) -> FileSteps:
+def file_steps(exported: Exported, options: TableOptions, suffix: str, prefix: str | None = None) -> FileSteps:
     """Returns what `predict_file` does, as steps that other processes can do.
 
     Args:
         options: how to read a table.
         suffix: one of OUTPUT_SUFFIXES.
+        prefix: as in `predict_file`.
     """
-    card = exported.card()
-    write = functools.partial(_write_part, card["classes"], card["window"]["max_bytes"], suffix)
-    return table_steps(options.after_training(card["config"]), suffix, 5, _load, write)
+    return _steps(exported.card(), options, suffix, prefix, None)
+
+
+def _steps(card: dict, options: TableOptions, suffix: str, prefix: str | None, first: Columns | None) -> FileSteps:
+    """See `file_steps`. The steps write for files with the columns `first`."""
+    writer = predicted_rows.writer_for(first.names if first else None, card, suffix, prefix)
+    write = functools.partial(_write_part, writer, card["classes"], card["window"]["max_bytes"])
+    given = {"names": writer.names}
+    steps = table_steps(options.after_training(card["config"]), suffix, 5, _load, write, **given)
+    return steps._replace(for_columns=functools.partial(_steps, card, options, suffix, prefix))
 
 
 def _load(exported: Exported):
@@ -104,14 +120,14 @@ def _load(exported: Exported):
 
 
 def _write_part(
-    classes: list[str], max_bytes: int, suffix: str, predicted: list[Predicted], num_before: int
+    writer: PredictedRows, classes: list[str], max_bytes: int, predicted: list[Predicted], num_before: int
 ) -> tuple[bytes, dict]:
     """See `FileSteps.write`."""
     file = io.StringIO(newline="")
     counts = {"rows": 0, "labels": dict.fromkeys(classes, 0), "skipped": 0}
     for i, (chunk, outputs, poisoned) in enumerate(predicted):
         outputs = _without(outputs, poisoned)
-        _write(file, _with_outputs(chunk.rows, outputs, classes, suffix), suffix, header=i == 0)
+        writer.write(file, chunk.rows, outputs, header=i == 0)
         read = ~poisoned
         texts = chunk.rows[chunk.column][read].tolist()
         _count(counts, texts, {name: values[read] for name, values in outputs.items()}, chunk.num_skipped, max_bytes)
@@ -137,11 +153,6 @@ def _batched(loaded):
     return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
 
 
-def names_of(labels: np.ndarray) -> list[str]:
-    """Returns a row of the output `labels` without its padding."""
-    return [name for name in labels if name]
-
-
 def _count(counts: dict, texts: list[str], outputs: dict[str, np.ndarray], num_skipped: int, max_bytes: int) -> None:
     """Adds the texts of a chunk to `counts`."""
     counts["rows"] += len(texts)
@@ -154,29 +165,6 @@ def _count(counts: dict, texts: list[str], outputs: dict[str, np.ndarray], num_s
         notes += [] if names else ["no label"]
     for note in filter(None, (*notes, *(_note(text, max_bytes) for text in texts))):
         counts[note] = counts.get(note, 0) + 1
-
-
-def _with_outputs(rows: pd.DataFrame, outputs: dict[str, np.ndarray], classes: list[str], suffix: str) -> pd.DataFrame:
-    """The rows with all their columns, followed by the columns of the prediction."""
-    if "labels" in outputs:
-        sets = [names_of(labels) for labels in outputs["labels"]]
-        columns = {
-            "predicted": sets if suffix == ".jsonl" else [DEFAULT_LABELS_SEPARATOR.join(names) for names in sets]
-        }
-    else:
-        columns = {"predicted": outputs["label"], "score": outputs["score"]}
-    columns |= {f"p({name})": outputs["probabilities"][:, i] for i, name in enumerate(classes)}
-    return rows.assign(**columns)
-
-
-def _write(file, rows: pd.DataFrame, suffix: str, header: bool) -> None:
-    if suffix == ".jsonl":
-        for row in rows.to_dict("records"):
-            row = {name: None if value != value else value for name, value in row.items()}  # NaN
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    else:
-        separator = "\t" if suffix == ".tsv" else ","
-        rows.to_csv(file, sep=separator, index=False, header=header, float_format="%.6f", quoting=csv.QUOTE_MINIMAL)
 
 
 def _note(text: str, max_bytes: int) -> str | None:

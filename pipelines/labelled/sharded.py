@@ -11,7 +11,14 @@ from pipelines.data.labels import class_ids
 from pipelines.data.prepared import Prepared
 from pipelines.labelled import survey as surveys
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.splits import Labelled, LabelledSplits, ShardedTexts, classes_of, require_rows
+from pipelines.labelled.splits import (
+    Labelled,
+    LabelledSplits,
+    ShardedTexts,
+    classes_of,
+    require_rows,
+    without_group_note,
+)
 from pipelines.labelled.survey import Survey
 from pipelines.support.errors import UserError
 
@@ -55,7 +62,8 @@ def survey(config: LabelledConfig) -> Surveyed:
     if len(test):
         own["test"] = test
         notes |= {f"left out of test, {reason}": count for reason, count in dropped.items()}
-    return Surveyed(found, own, {f"left out, {reason}": count for reason, count in found.dropped.items()} | notes)
+    left_out = {f"left out, {reason}": count for reason, count in found.dropped.items()}
+    return Surveyed(found, own, left_out | without_group_note(found.num_without_group) | notes)
 
 
 class Rows:

@@ -11,6 +11,7 @@ from pipelines.data import label_sets, labelled_texts, labels, paths
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.prepared import Prepared
 from pipelines.data.splits import seen_in, stratified_validation_rows
+from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
@@ -156,6 +157,7 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     classes = classes_of(config, rows.labels, name, polarity)
     require_rows(len(rows), name)
     notes = {f"{_LEFT_OUT[0]}{reason}": count for reason, count in rows.dropped.items()}
+    notes |= without_group_note(labelled_texts.num_without_group(rows))
     valid = None
     if config.valid:
         valid = labelled_texts.read(config.valid, config.table_options())["train"]
@@ -225,14 +227,25 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     rows = dict(zip(data.classes, counts.tolist(), strict=True))
     few = [f"{label!r} {count}" for label, count in rows.items() if count < FEW_ROWS_OF_A_CLASS]
     lines = [duplicates.remark(data.duplicates)]
+    lines += [
+        f"{note}: {count:,}" for note, count in without_group_note(labelled_texts.num_without_group(data.rows)).items()
+    ]
     if data.valid and num_repeated:
         lines.append(f"texts of {data.name} that are also in --valid, and left out of training: {num_repeated:,}")
+    lines += labels.doubtful(data.classes)
     if few:
         lines.append(
             f"few texts have the label {', '.join(few)}: too few to learn and to measure; add some, or leave these "
             "labels out"
         )
     return tuple(line for line in lines if line)
+
+
+def without_group_note(count: int) -> dict[str, int]:
+    """Returns the note on `count` rows whose cell in the column of groups is empty; none for 0."""
+    return (
+        {f"no value in the column {GROUP_NAME!r}, so each of these texts is a group of its own": count} if count else {}
+    )
 
 
 def require_rows(count: int, name: str) -> None:
@@ -363,6 +376,12 @@ def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:
         )
     if len(splits.classes) < 2:
         raise UserError(f"{data.name}: the split left fewer than two labels in training: add rows, or give --valid")
-    if missing or not len(splits.valid):
+    is_split = not missing and len(splits.valid) > 0
+    if not is_split and len(data.classes) == len(set(data.rows.texts)):
+        raise UserError(
+            f"{data.name}: every text has a label of its own: is the label a number or a name to predict? A classifier "
+            "chooses among few labels: name another column with --label-column"
+        )
+    if not is_split:
         lost = f"class {missing[0]!r} in training" if missing else "text in validation"
         raise UserError(f"{data.name}: the split left no {lost}: add rows, or give a validation set with --valid")

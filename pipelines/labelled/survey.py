@@ -13,6 +13,7 @@ from pipelines.data import first_pass
 from pipelines.data.first_pass import Sample
 from pipelines.data.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 from pipelines.data.labelled_texts import LabelledTexts
+from pipelines.data.labelled_texts import num_without_group as num_without_group_of
 from pipelines.data.labels import class_ids
 from pipelines.data.splits import comparable, stratified_validation_rows
 from pipelines.support.errors import UserError
@@ -34,6 +35,7 @@ class Survey:
         classes: names of the classes in the order of their ids.
         class_of: label as in the source -> id of its class.
         dropped: reason -> number of rows that were left out while reading.
+        num_without_group: number of texts whose cell in the column of groups is empty.
         held_out: hashes of the groups that are held out for validation, uint64, sorted.
         held_out_texts: hashes of the texts in them, in the sense of `comparable`.
         sample: a random sample of the training texts; all of them if they are few.
@@ -44,6 +46,7 @@ class Survey:
     classes: tuple[str, ...]
     class_of: dict[str, int]
     dropped: dict[str, int]
+    num_without_group: int
     held_out: np.ndarray
     held_out_texts: frozenset[int]
     sample: list[str]
@@ -77,13 +80,14 @@ def survey(
     sample = Sample(_MAX_SAMPLE, seed)
     labels: dict[str, int] = {}  # as in the source -> number
     dropped: collections.Counter = collections.Counter()
-    rows = characters = 0
+    rows = characters = num_without_group = 0
     for chunk in chunks:
         dropped.update(chunk.dropped)
         numbers = np.array([labels.setdefault(label, len(labels)) for label in chunk.labels], np.int32)
         if len(labels) > _MAX_LABELS:
             raise UserError(f"more than {_MAX_LABELS:,} different labels: name the right column with --label-column")
         rows += len(chunk)
+        num_without_group += num_without_group_of(chunk)
         characters += sum(map(len, chunk.texts))
         groups, texts = hashes_of(chunk)
         if held_out_texts is None:
@@ -104,6 +108,7 @@ def survey(
         classes,
         dict(zip(found.tolist(), ids.tolist(), strict=True)),
         dict(dropped),
+        num_without_group,
         held_out,
         held_out_texts or frozenset(),
         [text for (text,) in sample.training_rows(held_out, held_out_texts or frozenset())],

@@ -45,12 +45,13 @@ def test_json_is_one_object(runs, run_main):
     [
         ({}, None, "classification/x was trained before runs kept predictions"),
         ({"task": "char-lm"}, None, "char-lm/x is no classifier"),
+        ({"task": "tagging"}, None, "tagging/x is no classifier of texts"),
         ({}, [*TEXTS[1:], "other"], "they were validated on different texts"),
         ({}, TEXTS[1:], "they were validated on different texts"),
     ],
 )
 def test_runs_that_cannot_be_compared_text_by_text_say_why(runs, run_main, changes, texts, reason):
-    classes = None if changes else ["ham", "spam"]
+    classes = None if changes.get("task") == "char-lm" else ["ham", "spam"]
     folder = write_run(runs / "runs", "x", classes=classes, **changes)
     if texts:
         write_predictions(folder, 3, texts)
@@ -73,3 +74,13 @@ def test_runs_that_cannot_be_compared_text_by_text_say_why(runs, run_main, chang
 def test_a_mistake_is_one_line(runs, run_main, arguments, message):
     write_run(runs / "runs", "half", finished=False)
     assert_one_line(run_main(runs, *arguments.split(), *RUNS), message)
+
+
+def test_a_cross_validation_is_compared_by_its_scores(runs, run_main):
+    write_run(runs / "runs", "folds", config={"data": "spam.csv", "folds": 3}, epochs=[], best_epoch=0)
+    for other in (["a"], ["folds2"]):
+        if other == ["folds2"]:
+            write_run(runs / "runs", "folds2", config={"data": "spam.csv", "folds": 3}, epochs=[], best_epoch=0)
+        process = run_main(runs, "compare", "folds", *other, *RUNS)
+        assert process.returncode == 0, process.stderr
+        assert "classification/folds is a cross-validation" in process.stdout

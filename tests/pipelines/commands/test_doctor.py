@@ -35,8 +35,8 @@ def test_the_data_is_described_with_what_training_would_do(data, run_main):
         "columns         text in 'text', label in 'label'",
         "not used        source",
         "labels          ham: 46, spam: 16",
-        "duplicates      2 rows repeat an earlier text",
-        "contradictions  1 texts have several labels",
+        "duplicates      2 texts also in an earlier row",
+        "contradictions  1 text with several labels",
         "ham 1, spam 1: word 1 here",
     ):
         assert expected in lines, process.stdout

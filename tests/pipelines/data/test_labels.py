@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pipelines.data.labels import class_ids, classes_of
+from pipelines.data.labels import class_ids, classes_of, doubtful
 from pipelines.support.errors import UserError
 
 
@@ -69,12 +69,17 @@ def test_without_polarity_numbers_are_in_the_order_of_their_values():
     assert classes_of(column("10", "9", "-1", "9.5"), "x.csv", polarity=False) == ("-1", "9", "9.5", "10")
 
 
-@pytest.mark.parametrize("polarity", [True, False])
-def test_numbers_and_words_are_no_labels_of_one_column(polarity):
-    with pytest.raises(UserError, match=r"some labels are numbers \(0, 1\) and some are words \(no, yes\): if"):
-        classes_of(column("1", "yes", "0", "no", "yes"), "x.csv", polarity)
-    with pytest.raises(UserError, match=r"numbers \(1, 2, 3, ...\) and some are words \(nan\)"):
-        classes_of(column("nan", "1", "2", "3", "4"), "x.csv", polarity)
+def test_labels_are_text_unless_all_are_plain_numbers():
+    assert classes_of(column("401", "V22", "9", "9.0"), "x.csv", polarity=False) == ("401", "9", "9.0", "V22")
+    assert classes_of(column("1_2", "12"), "x.csv", polarity=False) == ("12", "1_2")
+    assert classes_of(column("10", "9", "1e1_0", "nan"), "x.csv", polarity=False) == ("10", "1e1_0", "9", "nan")
+
+
+def test_near_equal_labels_and_missing_values_are_named_with_the_remedy():
+    equal, missing = doubtful(("REFUND", "Refund", "a  b", "a b", "n/a", "NULL", "x"))
+    assert "REFUND/Refund, a  b/a b" in equal and "--fold-labels" in equal
+    assert "n/a, NULL; --missing-labels=n/a,NULL" in missing
+    assert doubtful(("negative", "positive")) == []
 
 
 def test_one_number_with_two_spellings_is_no_label():

@@ -46,3 +46,8 @@ def test_a_name_for_messages():
         "a.csv and 2 more",
     ]
     assert paths.each("a.csv") == ("a.csv",) and paths.each(("a", "b")) == ("a", "b")
+
+
+def test_a_flag_without_a_value_is_one_line():
+    with pytest.raises(UserError, match="a flag of files, such as --data, has no value: give a path"):
+        paths.expanded(())

@@ -101,3 +101,19 @@ def test_the_flags_of_several_labels_are_refused_for_a_model_with_one(exported, 
 def test_a_class_without_texts_is_named(exported, tmp_path):
     scores = evaluate(exported, write(tmp_path / "a.csv", ("good", "pos"), ("great", "pos")))
     assert "no text has the label negative: left out of the means" in format_scores(scores)
+
+
+def test_mistakes_keep_the_other_columns_of_the_user(exported, topics, tmp_path, capsys):
+    (tmp_path / "a.csv").write_text(
+        "id,text,label,url\n1,good,positive,x\n2,bad,odd,y\n3,a fog,negative,z\n4,fine,positive,\n"
+    )
+    evaluate(exported, str(tmp_path / "a.csv"), mistakes=tmp_path / "wrong.csv", by="url")
+    assert (tmp_path / "wrong.csv").read_text() == (
+        "text,label,predicted,score,id,url\na fog,negative,positive,0.900000,3,z\nfine,positive,negative,0.700000,4,\n"
+    )
+    (tmp_path / "b.csv").write_text("id,text,label,added\n1,sport,sport|food,x\n2,food,food,y\n")
+    evaluate(topics, str(tmp_path / "b.csv"), mistakes=tmp_path / "sets.csv")
+    with open(tmp_path / "sets.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["id"], row["added"], row["evaluated_missing"], row["evaluated_added"]) == ("1", "x", "food", "")
+    assert "evaluated_text, evaluated_labels" in capsys.readouterr().err

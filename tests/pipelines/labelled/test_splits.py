@@ -150,3 +150,35 @@ def test_flags_for_two_classes_are_refused_where_they_do_not_fit(tmp_path, num_c
     rows = [(f"review {i}", f"class {i % num_classes}", f"film {i}") for i in range(40)]
     with pytest.raises(UserError, match=message):
         split(tmp_path, rows, polarity=False, **values)
+
+
+@pytest.mark.parametrize("kept", [0, 10])
+def test_rows_with_an_empty_group_are_groups_of_their_own(tmp_path, kept):
+    rows = [(f"review {i}", i % 2, "" if i >= kept else f"film {i}") for i in range(200)]
+    splits, plain = split(tmp_path, rows), split(tmp_path, [(*row[:2], f"film {i}") for i, row in enumerate(rows)])
+    assert len(splits.valid) == len(plain.valid) == 20
+    (note,) = [(name, count) for name, count in splits.notes.items() if "'url'" in name]
+    assert note == ("no value in the column 'url', so each of these texts is a group of its own", 200 - kept)
+    assert f"note: {note[0]}: {200 - kept}" in describe(splits)
+
+
+def test_a_group_column_of_one_value_is_named_with_the_remedy(tmp_path):
+    rows = [(f"review {i}", i % 2, "one") for i in range(40)]
+    with pytest.raises(UserError, match="the same value in a column `url`.*--valid, or rename the column"):
+        split(tmp_path, rows)
+
+
+def test_near_equal_and_missing_labels_are_named_and_mended_by_the_flags(tmp_path):
+    names = ("Refund", "REFUND", "other", "n/a")
+    rows = [(f"review {i}", names[i % 4], f"film {i}") for i in range(200)]
+    said = describe(split(tmp_path, rows, polarity=False))
+    assert "REFUND/Refund; --fold-labels" in said and "n/a; --missing-labels" in said
+    splits = split(tmp_path, rows, polarity=False, fold_labels=True, missing_labels="N/A")
+    assert splits.classes == ("other", "refund") and splits.notes["left out, no label"] == 50
+    assert "--fold-labels" not in describe(splits) and "--missing-labels" not in describe(splits)
+
+
+def test_a_label_of_its_own_for_every_text_is_another_column(tmp_path):
+    rows = [(f"review {i}", f"name {i}", f"film {i}") for i in range(60)]
+    with pytest.raises(UserError, match="every text has a label of its own: .*--label-column"):
+        split(tmp_path, rows, polarity=False)

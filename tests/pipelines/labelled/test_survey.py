@@ -44,6 +44,17 @@ def test_the_validation_texts_are_those_of_a_training_in_memory(with_groups, fra
     assert held_out(texts, labels, found, groups).tolist() == expected.tolist()
 
 
+def test_texts_with_an_empty_group_are_groups_of_their_own_as_in_memory():
+    texts, labels, films, _ = sample_reviews.generate(1000)
+    groups = np.where(np.arange(1000) % 2 == 0, films, "")
+    expected = stratified_validation_rows(
+        np.where(groups == "", texts, groups), (labels == "positive").astype(int), 0.1
+    )
+    found = survey(texts, labels, groups)
+    assert held_out(texts, labels, found, groups).tolist() == expected.tolist()
+    assert found.num_without_group == 500
+
+
 def test_rare_classes_are_split_as_in_memory():
     labels = objects("rare" if i % 97 == 0 else "b" if i % 3 else "a" for i in range(1000))
     texts = objects(f"text {i}" for i in range(1000))
