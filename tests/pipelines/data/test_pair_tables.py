@@ -71,11 +71,11 @@ def test_rows_with_tabs_in_a_file_of_any_name(tmp_path):
 
 
 def test_a_quote_of_another_kind_and_quotes_as_text(tmp_path):
-    quoted = "".join(f"'{source}',{target}\n" for source, target in ROWS)
-    (tmp_path / "a.csv").write_text(quoted)
-    assert as_tuples(read(tmp_path / "a.csv", quote="'")) == ROWS
-    with_quotes = [(f"'{source}'", target) for source, target in ROWS]
-    assert as_tuples(read(tmp_path / "a.csv", quote="none")) == with_quotes
+    (tmp_path / "a.csv").write_text("".join(f"'a house, {i}',ein Haus {i}\n" for i in range(30)))
+    houses = [(f"a house, {i}", f"ein Haus {i}") for i in range(30)]
+    assert as_tuples(read(tmp_path / "a.csv", quote="'")) == houses
+    (tmp_path / "b.csv").write_text("".join(f'"house" {i},"Haus" {i}\n' for i in range(30)))
+    assert as_tuples(read(tmp_path / "b.csv", quote="none"))[3] == ('"house" 3', '"Haus" 3')
 
 
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl", "a.parquet", "a.xlsx"])

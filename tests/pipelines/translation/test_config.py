@@ -13,6 +13,7 @@ NOT_IN_PRESETS = {
     "valid",
     "valid_target",
     "source_column",
+    "quote",
     "target_column",
     "encoding",
     "separator",
