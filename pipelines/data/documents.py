@@ -12,6 +12,7 @@ from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
 from pipelines.data.texts import TextSplits
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 Kind = Literal["line", "file", "row"]
 
@@ -85,7 +86,7 @@ def read(data: Data | None, kind: Kind) -> Iterator[str]:
     Raises:
         UserError: it cannot be read.
     """
-    return (document for document in _read(data, kind) if document.strip())
+    return (document for document in _read(data, kind) if not is_blank(document))
 
 
 def _read(data: Data | None, kind: Kind) -> Iterator[str]:

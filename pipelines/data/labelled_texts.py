@@ -10,6 +10,7 @@ from pipelines.data import corpora, folders, paths, sample_reviews, tables
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 KIND = "labelled texts"  # of corpora
 
@@ -111,7 +112,7 @@ def fresh_sample() -> LabelledTexts:
 
 def _without_empty_rows(rows: LabelledTexts) -> LabelledTexts:
     """Removes rows without a text or a label, and counts them in `dropped`."""
-    has_text = np.array([bool(text.strip()) for text in rows.texts], dtype=bool)
+    has_text = np.array([not is_blank(text) for text in rows.texts], dtype=bool)
     # A text with a set of labels may have none of them.
     has_label = np.array([isinstance(label, tuple) or bool(label.strip()) for label in rows.labels], dtype=bool)
     for reason, dropped in (("empty text", ~has_text), ("no label", has_text & ~has_label)):

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipelines.data import corpora, sample_pairs, texts
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 SAMPLE_SIZE = 6000
 _SPLITS = {"train": ("train",), "valid": ("val", "valid", "dev"), "test": ("test_2016_flickr", "test")}
@@ -212,7 +213,7 @@ def _chunks(rows: Iterator[tuple[str, str] | None], files: str) -> Iterator[Pair
     has_pairs = False
     while chunk := list(itertools.islice(rows, _CHUNK_PAIRS)):
         complete = [(row[0].strip(), row[1].strip()) for row in chunk if row]
-        kept = [row for row in complete if all(row)]
+        kept = [row for row in complete if not any(map(is_blank, row))]
         has_pairs |= bool(kept)
         dropped = {"one side is empty": len(complete) - len(kept), "no tab": len(chunk) - len(complete)}
         yield Pairs.of(kept, {reason: count for reason, count in dropped.items() if count})
