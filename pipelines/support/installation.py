@@ -14,7 +14,7 @@ def is_checkout() -> bool:
 
 
 def ray_installation() -> str:
-    """Returns the shell command that installs Ray, to type in a checkout: the registry's `unroll` is another project."""
+    """Returns the shell command that installs Ray, for a checkout: the registry's `unroll` is another project."""
     return "pip install -r requirements-ray.txt" if is_checkout() else "pip install '.[ray]'"
 
 
