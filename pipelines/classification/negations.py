@@ -14,6 +14,7 @@ import re
 import numpy as np
 
 from pipelines.labelled.splits import Labelled
+from pipelines.text.invisible import visible
 
 _DEGREE = "very|really|quite|pretty|extremely|truly"
 _ADJECTIVE = re.compile(rf"\b(?:an?|is|was|are|were) (?:{_DEGREE}) ([a-z]+)")
@@ -54,7 +55,7 @@ def adjectives(data: Labelled) -> tuple[list[str], list[str]]:
     num_texts = np.bincount(data.labels, minlength=2)
     used, texts_with = collections.Counter(), (collections.Counter(), collections.Counter())
     for text, label in zip(data.texts, data.labels, strict=True):
-        text = text.lower()
+        text = visible(text).lower()
         used.update(set(_ADJECTIVE.findall(text)))
         texts_with[label].update(set(re.findall(r"[a-z]+", text)))
     blame, praise = [], []
@@ -77,7 +78,7 @@ def sentences(data: Labelled, count: int, seed: int) -> Labelled:
     adjectives_of = adjectives(data)  # class -> adjectives
     if not all(adjectives_of):
         return Labelled(data.texts[:0], data.labels[:0])
-    noun_counts = collections.Counter(noun for text in data.texts for noun in _NOUN.findall(text.lower()))
+    noun_counts = collections.Counter(noun for text in data.texts for noun in _NOUN.findall(visible(text).lower()))
     nouns = [noun for noun, _ in sorted(noun_counts.items(), key=lambda item: (-item[1], item[0]))[:_NUM_NOUNS]] or [
         "thing"
     ]

@@ -12,6 +12,7 @@ from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.data.texts import TextSplits
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 Kind = Literal["line", "file", "row"]
 
@@ -97,7 +98,7 @@ def read(data: Data | None, kind: Kind, options: TableOptions = DEFAULTS) -> Ite
     Raises:
         UserError: it cannot be read.
     """
-    return (document for document in _read(data, kind, options) if document.strip())
+    return (document for document in _read(data, kind, options) if not is_blank(document))
 
 
 def _read(data: Data | None, kind: Kind, options: TableOptions) -> Iterator[str]:

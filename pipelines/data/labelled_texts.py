@@ -12,6 +12,7 @@ from pipelines.data.paths import Data
 from pipelines.data.splits import groups_or_texts, has_group
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 KIND = "labelled texts"  # of corpora
 
@@ -123,7 +124,7 @@ def _without_empty_rows(rows: LabelledTexts, options: TableOptions) -> LabelledT
     """Removes rows without a text or a label, and counts them in `dropped`; labels are read as the options state."""
     if options.fold_labels or options.missing_labels:
         rows.labels = np.fromiter((_read_label(options, label) for label in rows.labels), object, len(rows))
-    has_text = np.array([bool(text.strip()) for text in rows.texts], dtype=bool)
+    has_text = np.array([not is_blank(text) for text in rows.texts], dtype=bool)
     # A text with a set of labels may have none of them.
     has_label = np.array([isinstance(label, tuple) or bool(label.strip()) for label in rows.labels], dtype=bool)
     for reason, dropped in (("empty text", ~has_text), ("no label", has_text & ~has_label)):

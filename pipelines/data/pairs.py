@@ -13,6 +13,7 @@ import numpy as np
 from pipelines.data import corpora, encodings, pair_tables, sample_pairs, texts
 from pipelines.data.pair_options import DEFAULTS, FIELDS, TABLE_FIELDS, PairOptions
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 SAMPLE_SIZE = 6000
 _SPLITS = {"train": ("train",), "valid": ("val", "valid", "dev"), "test": ("test_2016_flickr", "test")}
@@ -236,7 +237,7 @@ def _chunks(rows: Iterator[tuple[str, str] | str], files: str) -> Iterator[Pairs
     has_pairs = False
     while chunk := list(itertools.islice(rows, _CHUNK_PAIRS)):
         complete = [(row[0].strip(), row[1].strip()) for row in chunk if not isinstance(row, str)]
-        kept = [row for row in complete if all(row)]
+        kept = [row for row in complete if not any(map(is_blank, row))]
         has_pairs |= bool(kept)
         dropped = collections.Counter(row for row in chunk if isinstance(row, str))
         dropped["one side is empty"] += len(complete) - len(kept)

@@ -5,6 +5,7 @@ import hashlib
 import numpy as np
 
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import visible
 
 MIN_VALIDATION_ROWS = 10  # a class is rare if fewer of its rows are expected in validation
 
@@ -173,8 +174,8 @@ def _with_every_class(contains: np.ndarray, held_out: np.ndarray, order: np.ndar
 
 
 def comparable(text: str) -> str:
-    """Returns a form of `text` that is equal for texts that differ only in case, white space or HTML line breaks."""
-    return " ".join(text.replace("<br />", " ").casefold().split())
+    """Returns a form that is equal for texts that differ only in case, white space, invisible characters or <br />."""
+    return " ".join(visible(text).replace("<br />", " ").casefold().split())
 
 
 def seen_in(texts: np.ndarray, others: np.ndarray) -> np.ndarray:

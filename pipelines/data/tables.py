@@ -11,6 +11,7 @@ import pandas as pd
 from pipelines.data import delimited, encodings, label_sets, table_rows, typed_tables, workbooks
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import is_blank
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
 LABEL_NAMES = ("label", "labels", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
@@ -332,7 +333,7 @@ def read_texts(
     first_rows = columns(files[0], options)
     text = text_column(files[0], first_rows, options)
     for table, dropped in _chunks_of_all(files, first_rows, [text], options):
-        empty = table[text].str.strip() == ""
+        empty = table[text].map(is_blank)
         if empty.any():
             dropped["empty text"] = int(empty.sum())
         table = table[~empty]

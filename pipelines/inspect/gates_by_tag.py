@@ -9,6 +9,7 @@ from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import GATES, Trace
 from pipelines.support.bootstrap import interval, resampled_sums
 from pipelines.support.errors import UserError
+from pipelines.text.invisible import visible
 from pipelines.text.special_tokens import WORD_START
 
 MIN_WORDS = 20  # of a part of speech
@@ -26,13 +27,13 @@ def words_of_tokens(tokens: list[str], words: list[str]) -> list[int] | None:
     """
     places, position = [-1] * len(tokens), 0
     for number, word in enumerate(words):
-        wanted, spelled = "".join(word.split()).lower(), ""
+        wanted, spelled = "".join(visible(word).split()).lower(), ""
         while len(spelled) < len(wanted):
             if position == len(tokens):
                 return None
             token = tokens[position]
             is_special = token.startswith("<") and token.endswith(">") and token != wanted
-            piece = "" if is_special else token.replace(WORD_START, "").strip().lower()
+            piece = "" if is_special else visible(token).replace(WORD_START, "").strip().lower()
             spelled += piece
             if piece:
                 places[position] = number

@@ -14,6 +14,7 @@ from pipelines.labelled.paired import difference_interval
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
 from pipelines.support.reports import percent
+from pipelines.text.invisible import visible
 
 # Name -> the options of scikit-learn's TfidfVectorizer.
 FEATURES = {
@@ -79,8 +80,9 @@ def fit_and_predict(
     if sum(map(len, train.texts)) > limit:
         return [], f"the training texts have more than {limit / 1e6:g} million characters"
     vectorizer = TfidfVectorizer(**FEATURES[features], dtype=np.float32)
+    train_texts, *texts = ([visible(text) for text in each] for each in (train.texts, *texts))
     try:
-        vectors = vectorizer.fit_transform(train.texts)
+        vectors = vectorizer.fit_transform(train_texts)
     except ValueError:  # "empty vocabulary"
         return [], "the training texts have no words"
     # The time of the dual solver grows with the number of texts, not of n-grams.

@@ -21,6 +21,7 @@ from pipelines.labelled.predicted_rows import PredictedRows, names_of
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.text.invisible import is_blank
 
 
 def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dict]:
@@ -169,7 +170,7 @@ def _count(counts: dict, texts: list[str], outputs: dict[str, np.ndarray], num_s
 
 def _note(text: str, max_bytes: int) -> str | None:
     """Why the label of a text is defined but means little; None for a usual text."""
-    if not text.strip():
+    if is_blank(text):
         return "empty"
     if not any(character.isalnum() for character in text[:max_bytes]):
         return "without letters or digits"

@@ -14,8 +14,8 @@ def is_checkout() -> bool:
 
 
 def ray_installation() -> str:
-    """Returns the shell command that installs Ray."""
-    return "pip install -r requirements-ray.txt" if is_checkout() else f"pip install '{COMMAND}[ray]'"
+    """Returns the shell command that installs Ray, for a checkout: the registry's `unroll` is another project."""
+    return "pip install -r requirements-ray.txt" if is_checkout() else "pip install '.[ray]'"
 
 
 def default_folder(name: str) -> Path:

@@ -12,6 +12,7 @@ from pipelines.data.part import current
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import UNKNOWN, TokenFeatures
+from pipelines.text.invisible import visible
 
 _SENTENCES_AT_ONCE = 100
 
@@ -178,4 +179,4 @@ def padded(values: Inputs, starts: tf.Tensor, ends: tf.Tensor) -> tuple[dict[str
 
 
 def _is_punctuation(token: str) -> bool:
-    return all(unicodedata.category(character).startswith("P") for character in token)
+    return all(unicodedata.category(character).startswith("P") for character in visible(token))

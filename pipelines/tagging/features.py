@@ -3,6 +3,8 @@
 words        id of the normalized word: NFKC, lower case, digits as 0
 spellings    capitalization and digits, which the normalized word has lost
 characters   ids of the characters as they are in the text
+
+Invisible characters (text/invisible.py) are left out of all of them.
 """
 
 import collections
@@ -16,6 +18,8 @@ from pipelines.data.tagged_sentences import TaggedSentences, character_spans
 from pipelines.support.records import read_record, write_record
 from pipelines.tagging import word_encoder
 from pipelines.tagging.word_encoder import WordEncoder
+from pipelines.text.invisible import visible
+from pipelines.text.normalization import without_invisible
 from pipelines.text.tokenizers import keep_ends
 from pipelines.text.words import WordSplitter
 from pipelines.text.words import choose_splitter as choose_kind
@@ -57,6 +61,7 @@ class TokenFeatures(tf.Module):
             characters.
         max_bytes: number of bytes that are read of each text.
         encoder: gives each token a pretrained vector; None for none.
+        removes_invisible: False for a run that was trained with invisible characters.
     """
 
     def __init__(
@@ -67,14 +72,16 @@ class TokenFeatures(tf.Module):
         max_characters: int,
         max_bytes: int,
         encoder: WordEncoder | None = None,
+        removes_invisible: bool = True,
     ):
         super().__init__()
+        self._removes_invisible = removes_invisible
         self.encoder = encoder
         self.kind = kind
         self._lists = {"words": list(words), "characters": list(characters)}
         self._max_characters = max_characters
         self._max_bytes = max_bytes
-        self.split: WordSplitter = WordSplitter(kind, max_bytes)
+        self.split: WordSplitter = WordSplitter(kind, max_bytes, removes_invisible)
         self._word_ids = _table(words, tf.string)
         self._character_ids = _table([ord(character) for character in characters], tf.int32)
         self.vocabulary_size = len(words) + _NUM_SPECIAL
@@ -92,7 +99,7 @@ class TokenFeatures(tf.Module):
             of an empty token is UNKNOWN. If `max_characters` is 0, there is no "characters". With an encoder also
             "vectors": ragged float32 [batch, (tokens), size].
         """
-        flat = tokens.flat_values
+        flat = without_invisible(tokens.flat_values) if self._removes_invisible else tokens.flat_values
         words = normalized(flat)
         inputs = {
             "words": tokens.with_flat_values(self._word_ids.lookup(words)),
@@ -105,12 +112,18 @@ class TokenFeatures(tf.Module):
             ids = self._character_ids.lookup(codes.flat_values)
             inputs["characters"] = tokens.with_values(codes.with_flat_values(ids))
         if self.encoder:
-            inputs["vectors"] = self.encoder(tokens)
+            # Not the empty string, which is padding to the encoder.
+            inputs["vectors"] = self.encoder(tokens.with_flat_values(tf.where(flat == "", tokens.flat_values, flat)))
         return inputs
 
     def save(self, folder: Path) -> None:
         """Writes what `load` reads to the existing `folder`: a file, and a copy of the encoder."""
-        settings = {"kind": self.kind, "max_characters": self._max_characters, "max_bytes": self._max_bytes}
+        settings = {
+            "kind": self.kind,
+            "max_characters": self._max_characters,
+            "max_bytes": self._max_bytes,
+            "removes_invisible": self._removes_invisible,
+        }
         files = self.encoder.save(Path(folder) / _ENCODER) if self.encoder else None
         write_record(Path(folder) / "tokens.json", settings | self._lists | {"encoder_files": files})
 
@@ -143,11 +156,13 @@ def from_counts(
         vocabulary_size: maximum number of words.
     """
     words, characters = collections.Counter(), collections.Counter()
-    forms = list(tokens)
-    for form, word in zip(forms, normalized(tf.constant(forms, tf.string)).numpy().tolist(), strict=True):
-        words[word.decode()] += tokens[form]
+    forms = [visible(token) for token in tokens]
+    normal = normalized(tf.constant(forms, tf.string)).numpy().tolist()
+    for form, word, count in zip(forms, normal, tokens.values(), strict=True):
+        if word:
+            words[word.decode()] += count
         for character in form:
-            characters[character] += tokens[form]
+            characters[character] += count
     return TokenFeatures(
         kind,
         _frequent(words, _MIN_WORD_COUNT)[:vocabulary_size],
@@ -171,6 +186,7 @@ def load(folder: Path, with_characters: bool = True) -> TokenFeatures:
     if not with_characters:
         saved["max_characters"] = 0
     files = saved.pop("encoder_files")
+    saved.setdefault("removes_invisible", False)  # no record: an older run, which keeps them
     encoder = word_encoder.load(Path(folder) / _ENCODER, files, _REMEDY) if files else None
     return TokenFeatures(**saved, encoder=encoder)
 

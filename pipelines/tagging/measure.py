@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from pipelines.support import console
 from pipelines.tagging import baselines, metrics
 from pipelines.tagging.splits import ShardedSentences
+from pipelines.text.invisible import visible
 
 # Name of a baseline -> its function. Both are left out where they would take minutes.
 BASELINES: dict[str, Callable] = {
@@ -105,7 +106,8 @@ def _add_baselines(
             for name in scores:
                 scores[name]["baselines"].append({"name": baseline, "left_out": reason})
             continue
-        tagged = function(train.tokens, train.tags, [words for part in parts.values() for words in part.tokens])
+        sentences = _visible([words for part in parts.values() for words in part.tokens])
+        tagged = function(_visible(train.tokens), train.tags, sentences)
         for name, part in parts.items():
             tags, tagged = tagged[: len(part.tokens)], tagged[len(part.tokens) :]
             found = metrics.score(part.tokens, tags, part.tags, known_words, spans)
@@ -114,11 +116,16 @@ def _add_baselines(
             scores[name]["baselines"].append({"name": baseline, **found})
 
 
+def _visible(sentences: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Returns sentences as the model reads them: without invisible characters."""
+    return [[visible(token) for token in sentence] for sentence in sentences]
+
+
 def _known(train: Sentences | ShardedSentences) -> tuple[Collection[str], int]:
     """Returns (the words of the training sentences, as far as other sentences have them; number of their tokens)."""
     if isinstance(train, ShardedSentences):
         return train.known_words, train.num_tokens
-    return {word for words in train.tokens for word in words}, sum(map(len, train.tokens))
+    return {visible(word) for words in train.tokens for word in words}, sum(map(len, train.tokens))
 
 
 def _reason_to_leave_out(train: Sentences | ShardedSentences, parts: dict[str, Sentences]) -> str:

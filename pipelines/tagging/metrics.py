@@ -9,6 +9,7 @@ import numpy as np
 from pipelines.labelled.metrics import wilson_interval
 from pipelines.support.bootstrap import interval, resampled_sums
 from pipelines.tagging.spans import spans_of
+from pipelines.text.invisible import visible
 
 Tags = Sequence[Sequence[str]]  # of n sentences, one per token
 
@@ -46,7 +47,7 @@ def score(
     Args:
         tokens: words, of n sentences.
         predicted, expected: their tags.
-        known_words: the words of the training set; None if they are not known.
+        known_words: the words of the training set, without invisible characters; None if they are not known.
         spans: whether to score spans, too: the tags are O, B-x and I-x.
         tags: further tags to list: those that the tagger knows.
 
@@ -221,7 +222,7 @@ def _unknown_words(
         tag == right
         for sentence in zip(tokens, predicted, expected, strict=True)
         for word, tag, right in zip(*sentence, strict=True)
-        if word not in known_words
+        if visible(word) not in known_words
     ]
     return len(is_correct), sum(is_correct) / len(is_correct) if is_correct else None
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TextIO
 
 from pipelines.tagging.spans import spans_of
+from pipelines.text.invisible import visible
 
 _UPOS = {  # https://universaldependencies.org/u/pos
     "ADJ",
@@ -92,7 +93,8 @@ def _conllu(result: dict, number: int, column: str) -> Iterator[str]:
     tokens, starts = [_on_one_line(token) for token in result["tokens"]], result.get("start")
     spaces = [True] * len(tokens)  # whether a space follows the token
     if starts:
-        spaces = [end != start for end, start in zip(result["end"], [*starts[1:], None])]
+        gaps = zip(result["end"], [*starts[1:], None])
+        spaces = [start is None or visible(result["text"][end:start]) != "" for end, start in gaps]
     sentences = itertools.groupby(range(len(tokens)), key=lambda i: result["sentence"][i] if starts else 0)
     for index, (_, positions) in enumerate(sentences, 1):
         positions = list(positions)

@@ -10,6 +10,7 @@ from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.splits import ShardedSentences, Splits
 from pipelines.tagging.survey import Surveyed
+from pipelines.text.invisible import visible
 
 
 class TrainingSentences:
@@ -25,7 +26,7 @@ class TrainingSentences:
         self._valid_hashes = [hash_of(comparable(text)) for text in surveyed.valid.texts]
         self._hashes_to_score = frozenset(self._valid_hashes)
         parts = [part for part in (surveyed.valid, surveyed.test) if part]
-        self._words_to_score = {token for part in parts for tokens in part.tokens for token in tokens}
+        self._words_to_score = {visible(token) for part in parts for tokens in part.tokens for token in tokens}
         self._seen_hashes: set[int] = set()
         self._seen_words: set[str] = set()
 
@@ -41,7 +42,7 @@ class TrainingSentences:
             )
             chunk = chunk.take(in_training)
             for tokens in chunk.tokens:
-                self._seen_words |= self._words_to_score.intersection(tokens)
+                self._seen_words |= self._words_to_score.intersection(map(visible, tokens))
             if surveyed.scheme:
                 chunk.tags, _ = tag_schemes.to_iob2(chunk.tags)
             self.count += len(chunk)
@@ -63,7 +64,7 @@ class TrainingSentences:
                 "tags": tags,
                 "text": text,
                 "document": document,
-                "unknown": [i for i, token in enumerate(tokens) if token not in self._seen_words],
+                "unknown": [i for i, token in enumerate(tokens) if visible(token) not in self._seen_words],
             }
             for tokens, tags, text, document in fields
         ]
@@ -78,7 +79,8 @@ def load(data: Prepared, batch_size: int | None) -> Splits:
     valid, test = data.read_rows("valid"), data.read_rows("test")
     known = set()
     for row in [*valid, *(test or [])]:
-        known |= set(row["tokens"]) - {row["tokens"][i] for i in row["unknown"]}
+        words = [visible(token) for token in row["tokens"]]
+        known |= set(words) - {words[i] for i in row["unknown"]}
     tags = tuple(data.details["tags"])
     return Splits(
         ShardedSentences(data, frozenset(known)),

@@ -28,7 +28,7 @@ import tensorflow_text as tf_text
 from pipelines.support.errors import UserError
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.records import read_record, write_record
-from pipelines.text.normalization import Normalizer, valid_utf8
+from pipelines.text.normalization import Cutter, Normalizer
 from pipelines.text.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, WORD_START
 
 _SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
@@ -48,15 +48,17 @@ class VocabularyTokenizer(tf.Module):
             end is a word) or "character" (unchanged text).
         tokens: the vocabulary without the special tokens, as UTF-8 bytes.
         max_bytes: number of bytes that are read of each text.
+        removes_invisible: whether words lose their invisible characters (invisible.py). Characters stay.
     """
 
-    def __init__(self, kind: str, tokens: list[bytes], max_bytes: int):
+    def __init__(self, kind: str, tokens: list[bytes], max_bytes: int, removes_invisible: bool = True):
         super().__init__()
         self.kind = kind
+        self._removes_invisible = removes_invisible
         self._tokens = [token.encode() for token in SPECIAL_TOKENS] + list(tokens)
         self._max_bytes = max_bytes
         self.vocabulary_size = len(self._tokens)
-        self._split = Splitter(kind, max_bytes)
+        self._split = Splitter(kind, max_bytes, removes_invisible)
         # The special tokens are not in the table: "<end>" in a text is text.
         ids = np.arange(len(SPECIAL_TOKENS), self.vocabulary_size, dtype=np.int32)
         # A table needs at least one entry: without tokens, it gets one that no text contains.
@@ -102,7 +104,7 @@ class VocabularyTokenizer(tf.Module):
         """Writes the files that `load_tokenizer` reads to the existing `folder`."""
         tokens = self.vocabulary()[len(SPECIAL_TOKENS) :]
         values = {"kind": self.kind, "max_bytes": self._max_bytes, "tokens": tokens}
-        write_record(Path(folder) / "tokenizer.json", values)
+        write_record(Path(folder) / "tokenizer.json", values | {"removes_invisible": self._removes_invisible})
 
 
 class SubwordTokenizer(tf.Module):
@@ -115,14 +117,16 @@ class SubwordTokenizer(tf.Module):
             ends).
         model: serialized SentencePiece model that has the special ids of this module.
         max_bytes: number of bytes that are read of each text.
+        removes_invisible: whether texts lose their invisible characters (invisible.py).
     """
 
-    def __init__(self, kind: str, model: bytes, max_bytes: int):
+    def __init__(self, kind: str, model: bytes, max_bytes: int, removes_invisible: bool = True):
         super().__init__()
+        self._removes_invisible = removes_invisible
         self.kind = kind
         self.model = model
         self._max_bytes = max_bytes
-        self.normalize = _normalizer(kind, max_bytes)  # string [batch] -> string [batch]
+        self.normalize = _normalizer(kind, max_bytes, removes_invisible)  # string [batch] -> string [batch]
         # A loaded SavedModel finds SentencePiece models by the names of their operations: two tokenizers with one name
         # would both use the first model.
         name = f"sentencepiece_{hashlib.sha256(model).hexdigest()[:16]}"
@@ -159,28 +163,28 @@ class SubwordTokenizer(tf.Module):
         (Path(folder) / "sentencepiece.model").write_bytes(self.model)
         checksum = hashlib.sha256(self.model).hexdigest()
         values = {"kind": self.kind, "max_bytes": self._max_bytes, "model_sha256": checksum}
-        write_record(Path(folder) / "tokenizer.json", values)
+        write_record(Path(folder) / "tokenizer.json", values | {"removes_invisible": self._removes_invisible})
 
 
 Tokenizer = VocabularyTokenizer | SubwordTokenizer
 
 
 class Splitter(tf.Module):
-    """Splits texts into words or characters, without a vocabulary."""
+    """Splits texts into words or characters, without a vocabulary. Its arguments are those of `VocabularyTokenizer`."""
 
-    def __init__(self, kind: str, max_bytes: int):
+    def __init__(self, kind: str, max_bytes: int, removes_invisible: bool = True):
         super().__init__()
         self._kind = kind
-        self._max_bytes = max_bytes
-        self._normalize = Normalizer(max_bytes)
+        self._normalize = Normalizer(max_bytes, removes_invisible)
+        self._cut = Cutter(max_bytes, removes_invisible and kind != "character")
         self._whitespace = tf_text.WhitespaceTokenizer()
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Converts string [batch] to ragged string [batch, (tokens)]."""
         if self._kind == "character":
-            return tf.strings.unicode_split(valid_utf8(texts, self._max_bytes), "UTF-8")
+            return tf.strings.unicode_split(self._cut(texts), "UTF-8")
         if self._kind == "spaced":
-            lines = tf.strings.regex_replace(valid_utf8(texts, self._max_bytes), "\n", " \n ")
+            lines = tf.strings.regex_replace(self._cut(texts), "\n", " \n ")
             words = tf.strings.split(lines, " ")
             return tf.ragged.boolean_mask(words, words != "")
         spaced = tf.strings.regex_replace(self._normalize(texts), _SINGLE_CHARACTER_TOKEN, r" \1 ")
@@ -215,13 +219,14 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     """
     remedy = "delete the run's folder to train from scratch"
     saved = read_record(Path(folder) / "tokenizer.json", remedy)
+    limits = saved["max_bytes"], saved.get("removes_invisible", False)  # no record: an older run, which keeps them
     if saved["kind"] in _SENTENCEPIECE_KINDS:
         path = Path(folder) / "sentencepiece.model"
         model = path.read_bytes()
         if hashlib.sha256(model).hexdigest() != saved["model_sha256"]:
             raise UserError(f"{path} is damaged: {remedy}")
-        return SubwordTokenizer(saved["kind"], model, saved["max_bytes"])
-    return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], saved["max_bytes"])
+        return SubwordTokenizer(saved["kind"], model, *limits)
+    return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], *limits)
 
 
 def append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:
@@ -268,13 +273,12 @@ def _without_special_ids(ids) -> tf.RaggedTensor:
     return tf.ragged.boolean_mask(ids, ids > END)
 
 
-def _normalizer(kind: str, max_bytes: int) -> Callable[[tf.Tensor], tf.Tensor]:
+def _normalizer(kind: str, max_bytes: int, removes_invisible: bool = True) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns what a SentencePiece tokenizer of this kind does to a text before it splits it."""
     if kind == "subword":
-        return Normalizer(max_bytes)
-    if kind == "cased":
-        return lambda texts: tf_text.normalize_utf8(valid_utf8(texts, max_bytes), "NFKC")
-    return lambda texts: valid_utf8(texts, max_bytes)
+        return Normalizer(max_bytes, removes_invisible)
+    cut = Cutter(max_bytes, removes_invisible)
+    return (lambda texts: tf_text.normalize_utf8(cut(texts), "NFKC")) if kind == "cased" else cut
 
 
 def _most_frequent(split: Splitter, texts: Iterable[str], vocabulary_size: int, min_count: int) -> list[bytes]:

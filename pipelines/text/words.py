@@ -7,7 +7,8 @@ All work is done on the characters of all texts of a batch in one row:
     tokens        "It" "'s"  "here" "."       each chunk divided by regular expressions that put spaces into it
 
 The tokens contain each character that is not white space once and in order, so the position of a token is the number
-of these characters before it, looked up in the positions of these characters in their texts.
+of these characters before it, looked up in the positions of these characters in their texts. Invisible characters are
+left out before that, and stand in a token again if the token stands on both sides of them.
 """
 
 from collections.abc import Sequence
@@ -16,17 +17,17 @@ from typing import Literal, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from pipelines.text import english_words
+from pipelines.text import english_words, invisible
 from pipelines.text.normalization import valid_utf8
 from pipelines.text.sentences import SentenceRule
 
 KINDS = ("english", "unicode", "whitespace")
 Spans = Sequence[tuple[int, int] | None]  # start and end of each token in its text; None: it is not in the text
 
-# Unicode's property White_Space, and the two characters of width zero that separate (one is the byte order mark).
+# Unicode's property White_Space; and of the characters of width zero, those that separate for older runs.
 _SPACES = [*range(9, 14), 32, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F]
 _SPACES += [0x3000, 0xFEFF]
-_IS_SPACE = np.isin(np.arange(max(_SPACES) + 2), _SPACES)
+_INVISIBLE = [*map(ord, invisible.CHARACTERS)]
 _MAX_CHARACTERS = 500  # of a word, except between white space
 _BATCH_SIZE, _MAX_EXAMPLES = 500, 2000  # texts
 _HANDICAP = 0.1  # see `choose_splitter`
@@ -70,11 +71,15 @@ class WordSplitter(tf.Module):
             party`), "unicode" (runs of letters and digits; each other character is a word, and so is each character of
             a script without spaces) or "whitespace" (what stands between white space).
         max_bytes: number of bytes that are read of each text.
+        removes_invisible: whether the words are those of the text without its invisible characters (invisible.py).
     """
 
-    def __init__(self, kind: Literal["english", "unicode", "whitespace"], max_bytes: int):
+    def __init__(
+        self, kind: Literal["english", "unicode", "whitespace"], max_bytes: int, removes_invisible: bool = True
+    ):
         super().__init__()
         self.kind = kind
+        self._removes_invisible = removes_invisible
         self._max_bytes = max_bytes
         self._number_sentences = SentenceRule(kind)
 
@@ -83,17 +88,26 @@ class WordSplitter(tf.Module):
         # With a line end after each text, no chunk reaches into the next text.
         texts = tf.strings.join([valid_utf8(texts, self._max_bytes), "\n"])
         characters = tf.strings.unicode_decode(texts, "UTF-8")
-        codes = characters.flat_values  # [characters]
-        visible = tf.where(~_is_space(codes))[:, 0]  # indices of the characters of the tokens
+        all_codes = codes = characters.flat_values  # [characters]
+        if self._removes_invisible:
+            kept = tf.where(~_is_in(_INVISIBLE, codes))[:, 0]  # indices of the characters that are read
+            codes = tf.gather(codes, kept)
+        visible = tf.where(~_is_in(_SPACES, codes))[:, 0]  # indices of the characters of the tokens
         tokens = self._divide(codes, visible)  # string [tokens]
 
-        length = tf.strings.length(tokens, unit="UTF8_CHAR")
-        first = tf.gather(visible, tf.cumsum(length, exclusive=True))  # index of the first character in the batch
-        row = tf.searchsorted(characters.row_splits, first, side="right", out_type=tf.int64) - 1
+        length = tf.cast(tf.strings.length(tokens, unit="UTF8_CHAR"), tf.int64)
+        first = tf.gather(visible, tf.cumsum(length, exclusive=True))  # index of the first character
+        begin, end = first, first + length  # in the batch with all its characters
+        if self._removes_invisible:
+            begin, end = tf.gather(kept, begin), tf.gather(kept, end - 1) + 1
+        row = tf.searchsorted(characters.row_splits, begin, side="right", out_type=tf.int64) - 1
+        sentence = self._number_sentences(codes, tokens, row, first, first + length)
+        if self._removes_invisible:
+            tokens = _characters_between(all_codes, begin, end)
         ragged = tf.RaggedTensor.from_value_rowids(tokens, row, characters.nrows(), validate=False)
-        start = tf.cast(first - tf.gather(characters.row_starts(), row), tf.int32)
-        sentence = self._number_sentences(codes, tokens, row, first, first + tf.cast(length, tf.int64))
-        return Words(ragged, *map(ragged.with_flat_values, (start, start + length, sentence)))
+        offset = tf.gather(characters.row_starts(), row)
+        positions = (tf.cast(each - offset, tf.int32) for each in (begin, end))
+        return Words(ragged, *map(ragged.with_flat_values, (*positions, sentence)))
 
     def _divide(self, codes: tf.Tensor, visible: tf.Tensor) -> tf.Tensor:
         """Returns the tokens of all texts, string [tokens]."""
@@ -150,5 +164,13 @@ def choose_splitter(texts: Sequence[str], spans: Sequence[Spans]) -> tuple[str, 
     return max(KINDS, key=lambda kind: shares[kind] - _HANDICAP * (kind == "whitespace")), shares
 
 
-def _is_space(codes: tf.Tensor) -> tf.Tensor:
-    return tf.gather(tf.constant(_IS_SPACE), tf.minimum(codes, len(_IS_SPACE) - 1))
+def _is_in(characters: list[int], codes: tf.Tensor) -> tf.Tensor:
+    """Returns which of the code points are some characters, bool [n]."""
+    table = np.isin(np.arange(max(characters) + 2), characters)
+    return tf.gather(tf.constant(table), tf.minimum(codes, len(table) - 1))
+
+
+def _characters_between(codes: tf.Tensor, begin: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
+    """Returns the characters from each index `begin` up to the index `end`, string [n]."""
+    index = tf.ragged.range(begin, end)
+    return tf.strings.unicode_encode(index.with_flat_values(tf.gather(codes, index.flat_values)), "UTF-8")

@@ -24,6 +24,7 @@ class Modules:
         groups: names of the encoder's groups of trainable weights, the lowest first.
         seed: of the modules' random operations.
         vocabulary_size: not known.
+        removes_invisible: whether texts lose their invisible characters before the encoder reads them.
     """
 
     encoder: Path
@@ -31,6 +32,7 @@ class Modules:
     groups: tuple[str, ...] = ()
     seed: int = 0
     vocabulary_size: None = None
+    removes_invisible: bool = True
 
     def save(self, folder: Path) -> None:
         """Copies and seeds the modules, so that a run can be resumed where the handles cannot be reached."""
@@ -38,7 +40,8 @@ class Modules:
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
                 module_seeds.set_seeds(folder / name, self.seed)
-        write_record(folder / "modules.json", {"groups": self.groups, "files": files_of(folder)})
+        values = {"groups": self.groups, "files": files_of(folder), "removes_invisible": self.removes_invisible}
+        write_record(folder / "modules.json", values)
 
 
 def find_modules(config: TransferConfig) -> Modules:
@@ -66,7 +69,12 @@ def load_modules(folder: Path) -> Modules:
     if problem:
         raise UserError(f"{folder} is damaged ({problem}): {remedy}")
     preprocessor = folder / "preprocessor"
-    return Modules(folder / "encoder", preprocessor if preprocessor.is_dir() else None, tuple(saved["groups"]))
+    return Modules(
+        folder / "encoder",
+        preprocessor if preprocessor.is_dir() else None,
+        tuple(saved["groups"]),
+        removes_invisible=saved.get("removes_invisible", False),  # no record: an older run, which keeps them
+    )
 
 
 @contextlib.contextmanager

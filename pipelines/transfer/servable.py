@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from layers.hub import HubEncoder
 from pipelines.labelled.outputs import MOST_PROBABLE, Decision, label_outputs
-from pipelines.text.normalization import valid_utf8
+from pipelines.text.normalization import Cutter
 
 
 class TextClassifier(tf.Module):
@@ -13,18 +13,16 @@ class TextClassifier(tf.Module):
 
     Args:
         model: string [batch] -> logits [batch, classes].
-        max_bytes: maximum bytes per text; the rest is cut.
+        cut: limits the bytes of the texts.
         classes: names of the classes.
         decision: how labels follow from probabilities.
     """
 
-    def __init__(
-        self, model: keras.Model, max_bytes: int, classes: tuple[str, ...], decision: Decision = MOST_PROBABLE
-    ):
+    def __init__(self, model: keras.Model, cut: Cutter, classes: tuple[str, ...], decision: Decision = MOST_PROBABLE):
         super().__init__()
         self.decision = decision
         self._classes = tf.constant(classes, tf.string)
-        self._max_bytes = max_bytes
+        self._cut = cut
         # The SavedModel holds the variables, vocabularies and tables of tf.Module's attributes. The model must not be
         # one of them: Keras's variables are then restored into copies, and TF Serving finds a network without weights.
         self._variables = [weight.value for weight in model.weights]
@@ -34,7 +32,7 @@ class TextClassifier(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`."""
-        return label_outputs(self._model(valid_utf8(text, self._max_bytes)), self._classes, self.decision)
+        return label_outputs(self._model(self._cut(text)), self._classes, self.decision)
 
     def signatures(self) -> dict:
         """Returns the functions to export."""

@@ -24,7 +24,7 @@ from pipelines.labelled.splits import (
 )
 from pipelines.support import console
 from pipelines.task import needs_inference_model  # noqa: F401 (a member of Task)
-from pipelines.text.normalization import valid_utf8
+from pipelines.text.normalization import Cutter
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import GroupedAdamW
@@ -75,19 +75,26 @@ class Encoded:
         splits: the texts and labels.
         lengths: bytes of each training text, int [n]; none of prepared data.
         has_random_ops: whether the encoder has random operations of its own (module_seeds.py).
+        cut: makes of a text what the encoder reads.
     """
 
     splits: LabelledSplits
     lengths: np.ndarray
     has_random_ops: bool
+    cut: Cutter
 
 
 def encode(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, folder: Path) -> Encoded:
     """Measures the texts: the model reads strings itself."""
+    cut = _cutter(config, tokenizer)
     if splits.sharded:
-        return Encoded(splits, np.zeros(0, int), module_seeds.has_random_ops(tokenizer.encoder))
+        return Encoded(splits, np.zeros(0, int), module_seeds.has_random_ops(tokenizer.encoder), cut)
     lengths = np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts])
-    return Encoded(splits, lengths, module_seeds.has_random_ops(tokenizer.encoder))
+    return Encoded(splits, lengths, module_seeds.has_random_ops(tokenizer.encoder), cut)
+
+
+def _cutter(config: TransferConfig, modules: Modules) -> Cutter:
+    return Cutter(config.max_bytes, modules.removes_invisible)
 
 
 def steps_per_epoch(config: TransferConfig, encoded: Encoded) -> int:
@@ -159,12 +166,13 @@ def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) ->
 def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
     """Returns batches of texts of similar length, in an order that depends on the seed and the epoch."""
     if encoded.splits.sharded:
-        return shards.batches(config, encoded.splits.sharded, epoch, skip)
+        rows = shards.batches(config, encoded.splits.sharded, epoch, skip)
+        return rows.map(lambda text, *rest: (encoded.cut(text), *rest))
     order = batching.bucketed_order(encoded.lengths, config.batch_size, config.seed, epoch)
-    return _batches(config, encoded.splits.train, order[skip * config.batch_size :])
+    return _batches(config, encoded.splits.train, order[skip * config.batch_size :], encoded.cut)
 
 
-def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.data.Dataset:
+def _batches(config: TransferConfig, data: Labelled, order: np.ndarray, cut: Cutter) -> tf.data.Dataset:
     """Batches of (string [batch], int32 [batch]); the texts are cut as in the export.
 
     One of several workers has also the weights of its rows (see `batching.rows_of_part`).
@@ -175,7 +183,7 @@ def _batches(config: TransferConfig, data: Labelled, order: np.ndarray) -> tf.da
 
     def gather(rows):
         rows, weights = batching.rows_of_part(part, rows)
-        return valid_utf8(tf.gather(texts, rows), config.max_bytes), tf.gather(labels, rows), *weights
+        return cut(tf.gather(texts, rows)), tf.gather(labels, rows), *weights
 
     rows = tf.data.Dataset.range(len(order)).batch(config.batch_size)
     return batching.prefetched(rows.map(gather))
@@ -187,7 +195,8 @@ def make_validator(
     """Returns a function that scores `model` on the validation texts and counts its trainable weights."""
     valid = encoded.splits.valid
     order = np.argsort([len(text) for text in valid.texts], kind="stable")
-    batches, labels = _batches(config, valid, order).map(lambda text, label: text), valid.labels[order]
+    batches = _batches(config, valid, order, encoded.cut).map(lambda text, label: text)
+    labels = valid.labels[order]
 
     def validate() -> dict[str, float]:
         # Not `evaluate`: it adds the module's regularization loss while the module is trained, and the stages must be
@@ -207,7 +216,8 @@ def make_servable(
     config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, model: keras.Model
 ) -> TextClassifier:
     """Returns the classifier of strings, with the threshold of `config`."""
-    return thresholds.decide(config, splits, functools.partial(TextClassifier, model, config.max_bytes, splits.classes))
+    classifier = functools.partial(TextClassifier, model, _cutter(config, tokenizer), splits.classes)
+    return thresholds.decide(config, splits, classifier)
 
 
 def describe_data(config: TransferConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:

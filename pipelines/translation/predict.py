@@ -23,6 +23,7 @@ from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, vers
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.text.invisible import is_blank
 
 EMPTY = "empty"
 CUT = "longer than the model reads, cut"
@@ -261,4 +262,4 @@ def _batched(loaded, request: Request) -> Callable:
 def _notes(texts: list[str], outputs: dict) -> list[str | None]:
     """What is unusual about each text: it has a translation that means little."""
     cut = outputs.get("cut", [False] * len(texts))  # serving_default does not return it
-    return [EMPTY if not text.strip() else CUT if is_cut else None for text, is_cut in zip(texts, cut, strict=True)]
+    return [EMPTY if is_blank(text) else CUT if is_cut else None for text, is_cut in zip(texts, cut, strict=True)]

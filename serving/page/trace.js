@@ -10,6 +10,7 @@ window.livePage = window.livePage || {};
   const ATTENTION = /^((?:layer|encoder|decoder)_\d+)_(self_)?attention$/;
   const SHOWN = { "\n": "\u23ce", " ": "\u2423", "\t": "\u21e5" };
   const SPACE = /^[\s\u2581]*$/u;
+  const INVISIBLE = /^[\u00ad\u200b\u2060\ufeff]$/u; // normalizers leave them out: pipelines/text/invisible.py
 
   /** A token as a person reads it: spaces and line breaks are visible. */
   function tokenText(token) {
@@ -135,19 +136,32 @@ window.livePage = window.livePage || {};
     return tokens.map((token) => {
       const isSpace = SPACE.test(token);
       const wanted = isSpace ? [" "] : comparable(token.replaceAll("\u2581", " ").trim()).characters;
-      const start = find(characters, wanted, cursor, isSpace ? cursor + 1 : cursor + 40);
-      if (start < 0 || !token) return null;
-      cursor = start + wanted.length;
+      const found = token ? find(characters, wanted, cursor, isSpace ? cursor + 1 : cursor + 40) : null;
+      if (!found) return null;
+      cursor = found[1];
       const end = cursor < places.length ? places[cursor] : text.length;
-      return [places[start], end];
+      return [places[found[0]], end];
     });
   }
 
+  /** The first place of `wanted`, [first, last + 1]; null if it is not there. */
   function find(characters, wanted, first, last) {
     for (let start = first; start <= Math.min(last, characters.length - wanted.length); start += 1) {
-      if (wanted.every((unit, i) => isSame(unit, characters[start + i]))) return start;
+      const end = endOfMatch(characters, wanted, start);
+      if (end >= 0) return [start, end];
     }
-    return -1;
+    return null;
+  }
+
+  /** Where the text goes on after `wanted`, which may lack invisible characters of the text; -1 if it is not there. */
+  function endOfMatch(characters, wanted, start) {
+    let position = start;
+    for (const [i, unit] of wanted.entries()) {
+      while (i > 0 && unit !== characters[position] && INVISIBLE.test(characters[position])) position += 1;
+      if (!isSame(unit, characters[position])) return -1;
+      position += 1;
+    }
+    return position;
   }
 
   /** A space in a token stands for any space of the text. */

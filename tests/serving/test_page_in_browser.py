@@ -229,6 +229,8 @@ def test_the_places_of_tokens_in_a_text(open_page):
     assert spans(list("a b"), "a b") == [[0, 1], [1, 2], [2, 3]]
     assert spans(["\U0001f600", "x"], "\U0001f600x") == [[0, 2], [2, 3]]
     assert spans(["", "a"], "b a") == [None, [2, 3]]
+    assert spans(["london", "."], "Lon\u00addon\u200b.") == [[0, 7], [8, 9]]  # invisible characters
+    assert spans(["a", "\u00ad", "b"], "a\u00adb") == [[0, 1], [1, 2], [2, 3]]  # of a character model
 
 
 def test_tokens_are_drawn_with_their_probabilities(open_page):

@@ -97,4 +97,4 @@ def test_ray_is_there_or_what_adds_it(installed, required, text):
 
 def test_without_a_checkout_the_extra_adds_ray(monkeypatch):
     monkeypatch.setattr("pipelines.support.installation.is_checkout", lambda: False)
-    assert "`pip install 'unroll[ray]'`" in doctor._ray_text(None, None)
+    assert "`pip install '.[ray]'`" in doctor._ray_text(None, None)

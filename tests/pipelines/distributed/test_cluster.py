@@ -21,7 +21,7 @@ def test_without_ray_it_says_what_to_install(monkeypatch):
 def test_without_ray_an_installation_names_the_extra(monkeypatch):
     monkeypatch.setattr(util, "find_spec", lambda name: None)
     monkeypatch.setattr("pipelines.support.installation.is_checkout", lambda: False)
-    with pytest.raises(UserError, match=r"pip install 'unroll\[ray\]'`$"):
+    with pytest.raises(UserError, match=r"pip install '\.\[ray\]'`$"):
         cluster.check("local")
 
 

@@ -47,6 +47,12 @@ def test_characters_know_words_that_training_does_not_have():
     assert [each["difference"] for each in scores["validation"]["baselines"]] == [0.0, 0.0]
 
 
+def test_invisible_characters_change_no_baseline(phones):
+    valid = labelled([text[:2] + "\u00ad" + text[2:] for text in phones.valid.texts], phones.valid.labels)
+    found = compared(splits_of(phones.train, valid), {"validation": valid.labels})["validation"]["baselines"]
+    assert [each["accuracy"] for each in found] == [1.0, 1.0]
+
+
 def test_generated_texts_do_not_train_the_baseline(phones):
     opposite = [*phones.train.texts.tolist(), *phones.train.texts.tolist() * 3]
     labels = [*phones.train.labels, *(1 - phones.train.labels).tolist() * 3]

@@ -51,4 +51,4 @@ def test_what_installs_ray():
 def test_what_installs_ray_beside_an_installation(installed):
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "ray" in extras["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
-    assert installation.ray_installation() == f"pip install '{extras['project']['name']}[ray]'"
+    assert installation.ray_installation() == "pip install '.[ray]'"

@@ -2,6 +2,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.support.errors import UserError
+from pipelines.support.records import read_record, write_record
 from pipelines.tagging import features
 from pipelines.tagging.features import (
     NUM_AFFIX_HASHES,
@@ -89,6 +90,22 @@ def test_is_the_same_after_saving(trained, tmp_path):
     }
     assert loaded.kind == "english" and loaded.vocabulary_size == trained.vocabulary_size
     assert [word.decode() for word in loaded.split(tf.constant(["It's"])).tokens.flat_values.numpy()] == ["It", "'s"]
+
+
+def test_invisible_characters_are_read_only_by_an_older_run(trained, tmp_path):
+    plain, changed = ragged(["dogs", "The", ""]), ragged(["do\u00adgs\u200b", "\ufeffThe", "\u2060"])
+    expected = {name: each.to_list() for name, each in trained(plain).items()}
+    assert {name: each.to_list() for name, each in trained(changed).items()} == expected
+    hyphenated = [[token.replace("do", "do\u00ad") for token in tokens] for tokens in SENTENCES]
+    again = features.train("english", hyphenated, vocabulary_size=100, max_characters=6, max_bytes=1000)
+    assert {name: each.to_list() for name, each in again(changed).items()} == expected
+
+    trained.save(tmp_path)
+    record = read_record(tmp_path / "tokens.json", "")
+    assert record.pop("removes_invisible") is True
+    write_record(tmp_path / "tokens.json", record)
+    older = features.load(tmp_path)
+    assert older(plain)["words"].to_list() == expected["words"] != older(changed)["words"].to_list()
 
 
 def test_a_damaged_file_is_named(trained, tmp_path):

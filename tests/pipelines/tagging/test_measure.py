@@ -72,6 +72,14 @@ def test_each_split_is_scored(splits, predictions):
     assert (details.tokenizers, details.tokenizer) == ({}, "")
 
 
+def test_invisible_characters_change_no_baseline_and_no_known_word(splits, predictions):
+    expected, _ = measure_predictions(splits, predictions)
+    hyphenated = [[word[:1] + "\u00ad" + word[1:] for word in words] for words in VALID.tokens]
+    valid = Sentences(hyphenated, VALID.tags)
+    found, _ = measure_predictions(dataclasses.replace(splits, valid=valid), predictions)
+    assert found == expected
+
+
 def test_a_test_set_may_be_absent(splits, predictions):
     scores, _ = measure_predictions(dataclasses.replace(splits, test=None), predictions)
     assert list(scores) == ["validation"]

@@ -79,6 +79,13 @@ def test_pretokenized_texts_are_one_sentence_with_spaces():
     assert written(".csv", [result]).split("\n")[1] == "1,1,So,X,0.5,,"
 
 
+def test_an_invisible_character_between_tokens_is_no_space():
+    text = "a\u200b-\ufeff b"
+    result = {"text": text, "tokens": ["a", "-", "b"], "tags": ["X"] * 3, "scores": [1.0] * 3}
+    result |= {"start": [0, 2, 5], "end": [1, 3, 6], "sentence": [0] * 3}
+    assert "# text = a- b\n" in written(".conllu", [result])
+
+
 def test_the_ids_of_sentences_have_the_number_of_their_text():
     text = written(".conllu", [RESULT, EMPTY, RESULT])
     assert [line for line in text.split("\n") if "sent_id" in line] == [

@@ -48,6 +48,21 @@ def test_other_texts_change_no_result(make_small, kind):
         assert alone == result
 
 
+def test_invisible_characters_change_no_tag_and_positions_count_the_users_text(make_small):
+    tagger = small(make_small)
+    text = "An\u00adna s\u200bees\u2060 the \ufeffsea."
+    plain, changed = tag_texts(tagger.tag_text, ["Anna sees the sea.", text])
+    assert changed.pop("tokens") == ["An\u00adna", "s\u200bees", "the", "sea", "."]
+    assert (changed.pop("start"), changed.pop("end")) == ([0, 6, 13, 18, 21], [5, 11, 16, 21, 22])
+    np.testing.assert_allclose(changed["scores"], plain["scores"], atol=2e-5)
+    assert changed["tags"] == plain["tags"] and changed["sentence"] == plain["sentence"]
+
+    tokens = [["Anna", "sees", "the", "sea", "."], ["An\u00adna", "s\u200bees\u2060", "the", "\ufeffsea", "."]]
+    tagged = tag_sentences(tagger.tag_tokens, tokens)
+    assert tagged.tags[0] == tagged.tags[1]
+    np.testing.assert_allclose(tagged.scores[0], tagged.scores[1], atol=2e-5)
+
+
 def test_long_sentences_are_divided(make_small):
     tagger = small(make_small)  # reads five tokens at once
     words = TEXTS[-1].split()

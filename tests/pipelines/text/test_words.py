@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from tensorflow.core.protobuf import saved_model_pb2
 
 from pipelines.export import verify
+from pipelines.text import invisible
 from pipelines.text import words as words_module
 from pipelines.text.words import KINDS, WordSplitter, choose_splitter, rebuilt_fraction
 from serving import check
 
 MAX_BYTES = 200
-SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200C)))
+SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+SPACES += invisible.CHARACTERS  # between tokens they are no characters of a token
 
 
 def compiled(kind):
@@ -56,7 +58,7 @@ def tokens(kind, text):
             "\U0001f468\u200d\U0001f469\u200d\U0001f467\U0001f44d\U0001f3fd\U0001f1e9\U0001f1ea",
             "\U0001f468\u200d\U0001f469\u200d\U0001f467 \U0001f44d\U0001f3fd \U0001f1e9\U0001f1ea",
         ),
-        ("a\x00b\r\nc\u00a0d\u3000e\u200bf\ufeff", "a \x00 b c d e f"),
+        ("a\x00b\r\nc\u00a0d\u3000e\u200bf\ufeff", "a \x00 b c d e\u200bf"),
         (
             "\uac00\ub098\ub2e4 \u0928\u092e\u0938\u094d\u0924\u0947\u0964",
             "\uac00\ub098\ub2e4 \u0928\u092e\u0938\u094d\u0924\u0947 \u0964",

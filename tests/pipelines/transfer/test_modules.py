@@ -2,6 +2,7 @@ import pytest
 
 from layers.hub_module import DictInputError, InputError
 from pipelines.support.errors import UserError
+from pipelines.support.records import read_record, write_record
 from pipelines.transfer.config import TransferConfig
 from pipelines.transfer.modules import Modules, find_modules, load_modules, module_errors
 
@@ -39,7 +40,12 @@ def test_copied_modules_are_loaded_with_their_groups(tmp_path):
     modules.save(tmp_path / "run")
     loaded = load_modules(tmp_path / "run")
     assert loaded.encoder == tmp_path / "run" / "encoder" and (loaded.encoder / "saved_model.pbtxt").exists()
-    assert loaded.preprocessor is None and loaded.groups == ("embeddings", "layer_1")
+    assert loaded.preprocessor is None and loaded.groups == ("embeddings", "layer_1") and loaded.removes_invisible
+
+    record = read_record(tmp_path / "run" / "modules.json", "")
+    del record["removes_invisible"]  # an older run keeps invisible characters
+    write_record(tmp_path / "run" / "modules.json", record)
+    assert not load_modules(tmp_path / "run").removes_invisible
 
 
 def test_a_damaged_copy_is_one_line_with_the_remedy(tmp_path):

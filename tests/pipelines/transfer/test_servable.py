@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.text.normalization import Cutter
 from pipelines.transfer.servable import TextClassifier
 from serving.servable import Servable
 
@@ -27,7 +28,7 @@ class CountBytes(keras.layers.Layer):
 @pytest.fixture(scope="module")
 def servable():
     text = keras.Input((), dtype="string")
-    return TextClassifier(keras.Model(text, CountBytes()(text)), MAX_BYTES, CLASSES)
+    return TextClassifier(keras.Model(text, CountBytes()(text)), Cutter(MAX_BYTES), CLASSES)
 
 
 def probability_of_long(num_bytes):
@@ -44,6 +45,7 @@ def probability_of_long(num_bytes):
         (b"0123456789 and more", 10),
         ("\u00e9\u00e9".encode(), 4),
         ("012345678\u00e9".encode(), 9),  # the cut would split the last character
+        ("a\u00adb\u200bc".encode(), 3),  # invisible characters
         (b"ab\xff\xfecd", 4),  # bytes that are not UTF-8
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from pipelines.data import sample_reviews
 from pipelines.prepare import prepare
 from pipelines.support.errors import UserError
+from pipelines.text.normalization import Cutter
 from pipelines.transfer import shards, task
 from pipelines.transfer.config import TransferConfig
 from pipelines.transfer.data import load
@@ -36,7 +37,7 @@ def rows_of(batches):
 
 def test_an_epoch_has_the_rows_of_a_training_in_memory(made):
     in_memory, sharded = (load(config) for config in made)
-    expected = rows_of(task._batches(made[0], in_memory.train, np.arange(len(in_memory.train))))
+    expected = rows_of(task._batches(made[0], in_memory.train, np.arange(len(in_memory.train)), Cutter(101)))
     assert rows_of(shards.batches(made[1], sharded.sharded, 0, 0)) == expected
     assert max(len(text) for text, _ in expected) <= 101
     assert sharded.classes == in_memory.classes and len(sharded.train) == len(in_memory.train)
