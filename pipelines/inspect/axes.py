@@ -55,6 +55,11 @@ def token_axis(
     return channel(f"{field}:O", axis=axis, scale=alt.Scale(domain=alt.expr(f"sequence(length({name}))")))
 
 
+def above_zero(chart: alt.Chart, field: str) -> alt.Chart:
+    """Returns a chart for a logarithmic scale: one 0 on such a scale leaves no room for the other numbers."""
+    return chart.transform_filter(f"datum.{field} > 0")
+
+
 def choice(name: str, options: list, labels: list[str] | None = None, title: str | None = None) -> alt.Parameter:
     """Returns a parameter that the reader chooses from a list."""
     bind = alt.binding_select(
