@@ -101,6 +101,18 @@ def sync_tree(path: Path) -> None:
         sync(Path(folder))
 
 
+def with_home(path: str) -> Path:
+    """Returns `path` with the home folder in place of `~` or `~user`.
+
+    Raises:
+        UserError: there is no such user, or none with a home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{path}: there is no home folder of this user: give the path without ~") from error
+
+
 def check_folder(path: Path, flag: str) -> None:
     """Checks that files can be written to the folder `path`, or that it can be made.
 

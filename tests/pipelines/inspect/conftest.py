@@ -77,7 +77,7 @@ def every_figure_has_marks(monkeypatch):
         made.append(self)
 
     monkeypatch.setattr(Figure, "__init__", record)
-    yield
+    yield made
     for figure in made:
         if (specification := json.dumps(figure.specification())) not in _CHECKED:
             _CHECKED.add(specification)

@@ -40,7 +40,7 @@ def test_numbers_that_are_not_finite_are_missing():
     assert page.render("Points", [figure], [])
 
 
-def test_empty_panels_are_found():
+def test_empty_panels_are_found(every_figure_has_marks):
     """Of the check of all figures in conftest.py."""
     drawn = _figure_of(pd.DataFrame({"x": [1.0], "y": [1.0]}))
     nothing = alt.Chart(alt.NamedData("rows")).transform_filter("datum.x > 1").mark_line().encode(x="x:Q", y="y:Q")
@@ -49,3 +49,4 @@ def test_empty_panels_are_found():
     logarithmic = alt.Chart(alt.NamedData("rows")).mark_point().encode(x="x:Q", y=alt.Y("y:Q").scale(type="log"))
     zero = _figure_of(pd.DataFrame({"x": [1.0, 2], "y": [1.0, 0]}))
     assert "logarithmic" in empty_panels(dataclasses.replace(zero, chart=logarithmic))[0]
+    every_figure_has_marks.clear()  # these are empty on purpose
