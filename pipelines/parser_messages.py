@@ -1,8 +1,13 @@
 """The messages of tyro, boxes of several lines that name Python's types, as one line like every other error."""
 
+import itertools
 import re
 
-_FRAME = "│╭╮╰╯ "
+from pipelines.support.errors import suggestion
+
+_FRAME, _RULE = "│|╭╮╰╯+ ", "─-"  # the second of each where the terminal has ASCII alone
+# What papers call a choice -> its name here.
+_OTHER_NAMES = {"concat": "additive", "bahdanau": "additive", "multiplicative": "general", "bilinear": "general"}
 _NUMBER = re.compile(r"int\(\)|<class 'int'>")
 
 
@@ -13,11 +18,10 @@ def one_line(message: str, title: str) -> str:
         message: what tyro printed.
         title: program and command, such as "main.py train sentiment".
     """
-    lines = [line.strip(_FRAME) for line in message.splitlines()]
-    body = [line for line in lines[1:] if line.strip("─")]
-    rules = [i for i, line in enumerate(lines[1:]) if not line.strip("─")]
-    text = " ".join(body[: rules[0]] if rules else body)
-    whole = " ".join(body)
+    lines = [line.strip(_FRAME) for line in message.splitlines()[1:]]
+    lines = ["" if not line.strip(_RULE) else line for line in lines]
+    whole = " ".join(filter(None, lines))
+    text = " ".join(itertools.takewhile(bool, itertools.dropwhile(lambda line: not line, lines)))
     return f"{_reworded(text, whole)} (`{title} --help` has all flags)"
 
 
@@ -35,7 +39,9 @@ def _reworded(text: str, whole: str) -> str:
     if found := re.match(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of \((.*?),?\)", text):
         name = found[2] if found[2].startswith("-") else found[2].rpartition(".")[2].replace("_", "-")
         choices = [each for each in re.findall(r"'(.*?)'", found[3]) if each != "None"]
-        return f"{name} {found[1]}: choose {', '.join(choices)}"
+        other = _OTHER_NAMES.get(found[1].lower())
+        hint = f"; did you mean {other}?" if other in choices else suggestion(found[1], choices)
+        return f"{name} {found[1]}: choose {', '.join(choices)}{hint}"
     if found := re.match(r"Missing from .*?: (\S+) ?(.*?)(?: \(required\))?$", text):
         return f"{found[1]} is missing{f': {found[2]}' if found[2] else ''}"
     if found := re.match(r"Expected one of \{(.*)\}", text):
