@@ -39,6 +39,7 @@ def _reworded(text: str, whole: str) -> str:
     if found := re.match(r"invalid choice '(.*)' for argument '(.*?)'\. Expected one of \((.*?),?\)", text):
         name = found[2] if found[2].startswith("-") else found[2].rpartition(".")[2].replace("_", "-")
         choices = [each for each in re.findall(r"'(.*?)'", found[3]) if each != "None"]
+        choices.sort(key=lambda each: (len(each) if each.isdecimal() else 0, each))  # tyro has them in any order
         other = _OTHER_NAMES.get(found[1].lower())
         hint = f"; did you mean {other}?" if other in choices else suggestion(found[1], choices)
         return f"{name} {found[1]}: choose {', '.join(choices)}{hint}"

@@ -16,7 +16,7 @@ MISTAKES = [
     ("learn attention --query 1 2", "--query needs 3 values"),
     ("train sentiment --epochs", "--epochs needs a value"),
     ("train sentiment --preset fast", "--preset fast: choose full, quick"),
-    ("train sentiment --positions x", "--positions x: choose none, sinusoidal, learned, rotary"),
+    ("train sentiment --positions x", "--positions x: choose learned, none, rotary, sinusoidal"),
     ("train nmt --attention-score concat", "--attention-score concat: choose additive, "),
     ("learn exercise 7", "number 7: choose 1, 5, 6, 10"),
     ("inspect gates", "TEXT is missing: The text to look at, in quotes"),
