@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.export.exported import CARD, Exported, versions
+from pipelines.export.exported import Exported, versions
 from pipelines.support.errors import UserError, suggestion
-from pipelines.support.files import read_json, shown
+from pipelines.support.files import shown
 from pipelines.support.installation import called_name
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
@@ -74,10 +74,9 @@ def all_exports(root: Path) -> list[Exported]:
 def card_of(exported: Exported) -> dict:
     """Returns the card of an export; {} if it has none that can be read, as models of other programs."""
     try:
-        card = read_json(exported.path / CARD)
-    except (OSError, ValueError):
+        return exported.card()
+    except UserError:
         return {}
-    return card if isinstance(card, dict) else {}
 
 
 def is_locked(folder: Path) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from pipelines.config import flag
+from pipelines.parser_messages import one_line
 from pipelines.support.errors import UserError, suggestion
 
 # What users call a task -> its name.
@@ -14,7 +15,7 @@ _OTHER_NAMES = dict.fromkeys(("ner", "pos", "pos-tagging", "tagger", "chunking")
 
 
 def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
-    """Returns `parse(arguments)`, with a UserError for a mistyped name; tyro prints any other mistake.
+    """Returns `parse(arguments)`, with a UserError of one line for each mistake.
 
     Args:
         parse: reads the arguments; it exits with status 2 and a message on stderr if they are wrong.
@@ -23,8 +24,8 @@ def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
         program: name of the program in messages.
 
     Raises:
-        UserError: the arguments name a command, a task or a flag that does not exist.
-        SystemExit: they have another mistake, or ask for help.
+        UserError: the arguments name a command, a task or a flag that does not exist, or have another mistake.
+        SystemExit: they ask for help.
     """
     messages = io.StringIO()
     try:
@@ -33,6 +34,7 @@ def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
     except SystemExit as end:
         if end.code == 2:
             check_names(arguments, commands, program)
+            raise UserError(one_line(messages.getvalue(), _title(arguments, commands, program))) from end
         sys.stderr.write(messages.getvalue())
         raise
 
@@ -64,6 +66,17 @@ def check_names(arguments: list[str], commands: dict, program: str) -> None:
             return
         if name.startswith("--") and name not in known:
             raise UserError(f"no flag {name}{suggestion(name, known)} (`{title} --help` lists all flags)")
+
+
+def _title(arguments: list[str], commands: dict, program: str) -> str:
+    """Returns the program, the command and, where there is one, the task."""
+    words, command = [program], commands
+    for name in arguments:
+        if not isinstance(command, dict) or name not in command:
+            break
+        words.append(name)
+        command = command[name]
+    return " ".join(words)
 
 
 def flags(command) -> Iterator[str]:

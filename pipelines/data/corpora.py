@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pipelines.data import prepared
 from pipelines.support import console
 from pipelines.support.errors import UserError, is_disk_full
-from pipelines.support.files import folder_written_beside, sha256_of
+from pipelines.support.files import folder_written_beside, sha256_of, with_home
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,7 +114,7 @@ CORPORA = {
 
 def cache_folder() -> Path:
     """Returns the folder of downloaded corpora."""
-    return _expanded(os.environ.get("UNROLL_CACHE") or "~/.cache/unroll")
+    return with_home(os.environ.get("UNROLL_CACHE") or "~/.cache/unroll")
 
 
 def named(data: str | None, kind: str) -> bool:
@@ -129,7 +129,7 @@ def existing(data: str, kind: str) -> Path:
         UserError: it does not exist, and the message names the corpora of this kind; or it is a pipe, a device or
             prepared data.
     """
-    path = _expanded(data)
+    path = with_home(data)
     if prepared.is_prepared(data):
         raise UserError(f"{data} is prepared data, which only `train {prepared.task_of(data)}` reads")
     if not data or not path.exists():
@@ -153,14 +153,6 @@ def existing_files(data: tuple[str, ...], kind: str) -> list[Path]:
         if path.is_dir():
             raise UserError(f"{path} is a folder: give one folder, or several files")
     return files
-
-
-def _expanded(path: str) -> Path:
-    """Returns `path` with the home folder in place of `~` or `~user`."""
-    try:
-        return Path(path).expanduser()
-    except RuntimeError as error:
-        raise UserError(f"{path}: there is no home folder of this user: give the path without ~") from error
 
 
 def fetch(name: str) -> Path:

@@ -11,7 +11,6 @@ Imports no TensorFlow, so that damaged data is refused at once.
 
 import dataclasses
 import json
-import os
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 from pipelines.config import flag
 from pipelines.data.paths import Data
 from pipelines.support.errors import UserError
-from pipelines.support.files import sha256_of
+from pipelines.support.files import sha256_of, with_home
 from pipelines.support.records import read_record, write_record
 
 FORMAT = 1  # of the folder; a change of the order of rows is a change of the format
@@ -138,7 +137,7 @@ def write_manifest(folder: Path, task: str, source: dict[str, str], contents: Co
 
 def is_prepared(data: Data | None) -> bool:
     """Whether `data` is a folder with a manifest."""
-    return isinstance(data, str) and (_folder(data) / MANIFEST).is_file()
+    return isinstance(data, str) and (with_home(data) / MANIFEST).is_file()
 
 
 def task_of(data: str) -> str:
@@ -147,7 +146,7 @@ def task_of(data: str) -> str:
     Raises:
         UserError: the manifest is damaged or of another format.
     """
-    return _read(_folder(data)).task
+    return _read(with_home(data)).task
 
 
 def source_of(data: str) -> dict[str, Any]:
@@ -156,12 +155,12 @@ def source_of(data: str) -> dict[str, Any]:
     Raises:
         UserError: the manifest is damaged or of another format.
     """
-    return _read(_folder(data)).source
+    return _read(with_home(data)).source
 
 
 def fingerprint(data: str) -> str:
     """Returns a checksum of prepared data: of its manifest, which has those of all other files."""
-    return sha256_of(_folder(data) / MANIFEST)
+    return sha256_of(with_home(data) / MANIFEST)
 
 
 def find(data: Data | None, *tasks: str) -> Prepared | None:
@@ -175,15 +174,11 @@ def find(data: Data | None, *tasks: str) -> Prepared | None:
     """
     if not is_prepared(data):
         return None
-    found = _read(_folder(data))
+    found = _read(with_home(data))
     if found.task not in tasks:
         others = " or ".join(f"`train {task}`" for task in tasks)
         raise UserError(f"{data} was prepared for `train {found.task}`, not for {others}")
     return found
-
-
-def _folder(data: str) -> Path:
-    return Path(os.path.expanduser(data))
 
 
 def _read(folder: Path) -> Prepared:

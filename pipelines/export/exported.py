@@ -4,13 +4,13 @@ import dataclasses
 import re
 from pathlib import Path
 
-from pipelines.support.errors import UserError
-from pipelines.support.files import read_json, sha256_of
+from pipelines.export.card import Card, read_card
+from pipelines.support.errors import UserError, shortened
+from pipelines.support.files import sha256_of
 from pipelines.support.installation import shell_command
 from pipelines.task import TASKS
 
 SAMPLE_SUFFIX = "-sample"
-CARD = "model_card.json"
 _VERSION = re.compile("0|[1-9][0-9]*")
 
 
@@ -27,16 +27,13 @@ class Exported:
         """Name and version, such as "sentiment/3"."""
         return f"{self.name}/{self.version}"
 
-    def card(self) -> dict:
+    def card(self) -> Card:
         """The model card.
 
         Raises:
-            UserError: the file is damaged.
+            UserError: see `read_card`.
         """
-        try:
-            return read_json(self.path / CARD)
-        except ValueError as error:  # no JSON, or no UTF-8
-            raise UserError(f"{self.path / CARD} is damaged ({error}): train the model again") from error
+        return read_card(self.path)
 
     def load(self):
         """Loads the SavedModel. It has `signatures`; keep the object as long as one of them is used.
@@ -54,15 +51,22 @@ class Exported:
                 loaded = tf.saved_model.load(str(self.path))
             loaded.signatures["serving_default"]
             return loaded
-        except (OSError, KeyError, ValueError, tf.errors.OpError) as error:
-            raise UserError(f"{self.path} holds no SavedModel that can be loaded ({error}): train it again") from error
+        except Exception as error:  # of a damaged file, TensorFlow raises whatever its code meets
+            reason = shortened(error)
+            raise UserError(f"{self.path} holds no SavedModel that can be loaded ({reason}): train it again") from error
+
+
+def version_of(path: Path) -> int | None:
+    """Returns the version that a folder's name is; None if it is none, such as "007" or the superscript 2."""
+    return int(path.name) if _VERSION.fullmatch(path.name) else None
 
 
 def versions(folder: Path) -> list[int]:
     """Returns the versions in `saved_models/<name>`, lowest first. As in TF Serving, other folders are ignored."""
     if not folder.is_dir():
         return []
-    return sorted(int(path.name) for path in folder.iterdir() if _VERSION.fullmatch(path.name) and path.is_dir())
+    found = [version_of(path) for path in folder.iterdir() if path.is_dir()]
+    return sorted(version for version in found if version is not None)
 
 
 def files_of(folder: Path) -> dict[str, dict]:
@@ -134,10 +138,9 @@ def _names(root: Path) -> list[str]:
 
 def _task_of(folder: Path) -> str | None:
     """Returns the task of the newest version of an export; None if its card does not name one of ours."""
-    path = folder / str(versions(folder)[-1]) / CARD
     try:
-        task = read_json(path)["task"]
-    except (OSError, ValueError, LookupError, TypeError):  # the card is reported when it is needed
+        task = read_card(folder / str(versions(folder)[-1])).get("task")
+    except UserError:  # the card is reported when it is needed
         return None
     return task if task in TASKS else None
 

@@ -13,7 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.export import verify as verifier
-from pipelines.export.exported import CARD, Exported, files_of, versions
+from pipelines.export.card import CARD
+from pipelines.export.exported import Exported, files_of, versions
 from pipelines.support.files import make_folders, sync, sync_tree, write_json
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.temporary import temporary_folder

@@ -1,5 +1,7 @@
 """What the charts of `inspect` share: the axis of the tokens, the marked token, and the choices of the reader."""
 
+import unicodedata
+
 import altair as alt
 
 from pipelines.text.special_tokens import WORD_START
@@ -12,8 +14,16 @@ _SHOWN = {"\n": "⏎", " ": "␣", "\t": "⇥", WORD_START: "▁"}
 
 
 def shown(token: str) -> str:
-    """Returns a token as it is drawn: with visible spaces and line ends. serving/page/trace.js has it, too."""
-    return "".join(_SHOWN.get(character, character) for character in token) or "∅"
+    """Returns a token as it is drawn and printed: with visible white space and control characters.
+
+    serving/page/trace.js has it for spaces, tabs and line ends.
+    """
+    return "".join(_SHOWN.get(character) or _escaped(character) for character in token) or "∅"
+
+
+def _escaped(character: str) -> str:
+    hidden = character.isspace() or unicodedata.category(character) == "Cc"
+    return character.encode("unicode_escape").decode() if hidden else character
 
 
 def step(tokens: list[str] | None) -> int:
@@ -53,6 +63,11 @@ def token_axis(
     )
     # All positions: a chart without rows of a token keeps its column.
     return channel(f"{field}:O", axis=axis, scale=alt.Scale(domain=alt.expr(f"sequence(length({name}))")))
+
+
+def above_zero(chart: alt.Chart, field: str) -> alt.Chart:
+    """Returns a chart for a logarithmic scale: one 0 on such a scale leaves no room for the other numbers."""
+    return chart.transform_filter(f"datum.{field} > 0")
 
 
 def choice(name: str, options: list, labels: list[str] | None = None, title: str | None = None) -> alt.Parameter:

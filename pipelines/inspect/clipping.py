@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import tensorflow as tf
 
+from pipelines.inspect.axes import above_zero
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.runs import TrainedRun
 from pipelines.networks.recurrent import reset_states
@@ -149,9 +150,9 @@ def figures(rows: pd.DataFrame) -> list[Figure]:
         for name in ("epoch", "lower", "median", "upper", "maximum", "threshold", "above")
     ]
     base = alt.Chart().encode(x=alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1)), tooltip=tooltip)
-    band = base.mark_area(opacity=0.25, color="#4c6ef5").encode(y=y, y2="upper:Q")
-    median = base.mark_line(point=True, color="#4c6ef5").encode(y="median:Q")
-    highest = base.mark_point(shape="triangle-up", color="#1f2937").encode(y="maximum:Q")
+    band = above_zero(base, "lower").mark_area(opacity=0.25, color="#4c6ef5").encode(y=y, y2="upper:Q")
+    median = above_zero(base, "median").mark_line(point=True, color="#4c6ef5").encode(y="median:Q")
+    highest = above_zero(base, "maximum").mark_point(shape="triangle-up", color="#1f2937").encode(y="maximum:Q")
     threshold = base.mark_line(color="#e8590c", strokeDash=[5, 3]).encode(y="line:Q")
     by_run = alt.Facet("run:N", sort=None, title=None)
     norms = (

@@ -5,7 +5,7 @@ import math
 import altair as alt
 import pandas as pd
 
-from pipelines.inspect.axes import MARKED, choice, marked_rule, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, above_zero, choice, marked_rule, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 
 _WIDTH, _HEIGHT = 620, 300
@@ -19,7 +19,7 @@ def word_by_word(rows: pd.DataFrame, words: list[str], candidates: list[str]) ->
         rows: model, position, candidate, probability.
         words: of the text.
     """
-    lines = alt.Chart().encode(
+    lines = above_zero(alt.Chart(), "probability").encode(
         x=token_axis(alt.X, words),
         y=alt.Y("probability:Q", scale=alt.Scale(type="log"), title="probability of the next word"),
         color=alt.Color("candidate:N", sort=candidates, title="next word"),
@@ -78,14 +78,21 @@ def gradients(rows: pd.DataFrame, steps: pd.DataFrame) -> Figure:
         steps: model, state, steps: in how many 90 % are lost.
     """
     states = list(dict.fromkeys(rows["state"]))
-    selected = alt.Chart(alt.NamedData("gradients")).transform_filter("datum.state == quantity && datum.median > 0")
+    selected = alt.Chart(alt.NamedData("gradients")).transform_filter("datum.state == quantity")
     x = alt.X("distance:Q", title="tokens between the state and the loss")
     color = alt.Color("model:N", sort=None, legend=alt.Legend(symbolOpacity=1))
-    band = selected.mark_area(opacity=0.2).encode(
-        x=x, y=alt.Y("lower:Q", scale=alt.Scale(type="log"), title="norm of the gradient"), y2="upper:Q", color=color
+    band = (
+        above_zero(selected, "lower")
+        .mark_area(opacity=0.2)
+        .encode(
+            x=x,
+            y=alt.Y("lower:Q", scale=alt.Scale(type="log"), title="norm of the gradient"),
+            y2="upper:Q",
+            color=color,
+        )
     )
     tooltip = ["model:N", "distance:Q", *(alt.Tooltip(f"{name}:Q", format=".3g") for name in ("median", "relative"))]
-    line = selected.mark_line().encode(x=x, y="median:Q", color=color, tooltip=tooltip)
+    line = above_zero(selected, "median").mark_line().encode(x=x, y="median:Q", color=color, tooltip=tooltip)
     curves = alt.layer(band, line).properties(
         width=_WIDTH, height=_HEIGHT, title="median and quartiles over many places of the text"
     )

@@ -4,6 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from pipelines.inspect.axes import shown
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.states import Plane
 
@@ -55,6 +56,8 @@ def figures(title: str, vectors: np.ndarray, names: list[str], words: list[str],
     plane = Plane(selected)
     places = plane.project(selected)
     points = points.assign(x=places[:, 0], y=places[:, -1])
+    neighbours = neighbours.assign(**{name: neighbours[name].map(shown) for name in ("word", "neighbour")})
+    points = points.assign(**{name: points[name].map(shown) for name in ("token", "of")})
     data = {"neighbours": neighbours, "points": points}
     bars = (
         alt.Chart(alt.NamedData("neighbours"))

@@ -2,7 +2,7 @@
 
 import dataclasses
 import io
-import json
+import math
 
 import pandas as pd
 
@@ -42,23 +42,30 @@ class Figure:
         return self.chart.to_dict() | {"config": _CONFIG}
 
     def columns(self) -> dict[str, dict[str, list]]:
-        """Returns dataset -> column -> values, with numbers of four significant digits."""
-        return {name: {column: _short(rows[column]) for column in rows} for name, rows in self.data.items()}
+        """Returns dataset -> column -> values, not rounded; a number that is missing or not finite is None."""
+        return {name: {column: _plain(rows[column]) for column in rows} for name, rows in self.data.items()}
+
+    def with_data(self) -> dict:
+        """Returns the Vega-Lite specification with its data, not rounded."""
+        rows = {
+            name: [dict(zip(columns, row)) for row in zip(*columns.values())]
+            for name, columns in self.columns().items()
+        }
+        return self.specification() | {"datasets": rows}
 
     def png(self) -> bytes:
         """Returns the picture, with the page's first selection."""
         import vl_convert
 
-        rows = {name: json.loads(rows.to_json(orient="records")) for name, rows in self.data.items()}
         title = {"text": self.title, "fontSize": 16, "offset": 12}
-        specification = {"title": title} | self.specification() | {"datasets": rows, "background": "white"}
+        specification = {"title": title} | self.with_data() | {"background": "white"}
         return vl_convert.vegalite_to_png(specification, scale=_SCALE)
 
 
-def _short(values: pd.Series) -> list:
+def _plain(values: pd.Series) -> list:
     if pd.api.types.is_float_dtype(values):
-        return [None if pd.isna(value) else float(f"{value:.4g}") for value in values]
-    return values.tolist()
+        return [value if math.isfinite(value) else None for value in values.tolist()]
+    return [None if pd.isna(value) else value for value in values.tolist()]
 
 
 def smaller(picture: bytes) -> bytes:

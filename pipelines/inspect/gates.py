@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import MARKED, choice, marker, shown, step, token_axis, tokens_parameter
+from pipelines.inspect.axes import MARKED, above_zero, choice, marker, shown, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import GATES, Trace, require_gates
 from pipelines.support.errors import UserError
@@ -216,8 +216,7 @@ def norm_chart(tokens: list[str] | None) -> alt.LayerChart:
 def _probability_chart(tokens: list[str]) -> alt.LayerChart:
     scale = alt.Scale(type="log", domain=[1e-5, 1], clamp=True)
     points = (
-        alt.Chart(alt.NamedData("tokens"))
-        .transform_filter("datum.probability > 0")  # <start> has none
+        above_zero(alt.Chart(alt.NamedData("tokens")), "probability")  # <start> has none
         .mark_line(color="#5c7cfa", point=True)
         .encode(
             x=token_axis(alt.X, tokens),

@@ -55,6 +55,7 @@ class Embeddings(ModelsView):
     def look_at(self, model):
         """Returns the figure of one model, and a line for each word."""
         from pipelines.inspect import embeddings
+        from pipelines.inspect.axes import shown
 
         if self.treebank is not None:
             return self._in_context(model)
@@ -69,7 +70,7 @@ class Embeddings(ModelsView):
                 raise UserError(f"--words {word!r}: {model.title} does not know this token")
         rows = embeddings.nearest(vectors, names, words, self.neighbours)
         lines = [
-            f"{word}: {', '.join(f'{row.neighbour} {row.cosine:.2f}' for row in group.itertuples())}"
+            f"{shown(word)}: {', '.join(f'{shown(row.neighbour)} {row.cosine:.2f}' for row in group.itertuples())}"
             for word, group in rows.groupby("word", sort=False)
         ]
         return embeddings.figures(model.title, vectors, names, words, self.neighbours), lines

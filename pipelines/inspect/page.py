@@ -17,6 +17,7 @@ from pipelines.version import VERSION
 
 _FOLDER = Path(__file__).parent
 _MAX_TABLE_ROWS = 200
+_DIGITS = 7  # what float32 numbers, those of the networks, tell apart
 _MAX_NOTES, _SHOWN_NOTES = 8, 3  # of more, the first ones are shown: the figures are what the reader came for
 _KEYS = (
     '<p class="keys">Hover over a token or a cell, or press the left and right arrow keys: everything about the token '
@@ -36,7 +37,12 @@ def render(title: str, figures: list[Figure], notes: list[str]) -> str:
 
     library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;")
     data = [
-        {"name": each.name, "specification": each.specification(), "data": each.columns(), "title": each.title}
+        {
+            "name": each.name,
+            "specification": each.specification(),
+            "data": _for_browser(each.columns()),
+            "title": each.title,
+        }
         for each in figures
     ]
     parts = [
@@ -56,6 +62,17 @@ def render(title: str, figures: list[Figure], notes: list[str]) -> str:
         "</body></html>",
     ]
     return "\n".join(parts)
+
+
+def _for_browser(data: dict[str, dict[str, list]]) -> dict[str, dict[str, list]]:
+    """Returns the columns with numbers of _DIGITS significant digits, which makes a large page half as large."""
+    return {
+        name: {
+            column: [float(f"{each:.{_DIGITS}g}") if isinstance(each, float) else each for each in values]
+            for column, values in columns.items()
+        }
+        for name, columns in data.items()
+    }
 
 
 def _notes(notes: list[str]) -> str:

@@ -29,13 +29,17 @@ class TrainedRun:
         named: folder, task/name or name of the run.
 
     Raises:
-        UserError: there is no such run, or it has not finished an epoch.
+        UserError: there is no such run, it is damaged, or it has not finished an epoch.
     """
 
     def __init__(self, root: Path, named: str):
         from pipelines.training import fit
 
         self.run = inventory.find_run(root, named)
+        if self.run.state == "damaged":
+            raise UserError(
+                f"{self.run.title} is damaged: a record in {self.run.path} was cut or edited: train it again"
+            )
         if not (self.run.path / "checkpoints" / "best.npz").is_file():
             raise UserError(f"{self.run.title} has not finished an epoch yet: wait, or start its `train` command again")
         entry = TASKS[self.run.task]

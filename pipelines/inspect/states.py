@@ -167,13 +167,15 @@ def _surface_chart(layer: str, word: str | None) -> alt.LayerChart:
             x2="x2",
             y=alt.Y("y:Q", title="second component"),
             y2="y2",
-            color=alt.Color("probability:Q", scale=alt.Scale(scheme="blues"), title=f"P({word})"),
+            color=alt.Color("probability:Q", scale=alt.Scale(scheme="blues"), title=f"P({shown(word)})"),
             tooltip=[alt.Tooltip("probability:Q", format=".4f")],
         )
     )
     chart = alt.layer(surface, _path(f"datum.layer == '{layer}' && datum.state == 'hidden'"))
     return chart.resolve_scale(color="independent").properties(
-        width=620, height=420, title=f"probability that {word} comes next, over the plane of the highest hidden state"
+        width=620,
+        height=420,
+        title=f"probability that {shown(word)} comes next, over the plane of the highest hidden state",
     )
 
 

@@ -45,7 +45,7 @@ def evaluate(
     Raises:
         UserError: the data cannot be read, or no row has one of the model's labels.
     """
-    check_output(mistakes, "--mistakes")
+    check_output(mistakes, "--mistakes", (".csv",))
     options = dataclasses.replace(options, other_columns=mistakes is not None)
     if by is not None:
         options = dataclasses.replace(options, group_column=group_scores.check_column(data, by, options))

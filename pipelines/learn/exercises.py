@@ -59,13 +59,15 @@ def exercise_1() -> Lesson:
 
 def exercise_5() -> Lesson:
     """Returns the update of an LSTM's cell from given gates."""
-    forget, write = np.array([0.8, 0.5]), np.array([0.2, 0.9])
-    candidate, output, before = np.array([0.5, 0.5]), np.array([0.5, 0.5]), np.array([1.0, 1.0])
+    forget, write = np.array([0.9, 0.3]), np.array([0.2, 0.8])
+    candidate, before = np.array([0.0, 1.0]), np.array([1.0, 0.5])
+    output = np.array([0.5, 0.5])  # not given: c does not depend on it
     # The exercise gives the gates themselves. A cell with zero weights whose biases are their logits has these gates.
     cell = keras.layers.LSTMCell(2, unit_forget_bias=False)
     cell.build((1, 1))
     logits = [np.log(gate / (1 - gate)) for gate in (write, forget, output)]
-    bias = np.concatenate([logits[0], logits[1], np.arctanh(candidate), logits[2]])  # Keras's order: i, f, g, o
+    before_tanh = np.arctanh(np.minimum(candidate, 1 - 1e-16))  # finite, and its tanh in float32 is the candidate
+    bias = np.concatenate([logits[0], logits[1], before_tanh, logits[2]])  # Keras's order: i, f, g, o
     cell.set_weights([np.zeros((1, 8)), np.zeros((2, 8)), bias])
     _, (_, state) = cell(np.zeros((1, 1)), [np.zeros((1, 2)), before[None]])
     state = keras.ops.convert_to_numpy(state)[0]
@@ -95,9 +97,10 @@ def exercise_5() -> Lesson:
             Step(
                 "Answer",
                 values=(Values("c", state, digits=2),),
-                text="The first unit keeps most of what it held and adds a little. The second forgets half and writes "
-                "almost all of the new content. Nothing is multiplied by a matrix on the way from c' to c: the factor "
-                "is f, so a gate near 1 lets content and gradient pass many steps.",
+                text="The first unit keeps 90 % of what it held and adds nothing: its new content is 0, whatever the "
+                "input gate is. The second keeps 30 % and writes 0.8, most of its new content. Nothing is multiplied "
+                "by a matrix on the way from c' to c: the factor is f, so a gate near 1 lets content and gradient pass "
+                "many steps.",
             ),
         ),
     )

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from pipelines import run
 from pipelines.config import TrainingConfig
+from pipelines.export.exported import version_of
 from pipelines.python import settings
 from pipelines.python.errors import UserError, user_errors
 from pipelines.python.fitted import FittedExport
 from pipelines.python.runs import Place, undisturbed
 from pipelines.support import console
-from pipelines.support.files import check_folder
+from pipelines.support.files import check_folder, with_home
 from pipelines.task import TASKS
 
 _EXPORT_NAME = "model"
@@ -118,10 +119,13 @@ class Estimator(BaseEstimator):
         Raises:
             UserError: the version exists, or nothing can be written there.
         """
-        fitted, path = self._fitted, Path(path).absolute()
+        fitted = self._fitted
         from pipelines.export import saved_model
 
-        version = int(path.name) if path.name.isdigit() else None
+        with user_errors():
+            path = with_home(str(path)).absolute()
+
+        version = version_of(path)
         parent = path if version is None else path.parent
         if version is not None and path.exists():
             raise UserError(f"{path} exists already: give another version, or {parent} for the next one")

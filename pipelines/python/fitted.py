@@ -9,7 +9,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
-from pipelines.export.exported import Exported
+from pipelines.export.exported import Exported, version_of
 
 PREFIX = "unroll-"
 
@@ -42,8 +42,8 @@ class FittedExport:
     @property
     def exported(self) -> Exported:
         """Name, version and path."""
-        version = int(self._path.name) if self._path.name.isdigit() else 1
-        return Exported(self._path.parent.name, version, self._path)
+        version = version_of(self._path)
+        return Exported(self._path.parent.name, 1 if version is None else version, self._path)
 
     @functools.cached_property
     def card(self) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 import importlib
 from pathlib import Path
 
-from pipelines.export.exported import CARD, versions
-from pipelines.python.errors import UserError
-from pipelines.support.files import read_json
+from pipelines.export.card import read_card
+from pipelines.export.exported import versions
+from pipelines.python.errors import UserError, user_errors
+from pipelines.support.files import with_home
 from pipelines.task import TASKS
 
 # Package of the task -> (module in this folder, class).
@@ -21,16 +22,12 @@ _ESTIMATORS = {
 
 def load(path: str | Path):
     """See `unroll.load`."""
-    folder = _version_at(Path(path).expanduser().absolute())
-    try:
-        task = read_json(folder / CARD)["task"]
+    with user_errors():
+        folder = _version_at(with_home(str(path)).absolute())
+        task = read_card(folder)["task"]
+        if task not in TASKS:
+            raise UserError(f"{folder} is a model of the task {task}, which this version of Unroll does not have")
         module, name = _ESTIMATORS[TASKS[task].package]
-    except FileNotFoundError as error:
-        raise UserError(f"{folder} has no {CARD}: it is no export of Unroll") from error
-    except (ValueError, LookupError, TypeError) as error:
-        raise UserError(
-            f"{folder / CARD} is damaged, or of another version of Unroll: train the model again"
-        ) from error
     return getattr(importlib.import_module(f"pipelines.python.{module}"), name).from_export(folder)
 
 

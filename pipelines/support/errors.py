@@ -5,6 +5,7 @@ import errno
 from collections.abc import Iterable
 
 _MAX_NAME = 60  # characters of a name that is too long, in a message
+_MAX_MESSAGE = 300  # characters of another library's error
 
 
 class UserError(Exception):
@@ -32,3 +33,11 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean ...?" with the known name that is most similar; "" if none is similar."""
     similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"; did you mean {similar[0]}?" if similar else ""
+
+
+def shortened(error: BaseException) -> str:
+    """Returns the message of another library's error for one of ours: on one line, its name where it has no words."""
+    text = " ".join(str(error).split())
+    if " " not in text:  # such as KeyError('serving_default')
+        text = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return text if len(text) <= _MAX_MESSAGE else f"{text[:_MAX_MESSAGE]} ..."

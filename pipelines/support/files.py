@@ -14,6 +14,22 @@ from pathlib import Path
 from pipelines.support.errors import UserError
 from pipelines.support.temporary import create_file, temporary_folder
 
+# Formats other than plain lines.
+_OTHER_FORMATS = (
+    ".csv",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".parquet",
+    ".xlsx",
+    ".npy",
+    ".npz",
+    ".html",
+    ".png",
+    ".pdf",
+    ".gz",
+)
+
 
 @contextlib.contextmanager
 def written_beside(path: Path, mode: str = "w", newline: str | None = None):
@@ -101,6 +117,18 @@ def sync_tree(path: Path) -> None:
         sync(Path(folder))
 
 
+def with_home(path: str) -> Path:
+    """Returns `path` with the home folder in place of `~` or `~user`.
+
+    Raises:
+        UserError: there is no such user, or none with a home folder.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{path}: there is no home folder of this user: give the path without ~") from error
+
+
 def check_folder(path: Path, flag: str) -> None:
     """Checks that files can be written to the folder `path`, or that it can be made.
 
@@ -122,8 +150,12 @@ def check_folder(path: Path, flag: str) -> None:
 def check_output(path: Path | None, flag: str = "--output", suffixes: tuple[str, ...] = ()) -> None:
     """Checks that a file can be written; None passes.
 
+    Args:
+        suffixes: of the formats that can be written; without them, the file has plain lines, under any name that
+            promises no other format.
+
     Raises:
-        UserError: it exists, its name ends in none of `suffixes`, or its folder does not exist.
+        UserError: it exists, its name does not fit its content, or its folder does not exist.
     """
     if path is None:
         return
@@ -135,6 +167,8 @@ def check_output(path: Path | None, flag: str = "--output", suffixes: tuple[str,
         )
     if not path.resolve().parent.is_dir():
         raise UserError(f"{flag} {path}: there is no folder {path.parent}")
+    if not suffixes and path.suffix.lower() in _OTHER_FORMATS:
+        raise UserError(f"{flag} {path}: plain lines are written, no {path.suffix}: give a name such as out.txt")
 
 
 def shown(path: Path) -> str:

@@ -69,15 +69,23 @@ def test_names_that_exist_are_no_mistake(arguments):
     check_names(arguments.split(), COMMANDS, "x.py")
 
 
-def test_other_messages_are_printed(capsys):
+def test_other_mistakes_are_one_line(capsys):
     def parse(arguments):
-        print("--learning-rate needs a number", file=sys.stderr)
+        print(
+            "\u256d\u2500 Value error \u2500\u256e\n\u2502 Error parsing --learning-rate: could not convert",
+            file=sys.stderr,
+        )
+        print(
+            "\u2502 string to float: 'x' \u2502\n\u2502 \u2500\u2500\u2500 \u2502\n\u2502 See the help \u2502",
+            file=sys.stderr,
+        )
         sys.exit(2)
 
-    with pytest.raises(SystemExit):
+    with pytest.raises(
+        UserError, match=r"^--learning-rate x: it must be a number \(`x.py list --help` has all flags\)$"
+    ):
         parsed(parse, ["list", "--learning-rate", "x"], COMMANDS, "x.py")
-    assert capsys.readouterr().err == "--learning-rate needs a number\n"
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match="no command 'lst'"):
         parsed(parse, ["lst"], COMMANDS, "x.py")
     assert capsys.readouterr().err == ""
     assert parsed(len, ["list"], COMMANDS, "x.py") == 1

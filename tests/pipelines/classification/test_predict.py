@@ -3,7 +3,8 @@ import pytest
 import tensorflow as tf
 
 from pipelines.classification.predict import explain_texts, format_weights
-from pipelines.export.exported import CARD, Exported
+from pipelines.export.card import CARD
+from pipelines.export.exported import Exported
 from pipelines.labelled.predict import predict_texts
 from pipelines.support.errors import UserError
 from pipelines.support.files import write_json

@@ -6,7 +6,8 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from pipelines.export.exported import CARD, Exported
+from pipelines.export.card import CARD
+from pipelines.export.exported import Exported
 from pipelines.labelled.predict import predict_file
 from pipelines.support.files import write_json
 from tests.pipelines.labelled.conftest import CountingClassifier, exported, write_export

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.export.exported import CARD
+from pipelines.export.card import CARD
 from pipelines.support.files import write_json
 from tests.command_line import ROOT, assert_one_line
 from tests.pipelines.distributed import small_data

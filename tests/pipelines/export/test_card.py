@@ -4,7 +4,8 @@ import json
 import pytest
 
 from pipelines.config import TrainingConfig
-from pipelines.export.card import make_card
+from pipelines.export.card import CARD, make_card, read_card
+from pipelines.support.errors import UserError
 from tests.pipelines.results import make_result
 
 
@@ -61,3 +62,29 @@ def test_no_path_of_the_machine_is_in_the_card(config):
 def test_facts_that_the_task_does_not_have_are_left_out(config):
     card = make_card(make_result(config=dataclasses.asdict(config), vocabulary_size=None), config)
     assert not {"classes", "pair", "characters", "generation_defaults", "vocabulary_size"} & set(card)
+
+
+def test_a_card_is_read_as_it_was_written(config, tmp_path):
+    card = make_card(make_result(config=dataclasses.asdict(config), classes=["a", "b"]), config)
+    (tmp_path / CARD).write_text(json.dumps(card))
+    assert read_card(tmp_path) == card
+    for name in ("pair", "nothing"):
+        with pytest.raises(UserError, match=f"model_card.json is damaged, or .* has no '{name}'.*: train the model"):
+            read_card(tmp_path)[name]
+    with pytest.raises(UserError, match="has no 'nothing'"):
+        read_card(tmp_path)["config"]["nothing"]
+
+
+@pytest.mark.parametrize("value", [None, 3, True, "x", [], ["x"], [1], {}, {"x": 1}, {"x": {"y": []}}, 1.5])
+def test_a_field_of_another_type_is_refused(config, tmp_path, value):
+    card = make_card(make_result(config=dataclasses.asdict(config), classes=["a", "b"]), config)
+    kinds = {"task": str, "sample": bool, "classes": list, "scores": dict, "config": dict, "data": dict}
+    for name, kind in kinds.items():
+        (tmp_path / CARD).write_text(json.dumps(card | {name: value}))
+        if isinstance(value, kind) and value not in ([1],) and (name, value) != ("scores", {"x": 1}):
+            assert read_card(tmp_path)[name] == value
+        elif (name, value) == ("classes", None):  # a model without classes
+            assert read_card(tmp_path)[name] is None
+        else:
+            with pytest.raises(UserError, match=f"'{name}' has a value of another type"):
+                read_card(tmp_path)

@@ -1,9 +1,12 @@
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
 
-from pipelines.export.exported import CARD, Exported, difference, files_of, find_export, versions
+from pipelines.export.card import CARD
+from pipelines.export.exported import Exported, difference, files_of, find_export, version_of, versions
 from pipelines.support.errors import UserError
 
 
@@ -77,11 +80,33 @@ def test_the_card_is_read(tmp_path):
     assert Exported("demo", 1, tmp_path / "demo" / "1").card() == {}
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b""])
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[" * 100_000, b"[]", b"3", b'{"task": []}'])
 def test_a_damaged_card_is_reported(tmp_path, content):
     (tmp_path / CARD).write_bytes(content)
-    with pytest.raises(UserError, match="model_card.json is damaged .*: train the model again"):
+    with pytest.raises(UserError, match="model_card.json is damaged.*: train the model again") as error:
         Exported("demo", 1, tmp_path).card()
+    assert "\n" not in str(error.value)
+
+
+def test_an_odd_card_does_not_hide_the_other_exports(tmp_path):
+    make_versions(tmp_path, "spam/1", task="classification")
+    for number, content in enumerate(
+        [b'{"task": ["classification"]}', b'{"task": {}}', b"[]", b"[" * 100_000, b"\xff"]
+    ):
+        make_versions(tmp_path, f"odd-{number}/1")
+        (tmp_path / f"odd-{number}" / "1" / CARD).write_bytes(content)
+    make_versions(tmp_path, "missing/1")
+    (tmp_path / "missing" / "1" / CARD).unlink()
+    assert find_export(tmp_path, "classification", name="spam").title == "spam/1"
+    assert find_export(tmp_path, "classification").title == "spam/1"
+    with pytest.raises(UserError, match="missing has no model_card.json|/1 has no model_card.json"):
+        Exported("missing", 1, tmp_path / "missing" / "1").card()
+
+
+def test_versions_are_digits_of_ascii(tmp_path):
+    make_versions(tmp_path, "demo/2", "demo/\u00b2", "demo/\u0663", "demo/-1")
+    assert versions(tmp_path / "demo") == [2]
+    assert [version_of(Path(name)) for name in ("0", "12", "\u00b2", "\u0663", "007", "x")] == [0, 12, *[None] * 4]
 
 
 def test_a_difference_to_the_files_of_an_export_is_found_but_not_an_added_file(tmp_path):
@@ -120,6 +145,51 @@ def test_a_folder_without_a_saved_model_is_reported(tmp_path, content):
         (tmp_path / "saved_model.pb").write_bytes(content)
     with pytest.raises(UserError, match="no SavedModel that can be loaded .*: train it again"):
         Exported("demo", 1, tmp_path).load()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """An export with a variable and an asset."""
+    folder = tmp_path_factory.mktemp("whole")
+    words = folder / "words.txt"
+    words.write_text("one\ntwo\n")
+
+    class Servable(tf.Module):
+        def __init__(self):
+            self.weights = tf.Variable(tf.random.stateless_normal([100], [1, 2]))
+            start = tf.lookup.TextFileInitializer(
+                str(words), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, tf.lookup.TextFileIndex.LINE_NUMBER
+            )
+            self.table = tf.lookup.StaticHashTable(start, -1)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
+        def call(self, text):
+            return {"weight": tf.gather(self.weights, self.table.lookup(text) + 1)}
+
+    servable = Servable()
+    tf.saved_model.save(servable, str(folder / "1"), {"serving_default": servable.call.get_concrete_function()})
+    return folder / "1"
+
+
+FILES = ["saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001", "assets/words.txt"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("left", [None, 0, 0.5, 0.95], ids=["removed", "empty", "half", "cut"])
+def test_a_damaged_export_is_reported_in_one_line(whole, tmp_path, name, left):
+    folder = tmp_path / "1"
+    shutil.copytree(whole, folder)
+    path = folder / name
+    if left is None:
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[: int(left * path.stat().st_size)])
+    if name.startswith("assets") and left:  # TensorFlow reads any text as a list of words
+        Exported("demo", 1, folder).load()
+        return
+    with pytest.raises(UserError, match="holds no SavedModel that can be loaded .*: train it again") as error:
+        Exported("demo", 1, folder).load()
+    assert "\n" not in str(error.value) and len(str(error.value)) < 600
 
 
 def test_a_saved_model_without_the_default_signature_is_reported(tmp_path):

@@ -11,7 +11,8 @@ import pytest
 import tensorflow as tf
 
 from pipelines.export import saved_model, verify
-from pipelines.export.exported import CARD, files_of, versions
+from pipelines.export.card import CARD
+from pipelines.export.exported import files_of, versions
 from pipelines.support.temporary import create_file
 from pipelines.text.tokenizers import train_tokenizer
 

@@ -2,13 +2,16 @@
 
 import dataclasses
 import functools
+import json
 
 import pytest
 
 from pipelines.export import saved_model
 from pipelines.export.exported import Exported
+from pipelines.inspect.figure import Figure
 from tests.pipelines.classification import conftest as classifiers
 from tests.pipelines.inspect.exports import export_language_model
+from tests.pipelines.inspect.marks import empty_panels
 from tests.pipelines.tagging.conftest import make_small  # noqa: F401 (a fixture)
 from tests.pipelines.tagging.small import WORD_TAGS
 
@@ -18,6 +21,7 @@ CLASSIFIERS = {
     "best": {"model": "best", "max_ngrams": 50},
     "several": {"model": "transformer", "labels_separator": "|", "num_heads": 2},
 }
+_CHECKED: set[str] = set()  # specifications of the figures that were rendered
 
 
 @pytest.fixture(scope="session")
@@ -61,3 +65,20 @@ def load_each_export_once():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Exported, "load", functools.cache(Exported.load))
         yield
+
+
+@pytest.fixture(autouse=True)
+def every_figure_has_marks(monkeypatch):
+    """Renders the figures that a test makes, one of each specification, and asserts that no panel is empty."""
+    made, init = [], Figure.__init__
+
+    def record(self, *arguments, **values):
+        init(self, *arguments, **values)
+        made.append(self)
+
+    monkeypatch.setattr(Figure, "__init__", record)
+    yield made
+    for figure in made:
+        if (specification := json.dumps(figure.specification())) not in _CHECKED:
+            _CHECKED.add(specification)
+            assert empty_panels(figure) == [], figure.name

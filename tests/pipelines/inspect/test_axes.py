@@ -25,3 +25,9 @@ def test_spaces_and_line_ends_are_visible():
         "a\N{OPEN BOX}b",
         "\N{LOWER ONE EIGHTH BLOCK}the",
     ]
+    assert [axes.shown(token) for token in ("\r\n", "\u00a0", "a\u2028b", "\x00")] == [
+        "\\r\N{RETURN SYMBOL}",
+        "\\xa0",
+        "a\\u2028b",
+        "\\x00",
+    ]

@@ -1,9 +1,11 @@
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from pipelines.inspect import curves
+from tests.pipelines.inspect.marks import empty_panels, marks_of
 
 
 def test_word_by_word():
@@ -37,6 +39,21 @@ def test_gradients_and_memory():
     for of_subject in (False, True):
         assert curves.memory(probes, of_subject).png().startswith(b"\x89PNG")
     assert curves.memory(probes, True).title == "The number of the subject, k words after it"
+
+
+def test_gradients_that_vanish_are_drawn_to_the_last_one_above_zero():
+    norms = np.array([5e-11, 3e-14, 2e-30, 1e-44])
+    rows = pd.DataFrame({"model": "a/1", "state": "layer_1_hidden", "distance": range(4)})
+    rows = rows.assign(lower=[*norms[:3] / 2, 0], median=norms, upper=norms * 2, relative=norms / norms[0])
+    figure = curves.gradients(rows, pd.DataFrame([{"model": "a/1", "state": "layer_1_hidden", "steps": 1.0}]))
+    assert empty_panels(figure) == []
+    assert marks_of(figure) == {"line": 4, "area": 3, "rect": 4}
+
+
+def test_a_probability_of_zero_leaves_the_others():
+    rows = pd.DataFrame({"model": "a/1", "position": [0, 1, 2], "candidate": "was", "probability": [1e-30, 0.0, 1e-12]})
+    figure = curves.word_by_word(rows, ["the", "cats", "who"], ["was"])
+    assert empty_panels(figure) == [] and marks_of(figure)["line"] == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pipelines.language_model.config import LanguageModelConfig
 from pipelines.run import Destination, train
 from pipelines.support.errors import UserError
 from tests.pipelines.inspect.exports import data_of
+from tests.pipelines.small_runs import write_run
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +60,11 @@ def test_a_run_without_kept_weights_is_refused(runs):
     (runs / "char-lm" / "kept" / "checkpoints" / "best.npz").unlink()
     with pytest.raises(UserError, match="has not finished an epoch yet"):
         TrainedRun(runs, "kept")
+
+
+@pytest.mark.parametrize("name", ["config.json", "result.json"])
+def test_a_damaged_run_is_refused(name, tmp_path):
+    folder = write_run(tmp_path, "cut", task="char-lm")
+    (folder / name).write_bytes((folder / name).read_bytes()[:100])
+    with pytest.raises(UserError, match="char-lm/cut is damaged: .*: train it again"):
+        TrainedRun(tmp_path, "cut")

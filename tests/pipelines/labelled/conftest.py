@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.export.exported import CARD, Exported
+from pipelines.export.card import CARD
+from pipelines.export.exported import Exported
 from pipelines.support.files import write_json
 
 CLASSES = ["negative", "positive"]

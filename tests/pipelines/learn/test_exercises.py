@@ -21,12 +21,27 @@ def test_exercise_1_gives_the_material_s_states():
     np.testing.assert_allclose(np.tanh(numbers_of(lesson, "sum")), h, atol=1e-6)
 
 
-def test_exercise_5_gives_the_material_s_cell():
+def test_exercise_5_has_the_material_s_givens_and_cell():
     lesson = exercise_5()
+    givens = {"f": [0.9, 0.3], "i": [0.2, 0.8], "c'": [1, 0.5], "g": [0, 1]}
+    for name, numbers in givens.items():
+        np.testing.assert_array_equal(numbers_of(lesson, name), numbers)
+    np.testing.assert_allclose(numbers_of(lesson, "f * c'"), [0.9, 0.15])
+    np.testing.assert_allclose(numbers_of(lesson, "i * g"), [0, 0.8])
     cell = numbers_of(lesson, "c")
     np.testing.assert_allclose(cell, [0.9, 0.95], atol=1e-6)
     f, i, g, before = (numbers_of(lesson, name) for name in ("f", "i", "g", "c'"))
     np.testing.assert_allclose(cell, f * before + i * g, atol=1e-6)
+    assert "keeps 90 %" in lesson.steps[-1].text and "keeps 30 % and writes 0.8" in lesson.steps[-1].text
+
+
+def test_the_givens_of_the_other_exercises_are_the_material_s():
+    lesson = exercise_1()
+    givens = {"W": [[0.5, 0.3], [0.2, 0.4]], "U": [[0.1, 0.2], [0.3, 0.1]], "b": [0, 0], "h0": [0, 0]}
+    for name, numbers in (givens | {"x1": [1, 0], "x2": [0, 1], "x3": [1, 1]}).items():
+        np.testing.assert_array_equal(numbers_of(lesson, name), numbers)
+    assert "inputs of size 128 and 256 units" in exercise_6().question
+    np.testing.assert_array_equal(numbers_of(exercise_10(), "N"), [150, 80])
 
 
 def test_exercise_6_counts_by_the_formula():

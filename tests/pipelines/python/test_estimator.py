@@ -80,6 +80,9 @@ def test_an_export_has_the_next_version_or_the_named_one(fitted, tmp_path, witho
     with pytest.raises(unroll.UserError, match="exists already"):
         fitted.export(tmp_path / "spam" / "7")
     again = unroll.load(tmp_path / "spam")
+    assert fitted.export(tmp_path / "\u00b2") == tmp_path / "\u00b2" / "1"  # a name: versions are digits of ASCII
+    with pytest.raises(unroll.UserError, match="no home folder of this user"):
+        fitted.export("~nobody-of-this-name/x")
     np.testing.assert_array_equal(again.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
 
 

@@ -76,7 +76,8 @@ def test_a_folder_without_an_export_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("card", "part"), [(None, "no model_card.json"), ("{", "damaged"), (json.dumps({"task": "x"}), "damaged")]
+    ("card", "part"),
+    [(None, "no model_card.json"), ("{", "damaged"), ("[3]", "damaged"), (json.dumps({"task": "x"}), "task x")],
 )
 def test_an_export_without_a_usable_card_is_refused(tmp_path, card, part):
     (tmp_path / "saved_model.pb").touch()
@@ -91,3 +92,8 @@ def test_a_damaged_saved_model_is_refused(tmp_path):
     (tmp_path / "model_card.json").write_text('{"task": "sentiment", "config": {}, "classes": [], "scores": {}}')
     with pytest.raises(unroll.UserError, match="no SavedModel that can be loaded"):
         unroll.load(tmp_path)
+
+
+def test_a_home_folder_that_does_not_exist_is_refused():
+    with pytest.raises(unroll.UserError, match="~nobody-of-this-name/x: there is no home folder of this user"):
+        unroll.load("~nobody-of-this-name/x")

@@ -186,7 +186,8 @@ def test_the_fingerprint_of_a_folder_changes_with_its_files(tmp_path):
 
 def test_an_output_file_that_can_be_written_is_accepted(tmp_path):
     files.check_output(None)
-    files.check_output(tmp_path / "out.csv")
+    for name in ("out.txt", "test.de", "out", "out.en-de"):
+        files.check_output(tmp_path / name)
     files.check_output(tmp_path / "out.csv", suffixes=(".csv", ".tsv"))
     assert list(tmp_path.iterdir()) == []
 
@@ -204,3 +205,9 @@ def test_an_output_file_that_cannot_be_written_is_refused(tmp_path, name, suffix
     (tmp_path / "old.csv").write_text("")
     with pytest.raises(UserError, match=message):
         files.check_output(tmp_path / name, "--mistakes", suffixes)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.PNG", "out.jsonl"])
+def test_plain_lines_get_no_name_of_another_format(name, tmp_path):
+    with pytest.raises(UserError, match="plain lines are written, no .*: give a name such as out.txt"):
+        files.check_output(tmp_path / name)
