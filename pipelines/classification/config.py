@@ -40,7 +40,6 @@ _ALL = {
     "hidden_size": 64,
     "num_layers": 1,
     "pooling": "max",
-    "positions": "sinusoidal",  # of models other than the transformer: no effect
     "dropout": 0.5,
     "batch_size": 64,
     "epochs": 4,
@@ -57,7 +56,6 @@ _QUICK = {
 }
 _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
-_TRANSFORMER = {"positions": "rotary"}
 
 _PREPARED_MODEL = "gru"  # the default with prepared data: "best" has a linear model, which needs all texts in memory
 _RECURRENT = ("simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole")
@@ -71,14 +69,10 @@ PRESETS: Presets = {
     ("bag", "full"): _ALL
     | _BAG
     | {"max_tokens": 3000, "max_encoder_tokens": 3000, "ngram_buckets": 2**18, "learning_rate": 0.01},
-    **{(model, "quick"): _ALL | _QUICK for model in ("cnn", *_RECURRENT)},
+    **{(model, "quick"): _ALL | _QUICK for model in ("cnn", *_RECURRENT, "transformer")},
     **{(model, "full"): _ALL | _SEQUENCE for model in _RECURRENT},
     ("cnn", "full"): _ALL | {"max_tokens": 400, "max_encoder_tokens": 400},
-    ("transformer", "quick"): _ALL | _QUICK | _TRANSFORMER,
-    ("transformer", "full"): _ALL
-    | _SEQUENCE
-    | _TRANSFORMER
-    | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
+    ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
     ("best", "quick"): _ALL | _QUICK | {"max_tokens": 1000, "max_ngrams": 50_000, "max_characters": 1000},
     ("best", "full"): _ALL
     | _SEQUENCE
@@ -217,7 +211,7 @@ class ClassificationConfig(LabelledConfig):
     """Recurrent networks, best and transformer: how the states of all tokens become one vector."""
     num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
     """transformer: number of attention heads; it divides --embedding-size."""
-    positions: Annotated[Positions | None, tyro.conf.arg(help_behavior_hint="(default: rotary)")] = None
+    positions: Positions = "sinusoidal"
     """transformer: positional encoding."""
     dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
     """Dropout rate of the text's vector."""

@@ -114,8 +114,7 @@ def test_a_later_version_with_more_fields_finds_and_accepts_the_run(folder, sett
 @pytest.mark.parametrize(
     ("task", "flags", "old", "accepted"),
     [
-        ("classification", {"model": "transformer"}, {"positions": "sinusoidal"}, False),  # its default then
-        ("classification", {"model": "transformer", "positions": "sinusoidal"}, {}, False),  # sines are scaled now
+        ("classification", {"model": "transformer"}, {"positions": "sinusoidal"}, False),  # its sines were not scaled
         ("classification", {"model": "transformer", "positions": "rotary"}, {}, True),
         ("classification", {"model": "lstm"}, {"positions": "sinusoidal"}, True),
         ("tagging", {"model": "lstm"}, {"positions": "sinusoidal"}, True),

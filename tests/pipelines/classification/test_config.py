@@ -89,7 +89,7 @@ CHANGED = {
     "num_negations": 10,
     "span_rate": 0.7,
     "word_dropout": 0.2,
-    "embedding_size": 24,
+    "embedding_size": 12,
     "dropout": 0.7,
     "epochs": 7,
     "learning_rate": 0.1,
