@@ -1,12 +1,14 @@
 """`prepare`: from a corpus that may be larger than memory to shards that `train` reads as it needs them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pipelines.config import TrainingConfig
-from pipelines.data import prepared, sources
+from pipelines.data import paths, prepared, sources
+from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
 from pipelines.support.errors import UserError
-from pipelines.support.files import check_folder, folder_written_beside
+from pipelines.support.files import check_folder, folder_written_beside, with_home
 from pipelines.support.quiet import import_tensorflow
 from pipelines.task import TASKS
 
@@ -27,10 +29,10 @@ def prepare(task_name: str, config: TrainingConfig, output: Path) -> Prepared:
     """
     if config.data is None:
         raise UserError("prepare needs --data: the files to prepare")
-    _check_output(output)
+    files = {"data": config.data, **config.data_files()}
+    _check_output(output, files.values())
     config.check()
     entry = TASKS[task_name]
-    files = {"data": config.data, **config.data_files()}
 
     def describe() -> dict:
         return {key: value for each in files.items() for key, value in sources.describe(*each, entry).items()}
@@ -46,8 +48,11 @@ def prepare(task_name: str, config: TrainingConfig, output: Path) -> Prepared:
     return prepared.find(str(output), task_name)
 
 
-def _check_output(output: Path) -> None:
-    """Raises a UserError if no folder can be made there, or one that has files is there."""
+def _check_output(output: Path, data: Iterable[Data | None]) -> None:
+    """Raises a UserError if no folder can be made there, one that has files is there, or it is in the data's folder."""
+    for path in (with_home(each).resolve() for source in data if source for each in paths.each(source)):
+        if path.is_dir() and output.resolve().is_relative_to(path):
+            raise UserError(f"--output {output} is in the folder of the data, which it would change: give another one")
     if output.exists() and not output.is_dir():
         raise UserError(f"--output {output} is a file: give the name of a new folder")
     if output.is_dir() and any(output.iterdir()):

@@ -38,7 +38,7 @@ def test_the_tokens_of_both_texts(tmp_path):
         (b"", "is empty"),
         (b"abc" * 20, "too few .*--batch-size or --window"),
         (b"text\x00\x01\x02" * 100, "not text"),
-        ("caf\u00e9 ".encode("latin1") * 100, "not UTF-8 .*iconv"),
+        ("caf\u00e9 ".encode("latin1") * 100, "not UTF-8 .*give its encoding with --encoding cp1252"),
         (b"text " * 300 + "caf\u00e9".encode("latin1"), "not UTF-8"),
     ],
     ids=["empty", "short", "binary", "latin1", "mixed"],

@@ -168,18 +168,22 @@ def test_languages_that_are_unknown_at_the_preparation_may_be_given_later(tmp_pa
 
 
 def test_a_folder_with_validation_and_test_pairs(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
     for name, count in (("train", 60), ("val", 4), ("test", 3)):
         for language in ("en", "es"):
             first = 1000 * (name != "train")
             text = "".join(f"{language} dog {first + i}\n" for i in range(count))
-            (tmp_path / f"{name}.{language}").write_text(text + ("" if name == "train" else f"{language} dog 7\n"))
-    config = TranslationConfig(data=str(tmp_path), pair="en-es", vocabulary_size=50).resolve()
+            (data / f"{name}.{language}").write_text(text + ("" if name == "train" else f"{language} dog 7\n"))
+    config = TranslationConfig(data=str(data), pair="en-es", vocabulary_size=50).resolve()
+    with pytest.raises(UserError, match="data/made is in the folder of the data"):
+        prepare("translation", config, data / "made")
     found = prepare("translation", config, tmp_path / "made")
     assert found.rows == {"train": 59, "valid": 5, "test": 4}
     assert found.notes == {"left out of training, the same source sentence is in validation": 1}
     splits = load(TranslationConfig(data=str(tmp_path / "made")).resolve())
     assert splits.test.target.tolist() == [*(f"es dog {1000 + i}" for i in range(3)), "es dog 7"]
-    own = dataclasses.replace(config, valid=str(tmp_path / "test.en"), valid_target=str(tmp_path / "test.es"))
+    own = dataclasses.replace(config, valid=str(data / "test.en"), valid_target=str(data / "test.es"))
     found = prepare("translation", own, tmp_path / "own")
     assert found.rows == {"train": 59, "valid": 4, "test": 4} and set(found.source) >= {"valid_fingerprint"}
 
