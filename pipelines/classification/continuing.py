@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from pipelines.classification.config import ClassificationConfig
 from pipelines.config import flag
 from pipelines.data import paths
+from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record
+from pipelines.text.special_tokens import END, UNKNOWN
 
 if TYPE_CHECKING:  # the labels are checked before TensorFlow is imported
     import keras
+    import numpy as np
 
 _NETWORK_FIELDS = (
     "model",
@@ -23,9 +26,18 @@ _NETWORK_FIELDS = (
     "hidden_size",
     "num_layers",
     "bidirectional",
+    "merge",
+    "activation",
+    "residual",
+    "learned_state",
     "pooling",
     "num_heads",
+    "positions",
 )
+# The tokenizer and the first weights are those of the run to continue from.
+_WITHOUT_EFFECT = ("vocabulary_size", "max_bytes", "word_vectors")
+_LEAST_KNOWN = 0.01  # of the tokens of the new texts: with fewer, nothing can be learned
+_FEW_KNOWN = 0.5
 
 
 def run_of(config: ClassificationConfig) -> Path:
@@ -50,6 +62,36 @@ def check(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
         kept = known["config"].get(field, value)
         if value != kept:
             raise UserError(f"{flag(field)} {value}: the model to continue from has {kept}: leave out the flag")
+    defaults = config.defaults()
+    for field in _WITHOUT_EFFECT:
+        value, default = getattr(config, field), getattr(defaults, field)
+        if value not in (default, known["config"].get(field, default)):
+            raise UserError(
+                f"{flag(field)} {value} has no effect with --from, which keeps the tokenizer and the weights of the "
+                "model: leave it out"
+            )
+
+
+def check_known(config: ClassificationConfig, ids: "np.ndarray") -> None:
+    """Checks that the model to continue from knows tokens of the new texts, and says so if they are few.
+
+    Args:
+        ids: int32 [tokens], all tokens of the training texts.
+
+    Raises:
+        UserError: it knows nearly none.
+    """
+    known, unknown = int((ids > END).sum()), int((ids == UNKNOWN).sum())
+    share = known / max(1, known + unknown)
+    if share < _LEAST_KNOWN:
+        raise UserError(
+            f"{paths.shown(config.data)}: the model to continue from knows {known:,} of the {known + unknown:,} tokens "
+            "of these texts, and cannot learn others: train a new model, without --from"
+        )
+    if share < _FEW_KNOWN:
+        console.say(
+            f"note: the model to continue from knows {share:.0%} of the tokens of these texts, and cannot learn others"
+        )
 
 
 def num_texts(config: ClassificationConfig) -> int:

@@ -76,6 +76,8 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
         cut = splits.sharded.details["cut"]
     else:
         train, cut = inputs_of(config, tokenizer, splits.train)
+        if config.start_weights:
+            continuing.check_known(config, train["ids"].flat_values.numpy())
     return Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
 
 

@@ -67,7 +67,8 @@ def classes_of(
         columns: those of --label-columns, if the labels have columns.
 
     Raises:
-        UserError: there are fewer than two classes or more than MAX_CLASSES, or no cell has the separator.
+        UserError: there are fewer than two classes or more than MAX_CLASSES, no cell has the separator, or a column has
+            no 1.
     """
     counts = collections.Counter(label for row in sets for label in row)
     if separator is not None and counts and max(len(row) for row in sets) < 2:
@@ -75,12 +76,19 @@ def classes_of(
     if len(counts) < 2:
         found = f"the only label is {next(iter(counts))!r}" if counts else "no text has a label"
         raise UserError(f"{source}: {found}; at least two classes are needed")
+    without = [name for name in columns if name not in counts]
+    if without:
+        names = ", ".join(map(repr, without))
+        raise UserError(
+            f"{source}: no text has the label {names} of --label-columns, so it cannot be learned: leave it out, or "
+            "add texts that have it"
+        )
     if len(counts) > MAX_CLASSES:
         raise UserError(
             f"{source}: {len(counts)} different labels, at most {MAX_CLASSES}: leave out rare labels, or name another "
             "column with --label-column"
         )
-    return tuple(name for name in columns if name in counts) or in_order(set(counts))
+    return columns or in_order(set(counts))
 
 
 def indicators(sets: np.ndarray, classes: tuple[str, ...]) -> tuple[np.ndarray, collections.Counter]:

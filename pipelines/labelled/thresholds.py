@@ -8,6 +8,7 @@ from pipelines.labelled import precision_recall
 from pipelines.labelled.config import LabelledConfig, ThresholdChoice, parse_threshold
 from pipelines.labelled.outputs import Decision
 from pipelines.labelled.splits import LabelledSplits
+from pipelines.support import console
 
 MIN_ROWS = 10  # validation texts with a label, for a threshold of its own
 _DEFAULT = 0.5
@@ -34,7 +35,30 @@ def decide(config: LabelledConfig, splits: LabelledSplits, make_servable: Callab
         thresholds = choose_for_labels(choice, splits.valid.labels, probabilities)
     else:
         thresholds = (choose(choice, splits.valid.labels == 1, probabilities[:, 1]),)
+    if config.threshold is not None:
+        splits.notes.update(dict.fromkeys(_not_chosen(choice, splits, probabilities), 0))
     return make_servable(undecided._replace(thresholds=thresholds))
+
+
+def _not_chosen(choice: ThresholdChoice, splits: LabelledSplits, probabilities: np.ndarray) -> list[str]:
+    """Says, and returns, which thresholds of --threshold are not what was asked for."""
+    has_label = splits.valid.labels if splits.multi_label else splits.valid.labels[:, None]  # [n, labels]
+    probabilities = probabilities if splits.multi_label else probabilities[:, 1:]
+    names = splits.classes if splits.multi_label else splits.classes[1:]
+    lines = []
+    for name, labels, of_label in zip(names, has_label.T, probabilities.T, strict=True):
+        if not labels.any():
+            lines.append(f"no validation text has the label {name!r}: its threshold is not chosen by its texts")
+        elif choice.precision is not None:
+            curve = precision_recall.curve(labels == 1, of_label)
+            if precision_recall.highest_recall(curve, choice.precision) is None:
+                highest = float(curve.precision[precision_recall.highest_precision(curve)])
+                lines.append(
+                    f"no threshold of {name!r} has a precision of {choice.precision:g}: the highest is {highest:.3f}"
+                )
+    for line in lines:
+        console.say(f"note: {line}")
+    return lines
 
 
 def choose_for_labels(choice: ThresholdChoice, labels: np.ndarray, probabilities: np.ndarray) -> tuple[float, ...]:

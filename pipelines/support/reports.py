@@ -82,7 +82,8 @@ def use_lines(result: RunResult, commands: list[str], description: str | None = 
 
 def note_lines(result: RunResult) -> list[str]:
     """Returns what was left out of the data, and why."""
-    return [f"- {note[0].upper()}{note[1:]}: {rows:,}." for note, rows in result.notes.items()]
+    counts = {note: f": {rows:,}" if rows else "" for note, rows in result.notes.items()}
+    return [f"- {note[0].upper()}{note[1:]}{count}." for note, count in counts.items()]
 
 
 def weight_lines(result: RunResult) -> list[str]:

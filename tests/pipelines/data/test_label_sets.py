@@ -38,7 +38,7 @@ def test_another_value_in_such_a_column_is_refused(cell, named):
 def test_classes_are_in_the_order_of_the_columns_or_sorted():
     rows = sets(("b", "a"), (), ("c",))
     assert label_sets.classes_of(rows, "a.csv", separator="|") == ("a", "b", "c")
-    assert label_sets.classes_of(rows, "a.csv", columns=("c", "absent", "b", "a")) == ("c", "b", "a")
+    assert label_sets.classes_of(rows, "a.csv", columns=("c", "b", "a")) == ("c", "b", "a")
     assert label_sets.classes_of(sets(("10", "9"), ()), "a.csv", separator="|") == ("9", "10")
 
 
@@ -54,6 +54,11 @@ def test_classes_are_in_the_order_of_the_columns_or_sorted():
 def test_labels_that_no_classifier_can_learn(rows, message):
     with pytest.raises(UserError, match=message):
         label_sets.classes_of(sets(*rows), "a.csv", separator="|")
+
+
+def test_a_column_without_a_1_is_refused_by_name():
+    with pytest.raises(UserError, match="no text has the label 'absent' of --label-columns"):
+        label_sets.classes_of(sets(("b", "a"), (), ("c",)), "a.csv", columns=("c", "absent", "b", "a"))
 
 
 def test_one_label_is_not_enough():

@@ -78,3 +78,19 @@ def test_several_labels_have_thresholds_without_a_request():
     found = decided([[0, 0]] * 7 + [[0, 1]] * 3)
     assert found.multi_label and len(found.thresholds) == 2
     assert decided([[0, 0]] * 7 + [[0, 1]] * 3, "0.8").thresholds == (0.8, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("labels", "threshold", "line"),
+    [
+        ([0] * 10, "best-f1", "no validation text has the label 'yes': its threshold is not chosen by its texts"),
+        ([0] * 10, "precision=0.9", "no validation text has the label 'yes': its threshold is not chosen by its texts"),
+        ([1] + [0] * 9, "precision=0.9", "no threshold of 'yes' has a precision of 0.9: the highest is 0.100"),
+        ([0] * 5 + [1] * 5, "precision=0.9", None),
+    ],
+)
+def test_a_threshold_that_is_not_what_was_asked_for_is_said(labels, threshold, line, capsys):
+    config, data = LabelledConfig(data="a.csv", threshold=threshold), splits(labels)
+    thresholds.decide(config, data, Echo)
+    said = capsys.readouterr().err
+    assert said == ("" if line is None else f"note: {line}\n") and list(data.notes) == ([] if line is None else [line])
