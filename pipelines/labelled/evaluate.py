@@ -1,12 +1,13 @@
 """Measures an exported classifier on labelled texts."""
 
+import collections
 import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from pipelines.data import label_sets, labelled_texts, labels, paths, sources
+from pipelines.data import label_sets, labelled_texts, labels, paths, sources, tagged_splits
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
@@ -39,7 +40,8 @@ def evaluate(
 
     Returns:
         Scores of `measure.compute_scores`, with "model", "data", "trained_on" (whether the model was trained on these
-        texts), "classes" and "left_out" (reason -> rows), and with `by`: "by" and "groups" (see
+        texts), "classes", "left_out" (reason -> rows) and
+        "unknown_labels" (label that the model does not have -> rows), and with `by`: "by" and "groups" (see
         `group_scores.compute_scores`).
 
     Raises:
@@ -73,6 +75,7 @@ def evaluate(
         others = None if rows.others is None else rows.others.iloc[_known_rows(rows, card)]
         _write_mistakes(mistakes, known, outputs, classes, others)
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
+    unknown = _unknown_labels(rows, card)
     trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card)
     about = {
         "model": exported.title,
@@ -80,6 +83,7 @@ def evaluate(
         "trained_on": trained_on,
         "classes": list(classes),
         "left_out": left_out,
+        "unknown_labels": unknown,
     }
     if by is not None:
         is_correct = predicted(outputs, classes) == known.labels
@@ -93,6 +97,15 @@ def _known_rows(rows: LabelledTexts, card: dict) -> np.ndarray:
     if label_sets.are_sets(rows.labels):
         return np.ones(len(rows), bool)
     return labels.class_ids(rows.labels, tuple(card["classes"]), card["config"]["polarity"]) >= 0
+
+
+def _unknown_labels(rows: LabelledTexts, card: dict) -> dict[str, int]:
+    """Returns label that the model does not have -> number of rows, the most frequent first."""
+    if label_sets.are_sets(rows.labels):
+        unknown = label_sets.indicators(rows.labels, tuple(card["classes"]))[1]
+    else:
+        unknown = collections.Counter(label.strip() for label in rows.labels[~_known_rows(rows, card)])
+    return dict(unknown.most_common())
 
 
 def format_scores(scores: dict) -> str:
@@ -162,6 +175,8 @@ def _last_lines(scores: dict) -> list[str]:
     """The groups of --by, the rows that were left out, and whether the model knows the texts."""
     lines = ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
     lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
+    if scores["unknown_labels"]:
+        lines.append(f"  the model does not have the labels {tagged_splits.listed(scores['unknown_labels'])}")
     if scores["trained_on"]:
         lines += ["", "  The model was trained on these texts: the scores say nothing about new ones."]
     return lines

@@ -41,7 +41,8 @@ def summarize(result: RunResult) -> str:
     scores, mean, folds = result.scores["validation"], result.folds["mean"], len(result.folds["scores"])
     lines = [f"{result.task}, {result.config['model']}, {reports.data_name(result)}: {folds} folds"]
     lines.append(
-        f"  {'mean':<12}accuracy {_with_deviation(result, 'accuracy')}   F1 {_with_deviation(result, 'f1')}   "
+        f"  {'mean':<12}accuracy {_with_deviation(result, 'accuracy')}   "
+        f"{'F1' if len(result.classes) == 2 else 'macro-F1'} {_with_deviation(result, 'f1')}   "
         f"ROC AUC {reports.number(mean['roc_auc'])}   log loss {mean['log_loss']:.3f}"
     )
     for features, values in baselines(result).items():
@@ -65,10 +66,6 @@ def _with_deviation(result: RunResult, name: str) -> str:
     return reports.number(mean) if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
 
 
-def _f1_name(result: RunResult) -> str:
-    return "macro-F1" if len(result.classes) > 2 else f"F1 of {result.classes[-1]}"
-
-
 def _header_lines(result: RunResult) -> list[str]:
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}, cross-validation"
     num_folds = len(result.folds["scores"])
@@ -84,7 +81,8 @@ def _fold_lines(result: RunResult, epochs: list[tuple[int, int, float]]) -> list
     lines = [
         "## Folds",
         "",
-        f"| fold | texts | accuracy | {_f1_name(result)} | ROC AUC | log loss | epoch | training |",
+        f"| fold | texts | accuracy | {reports.cell(report.f1_name(result.classes))} | ROC AUC | log loss | epoch "
+        "| training |",
     ]
     lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
     names = ("accuracy", "f1", "roc_auc", "log_loss")
@@ -136,15 +134,12 @@ def _score_lines(result: RunResult) -> list[str]:
         "## All folds together",
         "",
         f"- Accuracy {report.accuracy(scores)}; in parentheses, the 95 % interval.",
-        f"- {_f1_name(result)} {report.with_interval(scores['f1'], scores['f1_interval'])}.",
+        f"- {report.f1_name(result.classes)} {report.with_interval(scores['f1'], scores['f1_interval'])}.",
         f"- ROC AUC {reports.number(scores['roc_auc'])}, log loss {scores['log_loss']:.3f} nats, calibration error "
         f"{scores['calibration_error']:.3f}.",
         "",
-        f"| true label | {' | '.join(f'predicted {name}' for name in result.classes)} |",
-        f"|---|{'---:|' * len(result.classes)}",
+        *report.confusion_table(result.classes, scores["confusion_matrix"]),
     ]
-    for name, row in zip(result.classes, scores["confusion_matrix"], strict=True):
-        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in row)} |")
     return [*lines, "", *report.class_table(scores), ""]
 
 

@@ -212,7 +212,7 @@ def _label_lines(result: RunResult) -> list[str]:
     for each in valid["by_class"]:
         threshold = valid["thresholds"][each["class"]]
         numbers = " | ".join(reports.number(each[name]) for name in _MEASURES)
-        lines.append(f"| {each['class']} | {each['rows']:,} | {threshold:.3f} | {numbers} |")
+        lines.append(f"| {reports.cell(each['class'])} | {each['rows']:,} | {threshold:.3f} | {numbers} |")
     lines += report.absent_lines(valid)
     return [*lines, "", "![F1 of each label](labels.png)", ""]
 

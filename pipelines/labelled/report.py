@@ -77,14 +77,19 @@ def write(
     reports.write(folder, lines)
 
 
+def f1_name(classes: Sequence[str]) -> str:
+    """Returns what the score "f1" is: that of the last of two classes, or the mean over more of them."""
+    return f"F1 of {classes[-1]}" if len(classes) == 2 else "macro-F1"
+
+
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    score_lines = []
+    score_lines, name_of_f1 = [], "F1" if len(result.classes) == 2 else "macro-F1"
     for name, scores in result.scores.items():
         f1, roc_auc = reports.number(scores["f1"]), reports.number(scores["roc_auc"])
         score_lines.append(
-            f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   F1 {f1}   ROC AUC {roc_auc}   "
-            f"log loss {scores['log_loss']:.3f}"
+            f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   {name_of_f1} {f1}   "
+            f"ROC AUC {roc_auc}   log loss {scores['log_loss']:.3f}"
         )
         score_lines += baseline.summary_lines(scores)
     if result.prepared:
@@ -140,12 +145,21 @@ def with_interval(value: float | None, interval: tuple[float, float] | None) -> 
     return reports.number(value) if value is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
 
 
+def confusion_table(classes: Sequence[str], matrix: Sequence[Sequence[int]]) -> list[str]:
+    """Returns a Markdown table of the texts of each true label that got each label."""
+    lines = [f"| true label | {' | '.join(f'predicted {reports.cell(name)}' for name in classes)} |"]
+    lines.append(f"|---|{'---:|' * len(classes)}")
+    for name, row in zip(classes, matrix, strict=True):
+        lines.append(f"| {reports.cell(name)} | {' | '.join(f'{count:,}' for count in row)} |")
+    return lines
+
+
 def class_table(scores: dict) -> list[str]:
     """Returns a Markdown table of precision, recall and F1 by class, and a line on the classes that do not occur."""
     lines = ["| label | texts | precision | recall | F1 |", "|---|---:|---:|---:|---:|"]
     for each in scores["by_class"]:
         numbers = (reports.number(each[name]) for name in ("precision", "recall", "f1"))
-        lines.append(f"| {each['class']} | {each['rows']:,} | {' | '.join(numbers)} |")
+        lines.append(f"| {reports.cell(each['class'])} | {each['rows']:,} | {' | '.join(numbers)} |")
     return lines + absent_lines(scores)
 
 
@@ -190,7 +204,7 @@ def _score_lines(result: RunResult) -> list[str]:
     rows = [
         ("texts", "{rows}"),
         ("accuracy", "{accuracy}"),
-        ("macro-F1" if len(result.classes) > 2 else f"F1 of {result.classes[-1]}", "{f1}"),
+        (f1_name(result.classes), "{f1}"),
         ("ROC AUC", "{roc_auc}"),
         ("log loss, nats", "{log_loss}"),
         ("calibration error", "{calibration_error}"),
@@ -219,10 +233,7 @@ def _fitting_lines(result: RunResult) -> list[str]:
 def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
     """The confusion matrix, the accuracy by length, and the worst mistakes."""
     valid = result.scores["validation"]
-    lines = ["## Mistakes", "", f"| true label | {' | '.join(f'predicted {name}' for name in result.classes)} |"]
-    lines += [f"|---|{'---:|' * len(result.classes)}"]
-    for name, row in zip(result.classes, valid["confusion_matrix"], strict=True):
-        lines.append(f"| {name} | {' | '.join(f'{count:,}' for count in row)} |")
+    lines = ["## Mistakes", "", *confusion_table(result.classes, valid["confusion_matrix"])]
     lines += ["", *class_table(valid)]
     lines += ["", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
     for group in valid["accuracy_by_length"]:

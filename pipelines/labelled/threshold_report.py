@@ -69,7 +69,7 @@ def choice_sentence(result: RunResult) -> str:
 
 def _table(curve: Curve, positive: str) -> list[str]:
     lines = [
-        f"| aim | threshold | texts labelled {positive} | precision | 95 % interval | recall |",
+        f"| aim | threshold | texts labelled {reports.cell(positive)} | precision | 95 % interval | recall |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     rows = [(f"`precision={wanted:g}`", precision_recall.highest_recall(curve, wanted)) for wanted in PRECISIONS]

@@ -44,6 +44,11 @@ def header_lines(result: RunResult, title: str, result_in_one_sentence: str) -> 
     return lines + ([f"**{SAMPLE_WARNING}**", ""] if result.sample else [])
 
 
+def cell(text: object) -> str:
+    """Returns a text as a cell of a Markdown table: one line, in which a bar does not end the cell."""
+    return " ".join(str(text).replace("|", "\\|").splitlines())
+
+
 def score_table(result: RunResult, rows: list[tuple[str, str]]) -> list[str]:
     """Returns a Markdown table of scores with one column per split.
 
@@ -51,7 +56,9 @@ def score_table(result: RunResult, rows: list[tuple[str, str]]) -> list[str]:
         rows: (label, format of the measure as in str.format, such as "{accuracy:.3f}").
     """
     lines = ["## Scores", "", f"| | {' | '.join(result.scores)} |", f"|---|{'---:|' * len(result.scores)}"]
-    lines += [f"| {label} | {' | '.join(text.format(**of) for of in result.scores.values())} |" for label, text in rows]
+    lines += [
+        f"| {cell(label)} | {' | '.join(text.format(**of) for of in result.scores.values())} |" for label, text in rows
+    ]
     return lines
 
 

@@ -168,7 +168,7 @@ def _example_lines(result: RunResult, valid: Pairs, translations: list[str]) -> 
     lines = ["## Examples", "", "| source | translation | reference |", "|---|---|---|"]
     for i in np.linspace(0, len(valid) - 1, min(_NUM_EXAMPLES, len(valid))).astype(int):
         cells = (valid.source[i], translations[i], valid.target[i])
-        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
+        lines.append(f"| {' | '.join(map(reports.cell, cells))} |")
     if result.config["model"] in WITH_ATTENTION:
         lines += ["", "Attention weights of one translation (a row per target token; dark means a large weight):", ""]
         lines.append("![Attention](attention.png)")

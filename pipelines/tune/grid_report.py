@@ -158,7 +158,7 @@ def _row(point: dict, fields: list[str], others: list[str]) -> str:
     total = "-" if not finished else reports.duration(statistics.fmean(seed["training_seconds"] for seed in finished))
     cells = [str(point["settings"][field]) for field in fields]
     cells += [*_cells(point), *more, _count(point["parameters"]), shown_epochs, seconds, total]
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(reports.cell, cells))} |"
 
 
 def _notes(

@@ -154,7 +154,7 @@ def _row(trial: Tried, space: dict[str, Values]) -> str:
         seconds,
         *(str(trial.settings.get(field, "-")) for field in space),
     ]
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(map(reports.cell, cells))} |"
 
 
 def _as_dict(trial: Tried) -> dict[str, Any]:

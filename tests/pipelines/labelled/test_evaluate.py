@@ -74,12 +74,13 @@ def test_several_labels_are_measured_and_mistakes_name_what_is_missing_and_added
     data = write(tmp_path / "a.csv", ("sport", "sport|food"), ("food", "food"), ("food two", ""), ("x", "odd"))
     scores = evaluate(topics, data, mistakes=tmp_path / "wrong.csv")
     assert (scores["rows"], scores["accuracy"], scores["micro_f1"]) == (4, 0.5, 4 / 6)
-    assert scores["left_out"] == {"unknown label": 1}
+    assert scores["left_out"] == {"unknown label": 1} and len(scores["unknown_labels"]) == 1
     with open(tmp_path / "wrong.csv", newline="") as file:
         wrong = [list(row.values()) for row in csv.DictReader(file)]
     assert wrong == [["sport", "food|sport", "sport", "food", ""], ["food two", "", "food", "", "food"]]
     table = format_scores(scores)
     assert "micro-F1" in table and "all labels of a text correct" in table and "left out, unknown label: 1" in table
+    assert f"the model does not have the labels {next(iter(scores['unknown_labels']))}" in table
 
 
 def test_several_labels_may_be_spelled_otherwise_than_in_training(topics, tmp_path):

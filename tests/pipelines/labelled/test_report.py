@@ -130,3 +130,21 @@ def test_the_summary_names_scores_report_and_model(result):
     assert lines[0] == "sentiment, bag, a.csv"
     assert "4 texts   accuracy 2 of 4 (15.0 to 85.0 %)" in lines[1]
     assert any(line.strip().startswith("try it") and "predict sentiment" in line for line in lines)
+
+
+def test_labels_with_bars_and_line_breaks_leave_all_tables_whole(result, tmp_path):
+    names = ["a|b", "c\nd"]
+    scores = metrics.compute_scores(LABELS, PROBABILITIES, tuple(names), TEXTS)
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
+    changes = {"classes": names, "scores": {"validation": scores}, "class_rows": dict.fromkeys(names, 2)}
+    report.write(dataclasses.replace(result, **changes), details, tmp_path)
+    tables = (tmp_path / "report.md").read_text().split("\n\n")
+    tables = [table.strip().splitlines() for table in tables if table.strip().startswith("|")]
+    assert any("a\\|b" in line for table in tables for line in table)
+    for table in tables:
+        assert len({line.replace("\\|", "").count("|") for line in table}) == 1, table
+
+
+def test_of_several_classes_the_summary_has_the_macro_f1(result):
+    several = dataclasses.replace(result, classes=["negative", "neutral", "positive"])
+    assert "macro-F1 0." in report.summarize(several) and "macro-F1" not in report.summarize(result)

@@ -67,7 +67,7 @@ def test_the_report_has_scores_examples_commands_and_pictures(result, tmp_path):
     assert "# Translation: transformer, en-es, pairs.tsv" in text
     assert f"**BLEU {result.scores['validation']['bleu']:.2f}**" in text and "tok:13a" in text
     assert "| pairs | 2 | 2 |" in text and "Left out, no tab: 3" in text
-    assert "| A dog &#124; barks. | Un perro. | Un perro &#124; ladra. |" in text
+    assert "| A dog \\| barks. | Un perro. | Un perro \\| ladra. |" in text
     assert "The weights of epoch 2 were kept (the highest validation BLEU; they are a moving average)" in text
     assert "python main.py predict nmt --input FILE --output FILE --name nmt-en-es" in text
     for picture in ("curves.png", "lengths.png", "attention.png"):
