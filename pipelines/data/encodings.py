@@ -40,11 +40,20 @@ _PEEKED_BYTES = 2**16
 _BINARY = {
     b"PK\x03\x04": "an Excel file (.xlsx) or a zip archive",
     b"PAR1": "a Parquet file",
-    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls)",
     b"\x1f\x8b": "compressed with gzip",
     b"\xfd7zXZ\x00": "compressed with xz",
     b"BZh": "compressed with bzip2",
-    b"%PDF": "a PDF file",
+}
+# First bytes of files that no name makes readable -> what they are, and the remedy.
+_UNREADABLE = {
+    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or .csv",
+    b"%PDF": "a PDF file: copy its text to a file",
+    b"\x89PNG": "a PNG picture, not text: give another file",
+    b"\xff\xd8\xff": "a JPEG picture, not text: give another file",
+    b"GIF8": "a GIF picture, not text: give another file",
+    b"SQLite format 3\0": "an SQLite database: write its table to a .csv file",
+    b"\x89HDF": "an HDF5 file: write its table to a .csv file",
+    b"\x7fELF": "a program, not text: give another file",
 }
 
 
@@ -150,9 +159,10 @@ def open_text(
     marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
     encoding = encoding or marked
     kind = next((kind for first_bytes, kind in _BINARY.items() if start.startswith(first_bytes)), None)
-    if kind:
+    unreadable = next((what for first_bytes, what in _UNREADABLE.items() if start.startswith(first_bytes)), None)
+    if kind or unreadable:
         file.close()
-        raise UserError(f"{path} is {kind}: give its name the right suffix")
+        raise UserError(f"{path} is {unreadable or f'{kind}: give its name the right suffix'}")
     lines = _Lines(file, path, start, _has_zeros(encoding), has_option, limits_lines)
     return io.BufferedReader(lines, _PEEKED_BYTES), encoding
 

@@ -72,6 +72,11 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
     return in_order(found)
 
 
+def are_polarity(classes: Iterable[str]) -> bool:
+    """Whether classes are those that the values of SPELLINGS name."""
+    return set(classes) in [set(spelling.values()) for spelling in SPELLINGS]
+
+
 def in_order(found: set[str]) -> tuple[str, ...]:
     """Returns labels in the order of their ids: numbers by size, everything else in alphabetical order."""
     if all(_is_number(label) for label in found):

@@ -15,10 +15,12 @@ from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
+from pipelines.support import console
 from pipelines.support.errors import UserError
 
 _LEFT_OUT = ("left out, ", "left out of --valid, ")  # before the reasons why a row cannot be used
 MIN_ROWS = 20
+_MAX_SHOWN = 6  # labels in a note
 FEW_ROWS_OF_A_CLASS = 10
 
 
@@ -273,6 +275,12 @@ def classes_of(
     if config.multi_label:
         return label_sets.classes_of(found, source, options.labels_separator, options.label_columns)
     classes = labels.classes_of(found, source, polarity, rows)
+    if polarity and not labels.are_polarity(classes):
+        shown = ", ".join(classes[:_MAX_SHOWN]) + (", ..." if len(classes) > _MAX_SHOWN else "")
+        console.say(
+            f"note: the labels {shown} are not known as negative, neutral and positive, so they stay as they are, as in "
+            "`train classification`"
+        )
     for field in ("positive", "threshold"):
         if getattr(config, field) is not None and len(classes) != 2:
             raise UserError(f"{flag(field)} is for two classes or several labels per text: {source} has {len(classes)}")

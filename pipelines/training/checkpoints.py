@@ -85,9 +85,11 @@ def read(path: Path, shapes: list[tuple[int, ...]], remedy: str | None = None) -
         remedy: what the user can do if the file cannot be used; by default, delete the run.
 
     Raises:
-        UserError: the file is damaged, or belongs to another model.
+        UserError: the file is missing or damaged, or belongs to another model.
     """
     remedy = remedy or f"delete the run's folder {path.parent.parent} to train from scratch"
+    if not path.exists():
+        raise UserError(f"{path} is missing: no epoch had a finite score, or it was removed: {remedy}")
     data = memoryview(path.read_bytes())
     if hashlib.sha256(data[:-_DIGITS]).hexdigest().encode() != data[-_DIGITS:]:
         raise UserError(f"{path} is damaged: {remedy}")

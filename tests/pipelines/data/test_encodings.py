@@ -47,11 +47,25 @@ def test_a_zip_archive_has_one_file(tmp_path):
         (b"PK\x03\x04 and so on", "an Excel file"),
         (b"PAR1", "a Parquet file"),
         (gzip.compress(b"text", mtime=0), "compressed with gzip"),
-        (b"%PDF-1.7", "a PDF file"),
     ],
 )
 def test_the_first_bytes_tell_what_a_renamed_file_is(tmp_path, content, what):
     with pytest.raises(UserError, match=f"a.csv is {what}.*right suffix"):
+        encodings.open_text(write(tmp_path, "a.csv", content))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"%PDF-1.7", "is a PDF file: copy its text"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "is a PNG picture, not text: give another file"),
+        (b"\xff\xd8\xff\xe0", "is a JPEG picture, not text"),
+        (b"SQLite format 3\0" + bytes(20), "is an SQLite database: write its table to a .csv file"),
+        (b"\xd0\xcf\x11\xe0", "is an old Excel file .*: save it as .xlsx or .csv"),
+    ],
+)
+def test_a_file_that_no_suffix_makes_readable_says_what_it_is(tmp_path, content, message):
+    with pytest.raises(UserError, match=f"a.csv {message}"):
         encodings.open_text(write(tmp_path, "a.csv", content))
 
 

@@ -182,3 +182,12 @@ def test_a_label_of_its_own_for_every_text_is_another_column(tmp_path):
     rows = [(f"review {i}", f"name {i}", f"film {i}") for i in range(60)]
     with pytest.raises(UserError, match="every text has a label of its own: .*--label-column"):
         split(tmp_path, rows, polarity=False)
+
+
+@pytest.mark.parametrize(("names", "noted"), [(("0", "1", "2"), True), (("0", "1"), False), (("neg", "pos"), False)])
+def test_labels_that_sentiment_does_not_know_are_said(tmp_path, names, noted, capsys):
+    rows = [(f"review {i}", names[i % len(names)], f"film {i}") for i in range(60)]
+    splits = split(tmp_path, rows)
+    said = capsys.readouterr().err
+    assert ("the labels 0, 1, 2 are not known as negative, neutral and positive" in said) == noted
+    assert splits.classes == (names if noted else ("negative", "positive"))

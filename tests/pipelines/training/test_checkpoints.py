@@ -105,3 +105,10 @@ def test_a_checkpoint_of_another_model_is_reported(path, others):
     checkpoints.save(path, [variable(0, 0, 0)], Position())
     with pytest.raises(UserError, match="belongs to another model: delete the run's folder .*run"):
         checkpoints.restore(path, [variable(*values) for values in others])
+
+
+def test_a_missing_file_is_one_line_with_the_remedy(path):
+    with pytest.raises(
+        UserError, match=r"last.npz is missing: .*: delete the run's folder .*/run to train from scratch"
+    ):
+        checkpoints.restore(path, [variable(1)])
