@@ -72,14 +72,14 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
     return in_order(found)
 
 
-def are_polarity(classes: Iterable[str]) -> bool:
-    """Whether classes are those that the values of SPELLINGS name."""
-    return set(classes) in [set(spelling.values()) for spelling in SPELLINGS]
+def are_numbers(classes: Iterable[str]) -> bool:
+    """Whether all classes are plain numbers."""
+    return all(_is_number(name) for name in classes)
 
 
 def in_order(found: set[str]) -> tuple[str, ...]:
     """Returns labels in the order of their ids: numbers by size, everything else in alphabetical order."""
-    if all(_is_number(label) for label in found):
+    if are_numbers(found):
         return tuple(sorted(found, key=lambda label: (float(label), label)))
     return tuple(sorted(found))
 

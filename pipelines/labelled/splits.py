@@ -275,11 +275,11 @@ def classes_of(
     if config.multi_label:
         return label_sets.classes_of(found, source, options.labels_separator, options.label_columns)
     classes = labels.classes_of(found, source, polarity, rows)
-    if polarity and not labels.are_polarity(classes):
+    if polarity and labels.are_numbers(classes):
         shown = ", ".join(classes[:_MAX_SHOWN]) + (", ..." if len(classes) > _MAX_SHOWN else "")
         console.say(
-            f"note: the labels {shown} are not known as negative, neutral and positive, so they stay as they are, as in "
-            "`train classification`"
+            f"note: the labels {shown} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as negative, neutral "
+            "and positive"
         )
     for field in ("positive", "threshold"):
         if getattr(config, field) is not None and len(classes) != 2:
