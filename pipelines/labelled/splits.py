@@ -278,8 +278,8 @@ def classes_of(
     if polarity and labels.are_numbers(classes):
         shown = ", ".join(classes[:_MAX_SHOWN]) + (", ..." if len(classes) > _MAX_SHOWN else "")
         console.say(
-            f"note: the labels {shown} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as negative, neutral "
-            "and positive"
+            f"note: the labels {shown} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as negative, "
+            "neutral and positive"
         )
     for field in ("positive", "threshold"):
         if getattr(config, field) is not None and len(classes) != 2:
