@@ -121,8 +121,11 @@ def sample(
     (end,) = tf.while_loop(
         lambda s: tf.reduce_any(s.alive), sample_step, [start], shape_invariants=[shape_invariants(start)]
     )
-    # `stack` fills the steps that no row has reached with zeros, which is PAD.
-    return Samples(tf.transpose(end.tokens.stack()), end.lengths, end.log_probabilities)
+    # `stack` fills the steps that no row has reached with zeros, which is PAD. It needs one step to know the shape.
+    tokens = tf.cond(
+        end.time > 0, lambda: tf.transpose(end.tokens.stack()), lambda: tf.zeros([batch_size, 0], tf.int32)
+    )  # [batch, time]
+    return Samples(tokens, end.lengths, end.log_probabilities)
 
 
 def _penalize_repetition(logits, seen, penalty):

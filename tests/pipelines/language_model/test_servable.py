@@ -59,6 +59,11 @@ def test_a_prompt_alone_gets_the_same_text(made):
     assert texts_of(generate(generator, ["To be"], max_length=30))[0] == together[0]
 
 
+def test_nothing_is_generated_where_the_maximum_length_is_0(made):
+    generator = made[3]
+    assert texts_of(generate(generator, ["To be", "or"], max_length=0)) == ["", ""]
+
+
 def test_serving_default_generates_with_the_defaults(lstm):
     generator = lstm[-1]
     outputs = generator.continue_text(tf.constant(["To be"]))
