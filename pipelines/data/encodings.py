@@ -39,6 +39,8 @@ _PEEKED_BYTES = 2**16
 # First bytes of files that are no text -> what they are.
 _BINARY = {
     b"PK\x03\x04": "an Excel file (.xlsx) or a zip archive",
+    b"PK\x05\x06": "an empty zip archive",
+    b"PK\x07\x08": "a zip archive in several parts",
     b"PAR1": "a Parquet file",
     b"\x1f\x8b": "compressed with gzip",
     b"\xfd7zXZ\x00": "compressed with xz",
@@ -53,6 +55,14 @@ _UNREADABLE = {
     b"GIF8": "a GIF picture, not text: give another file",
     b"SQLite format 3\0": "an SQLite database: write its table to a .csv file",
     b"\x89HDF": "an HDF5 file: write its table to a .csv file",
+    b"\x93NUMPY": "a NumPy array (.npy): write its rows to a .csv file",
+    b"\x80\x02}": "a Python pickle: write its table to a .csv file",
+    b"\x80\x03}": "a Python pickle: write its table to a .csv file",
+    b"\x80\x04\x95": "a Python pickle: write its table to a .csv file",
+    b"\x80\x05\x95": "a Python pickle: write its table to a .csv file",
+    b"7z\xbc\xaf'\x1c": "a 7z archive: unpack it, and give the file in it",
+    b"Rar!\x1a\x07": "a RAR archive: unpack it, and give the file in it",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it, and give the file in it",
     b"\x7fELF": "a program, not text: give another file",
 }
 

@@ -1,4 +1,5 @@
 import gzip
+import pickle
 import zipfile
 
 import pytest
@@ -173,3 +174,29 @@ def test_an_archive_that_cannot_be_unpacked_is_one_line(tmp_path, place, value, 
     with pytest.raises(UserError, match=message) as error:
         list(tables.chunks(tmp_path / "a.csv.zip", 10))
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
+        (b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG picture"),
+        (b"GIF89a\1\0\1\0", "a GIF picture"),
+        (b"SQLite format 3\0\x10\0", "an SQLite database"),
+        (b"\x89HDF\r\n\x1a\n\0\0", "an HDF5 file"),
+        (b"\x93NUMPY\1\0", "a NumPy array (.npy)"),
+        (pickle.dumps({"a": [1] * 10}, protocol=4), "a Python pickle"),
+        (pickle.dumps(["a", "b"], protocol=5), "a Python pickle"),
+        (b"7z\xbc\xaf'\x1c\0\4", "a 7z archive"),
+        (b"Rar!\x1a\x07\1\0", "a RAR archive"),
+        (b"\x28\xb5\x2f\xfd\4\0", "compressed with zstd"),
+    ],
+)
+def test_a_binary_file_with_the_name_of_a_table_is_named(tmp_path, first_bytes, kind):
+    path = tmp_path / "reviews.csv"
+    path.write_bytes(first_bytes)
+
+    with pytest.raises(UserError) as error:
+        encodings.read_text(path)
+
+    assert str(error.value).startswith(f"{path} is {kind}")
