@@ -20,6 +20,7 @@ from pipelines.support.files import check_folder, with_home
 from pipelines.task import TASKS
 
 _EXPORT_NAME = "model"
+_DATA_FIELDS = ("data", "target", "valid", "valid_target", "test", "test_target")
 
 
 class Estimator(BaseEstimator):
@@ -49,7 +50,7 @@ class Estimator(BaseEstimator):
         # The user gave data and no files: errors name the data.
         names = {str(place.folder / file): name for file, name in self._file_names().items()}
         with user_errors(names), undisturbed(), console.silence(not self.verbose), place.opened() as folder:
-            config = self.config_class(**fields | write_data(folder)).resolve()
+            config = self.config_class(**_for_data(fields, write_data(folder), folder)).resolve()
             # A temporary export is checked in a fresh process when it is exported to its final place.
             destination = run.Destination(
                 place.runs, folder / "export", place.name, _EXPORT_NAME, verify=not place.temporary
@@ -137,3 +138,26 @@ class Estimator(BaseEstimator):
         """Returns the state for pickle: with the files of the export, without the run."""
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "run_"}
+
+
+def _for_data(fields: dict[str, Any], files: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Returns the fields of the config with those of the data. The files that `fit` writes are UTF-8.
+
+    Args:
+        files: the fields that `write_data` returns.
+        folder: where it writes.
+
+    Raises:
+        UserError: an encoding is given, and only some of the files are the user's.
+    """
+    encoding = fields.get("encoding")
+    paths = [Path(str(value)) for name, value in files.items() if name in _DATA_FIELDS and value is not None]
+    own = [path.parent == folder for path in paths]
+    if encoding is None or not any(own):
+        return fields | files
+    if not all(own):
+        raise UserError(
+            f"encoding {encoding}: it is that of files, but some of the data is in memory: give all data in files, or "
+            "all in memory without encoding"
+        )
+    return fields | {"encoding": None} | files

@@ -113,3 +113,31 @@ def test_the_random_state_of_the_process_stays(fitted):
     with pytest.raises(unroll.UserError):
         unroll.TextClassifier(**SMALL).fit(["a", "b"], ["x", "x"])
     assert (random.random(), np.random.rand()) == expected
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data"),
+    [
+        (unroll.Translator, (["a house", "a dog"], ["una casa", "un perro"])),
+        (unroll.LanguageModel, (["a house", "a dog"],)),
+        (unroll.TextEncoder, (["a house", "a dog"],)),
+        (unroll.TextClassifier, (["a house", "a dog"], ["x", "y"])),
+    ],
+)
+def test_encoding_is_for_files_of_the_user_only(monkeypatch, tmp_path, estimator, data):
+    encodings = []
+
+    def stop(task, config, destination):
+        encodings.append(config.encoding)
+        raise unroll.UserError("stopped")
+
+    monkeypatch.setattr(run, "train", stop)
+    with pytest.raises(unroll.UserError, match="stopped"):
+        estimator(encoding="utf-16", verbose=False).fit(*data)
+    assert encodings == [None]
+
+
+def test_encoding_with_texts_in_memory_and_a_file_is_refused(tmp_path):
+    (tmp_path / "valid.txt").write_text("a house", "utf-16")
+    with pytest.raises(unroll.UserError, match="encoding utf-16: it is that of files, but some of the data is in mem"):
+        unroll.LanguageModel(encoding="utf-16", verbose=False).fit(["a"], validation_data=tmp_path / "valid.txt")
