@@ -365,4 +365,4 @@ def _terminal_table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
 
 def _text(words: str) -> str:
     """Text that Markdown shows as it is: FEATS has a | in its tags, for example."""
-    return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", words)
+    return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", " ".join(words.splitlines()))

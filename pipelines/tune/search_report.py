@@ -75,7 +75,7 @@ def write(
         "",
         "| field | values |",
         "|---|---|",
-        *(f"| {field} | {values.shown_values(of)} |" for field, of in space.items()),
+        *(f"| {field} | {reports.cell(values.shown_values(of))} |" for field, of in space.items()),
         "",
         *(line for name in pictures for line in (f"## {_PICTURES[name][1]}", "", f"![{name}]({name}.png)", "")),
     ]

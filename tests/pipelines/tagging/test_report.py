@@ -214,3 +214,9 @@ def test_an_evaluation_on_training_sentences_is_said_to_be_one():
     assert "the model was trained on these sentences" in text
     assert "F1 of spans                 -\n" in text
     assert "accuracy of unknown words   1.0000   (1 tokens)" in text
+
+
+def test_a_tag_with_a_line_separator_keeps_its_row_of_a_table_together():
+    scores = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "support": 2}
+    lines = report._table("tag", "tokens", {"a\u2028b|c": scores})
+    assert [len(line.replace("\\|", "").split("|")) for line in "\n".join(lines).splitlines()[:3]] == [7, 7, 7]
