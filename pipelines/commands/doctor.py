@@ -167,7 +167,7 @@ def _data_lines(name: str, data: dict) -> list[str]:
     for each in data["contradictions"][:_MAX_EXAMPLES]:
         labels = ", ".join(f"{label} {n:,}" for label, n in each["labels"].items())
         lines.append(f"  {'':<16}{labels}: {' '.join(each['text'].split())[:_MAX_TEXT]}")
-    lines += [f"  {'leaks':<16}{n:,} texts of {split} are also in training" for split, n in data["leaks"].items()]
+    lines += [f"  {'leaks':<16}{counted(n, 'text')} of {split} also in training" for split, n in data["leaks"].items()]
     return [*lines, "", *_training_lines(data), *_warnings(data)]
 
 
@@ -179,7 +179,7 @@ def _training_lines(data: dict) -> list[str]:
     return [
         "training",
         "",
-        f"  would learn {len(training['classes'])} labels from {training['train']:,} texts and validate on "
+        f"  would learn {len(training['classes'])} labels from {counted(training['train'], 'text')} and validate on "
         f"{training['validation']:,} ({kept_together})",
         f"  always predicting the most frequent label would be right on {100 * training['always_most_frequent']:.1f} % "
         "of the validation texts",
@@ -190,9 +190,9 @@ def _training_lines(data: dict) -> list[str]:
 def _warnings(data: dict) -> list[str]:
     notes = []
     if data["replacement_characters"]:
-        notes.append(f"{data['replacement_characters']:,} texts have the character U+FFFD: they were decoded wrongly")
+        notes.append(f"{counted(data['replacement_characters'], 'text')} with the character U+FFFD, decoded wrongly")
     if data["zero_width_characters"]:
-        notes.append(f"{data['zero_width_characters']:,} texts have invisible characters (zero-width spaces)")
+        notes.append(f"{counted(data['zero_width_characters'], 'text')} with invisible characters (zero-width spaces)")
     training = data.get("training")
     notes += training["doubtful_labels"] if training else []
     if training and training["rare"]:

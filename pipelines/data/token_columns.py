@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 Row = list[str]  # cells of a line
 Sentences = Callable[[], Iterator[list[Row]]]  # the rows of each sentence, each time from the start
@@ -106,7 +107,7 @@ def _given(option: str, path: Path, value: str | None, names: list[str], has_nam
             raise UserError(f"{option} {value}: the first line of {path} has no such name: {remedy}")
         raise UserError(f"{option} {value}: {path} is not CoNLL-U, so its columns have numbers: {remedy}")
     elif not 1 <= int(value) <= len(names):
-        raise UserError(f"{option} {value}: {path} has {len(names)} columns: {remedy}")
+        raise UserError(f"{option} {value}: {path} has {counted(len(names), 'column')}: {remedy}")
     else:
         index = int(value) - 1
     if index not in allowed:

@@ -13,6 +13,7 @@ from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 OUTPUT_SUFFIXES = (".csv", ".tsv", ".jsonl")  # of the files with predicted labels
 # Fields of a config that `prepare` has.
@@ -204,7 +205,7 @@ class Predict:
             return
         notes = {name: rows for name, rows in counts.items() if name not in ("rows", "labels") and rows}
         listed = ", ".join(f"{name} {rows:,}" for name, rows in (counts["labels"] | notes).items())
-        print_error(f"{counts['rows']:,} texts: {listed}")
+        print_error(f"{counted(counts['rows'], 'text')}: {listed}")
 
     def _label_on_ray(self, exported: Exported) -> None:
         from pipelines.labelled.predict import file_steps

@@ -19,6 +19,7 @@ from pipelines.labelled.splits import Labelled, with_class_ids
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.support.numbers import counted
 
 _PREFIX = "evaluated_"  # of the columns of --mistakes where the user's have the same names
 
@@ -156,7 +157,7 @@ def _format_label_sets(scores: dict) -> str:
 
 def _title_and_values(scores: dict, values: dict[str, str]) -> list[str]:
     width = max(24, *(len(name) + 2 for name in values))
-    lines = [f"{scores['model']} on {scores['data']}: {scores['rows']:,} texts", ""]
+    lines = [f"{scores['model']} on {scores['data']}: {counted(scores['rows'], 'text')}", ""]
     return lines + [f"  {name:<{width}}{value}" for name, value in values.items()]
 
 

@@ -9,6 +9,7 @@ from pipelines.labelled import duplicates, report
 from pipelines.labelled.examples import excerpt
 from pipelines.support import reports
 from pipelines.support.files import shown
+from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 
@@ -49,7 +50,7 @@ def summarize(result: RunResult) -> str:
         accuracy, difference = np.mean(values, axis=0)
         points = f"this model {100 * difference:+.1f} points"
         lines.append(f"  {'baseline':<12}accuracy {accuracy:.3f}   {features}; {points}")
-    lines.append(f"  {'all folds':<12}{scores['rows']:,} texts   accuracy {report.accuracy(scores)}")
+    lines.append(f"  {'all folds':<12}{counted(scores['rows'], 'text')}   accuracy {report.accuracy(scores)}")
     if result.sample:
         lines.append(f"  {reports.SAMPLE_WARNING}")
     path = Path(result.report)

@@ -23,6 +23,7 @@ from pipelines.data.paths import Data
 from pipelines.decoding.options import BEAM_WIDTH, CACHE, LENGTH_PENALTY, SAMPLING, SEARCH, SHAPING, flags_class
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 MAX_NEXT = 1000  # tokens
 OUTPUT_SUFFIXES = (".csv", ".jsonl")  # of files of scores
@@ -235,7 +236,7 @@ class Predict:
         if self.json:
             print_json({"model": exported.title, **counts})
         else:
-            print_error(f"{counts['rows']:,} texts scored: {self.output}")
+            print_error(f"{counted(counts['rows'], 'text')} scored: {self.output}")
 
     def _score_on_ray(self) -> None:
         from pipelines.language_model.scores import file_steps

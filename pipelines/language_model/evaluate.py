@@ -8,6 +8,7 @@ from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import exported_cache_options, require_cache
 from pipelines.language_model.scores import token_losses
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 
 def evaluate(exported: Exported, data: Data | None, cache: dict | None = None, encoding: str | None = None) -> dict:
@@ -59,7 +60,7 @@ def format_measures(measures: dict) -> str:
         "perplexity": f"{measures['perplexity']:.3f}",
         "bits per character": f"{measures['bits_per_character']:.4f}",
     }
-    size = f"{measures['tokens']:,} tokens, {measures['characters']:,} characters"
+    size = f"{counted(measures['tokens'], 'token')}, {counted(measures['characters'], 'character')}"
     lines = [f"{measures['model']} on {measures['data']}: {size}", ""]
     if "cache_size" in measures:
         cache = "cache of {cache_size:,} tokens, theta {cache_theta:g}, lambda {cache_lambda:g}"

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from pipelines.data import paths
 from pipelines.support.files import shown, write_text, written_beside
 from pipelines.support.installation import default_folder
+from pipelines.support.numbers import counted
 from pipelines.support.run_result import RunResult
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
@@ -72,7 +73,7 @@ def learning_lines(result: RunResult, reason: str, curves_title: str) -> list[st
     return [
         "## Learning",
         "",
-        f"{len(result.epochs)} epochs in {duration(result.training_seconds)}. "
+        f"{counted(len(result.epochs), 'epoch')} in {duration(result.training_seconds)}. "
         f"The weights of epoch {result.best_epoch} were kept ({reason}).",
         "",
         f"![{curves_title}](curves.png)",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipelines.support import reports
 from pipelines.support.installation import shell_command
+from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 from pipelines.tagging import confusion
@@ -67,7 +68,7 @@ def format_scores(scores: dict) -> str:
     }
     if scores["unknown_accuracy"] is not None:
         values["accuracy of unknown words"] = (
-            f"{scores['unknown_accuracy']:.4f}   ({scores['unknown_tokens']:,} tokens)"
+            f"{scores['unknown_accuracy']:.4f}   ({counted(scores['unknown_tokens'], 'token')})"
         )
     if "span_f1" in scores:
         values |= {
@@ -77,7 +78,8 @@ def format_scores(scores: dict) -> str:
         }
     split = f" ({scores['split']})" if scores["split"] else ""
     lines = [
-        f"{scores['model']} on {scores['data']}{split}: {scores['sentences']:,} sentences, {scores['tokens']:,} tokens"
+        f"{scores['model']} on {scores['data']}{split}: {counted(scores['sentences'], 'sentence')}, "
+        f"{counted(scores['tokens'], 'token')}"
     ]
     if scores["trained_on"]:
         lines.append("  the model was trained on these sentences: the scores say nothing about new ones")
@@ -140,7 +142,7 @@ def _score_lines(result: RunResult) -> list[str]:
             "sentences": f"{scores['sentences']:,}",
             "tokens": f"{scores['tokens']:,}",
             "accuracy": _accuracy(scores),
-            "unknown": f"{_percent(scores['unknown_accuracy'])} of {scores['unknown_tokens']:,} tokens",
+            "unknown": f"{_percent(scores['unknown_accuracy'])} of {counted(scores['unknown_tokens'], 'token')}",
             "macro_f1": _f1(scores, "macro_f1"),
             "span_f1": _f1(scores, "span_f1"),
             "span_precision": reports.number(scores.get("span_precision")),

@@ -10,6 +10,7 @@ from pipelines.data.pairs import Pairs
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.support.numbers import counted
 
 _NUM_SAMPLE_PAIRS = 500
 _SAMPLE_SEED = 2  # training has seed 1
@@ -100,7 +101,7 @@ def _options(source: Source, config: dict) -> PairOptions:
 def format_table(measures: dict) -> str:
     """Returns the result of `evaluate` as text for a terminal."""
     data = f"{measures['data']} {measures['split'] or ''}".strip()
-    lines = [f"{measures['model']} on {data}: {measures['rows']:,} pairs", ""]
+    lines = [f"{measures['model']} on {data}: {counted(measures['rows'], 'pair')}", ""]
     for name, label in (("bleu", "BLEU"), ("chrf", "chrF"), ("ter", "TER")):
         lines.append(f"  {label:<8}{measures[name]:>7.2f}   {measures[f'{name}_signature']}")
     rouge = "  ".join(f"{name[5:]}: {measures[name]:.2f}" for name in ("rouge1", "rouge2", "rougeL"))

@@ -213,7 +213,7 @@ def test_an_evaluation_on_training_sentences_is_said_to_be_one():
     text = report.format_scores(about | scores)
     assert "the model was trained on these sentences" in text
     assert "F1 of spans                 -\n" in text
-    assert "accuracy of unknown words   1.0000   (1 tokens)" in text
+    assert "accuracy of unknown words   1.0000   (1 token)" in text
 
 
 def test_a_tag_with_a_line_separator_keeps_its_row_of_a_table_together():

@@ -40,7 +40,7 @@ def test_the_translations_are_scored_and_written(tmp_path, pairs_file):
 def test_of_a_folder_the_test_set_or_the_given_split_is_measured(tmp_path, folder, split, name):
     measures = evaluate(write_export(tmp_path, "nmt-en-es"), Source(str(folder), split=split))
     assert measures["split"] == name and measures["rows"] == 1
-    assert f"on folder {name}: 1 pairs" in format_table(measures)
+    assert f"on folder {name}: 1 pair\n" in format_table(measures)
 
 
 def test_the_pairs_of_the_training_are_reported_as_such(tmp_path, pairs_file):
