@@ -45,6 +45,10 @@ FILES = {
     "zeros.txt": b"a\0" + b"text " * 100,
     "empty.txt": b"",
     "pairs.tsv": b"no tab\n" * 60,
+    "tag-first.tsv": "".join(f"T{i % 4}\tword{i}\n" + "\n" * (i % 5 == 4) for i in range(200)).encode(),
+    "spans.jsonl": b'{"text": "Anna left", "label": [[0, 4, "PER"]]}\n' * 40,
+    "zero.conllu": b"0\tAnna\tAnna\tPROPN\t_\t_\t0\troot\t_\t_\n\n",
+    "columns.csv": table((f"text {i},{i % 2},{(i + 1) % 2},0" for i in range(60)), "text,warm,cold,never"),
 }
 REFUSALS = [
     ("classification --data one-class.csv", "all 60 rows have the label 'ham'; at least two classes are needed"),
@@ -66,6 +70,10 @@ REFUSALS = [
     ("classification --data y*.csv", "no file matches y*.csv"),
     ("classification --data good.csv --valid one-class.csv missing.csv", "no such file or folder: missing.csv"),
     ("classification --data good.csv --folds 90", "--folds 90: 60 different texts are too few"),
+    ("classification --data columns.csv --label-columns warm,cold,never", "no text has the label 'never'"),
+    ("tagging --data tag-first.tsv", "is the tag the first column?"),
+    ("tagging --data spans.jsonl", "has spans of characters"),
+    ("tagging --data zero.conllu", "line 1: the id is 0"),
     ("classification --data good.csv --patience 0", "--patience 0: it must be at least 1"),
     ("transfer --encoder nowhere --data ten.csv", "only 10 rows"),
     ("language-model --data zeros.txt", "has bytes of zero, so it is not text"),
