@@ -8,10 +8,10 @@ of its weights and its position, result.json, report.md, the answers of `predict
 data, and the variables of the export; then every `--help` text and the refusals of tests/test_refusals.py. Times,
 random numbers of runs and versions of packages are left out. Two recordings of one commit on one machine are equal.
 
-Arrays are recorded as SHA-256 and 64 of their values, so that the comparison tells rounding (1e-6) from another result
-(1e-1). Another machine, or other packages, give other last bits: the first recording of a machine and its packages is
-kept in replays/, and each later one is compared with it. Each difference is printed; the status is 1 if there is one.
---output and --compare name other files. About ten minutes on two cores.
+Of each array, the SHA-256 and 64 values are recorded, so that the comparison can tell rounding (1e-6) from another
+result (1e-1). Another machine, or other packages, give other last bits: the first recording of a machine and its
+packages is kept in replays/, and each later one is compared with it. Each difference is printed; the status is 1 if
+there is one. --output and --compare name other files.
 """
 
 import argparse

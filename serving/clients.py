@@ -1,9 +1,9 @@
-"""Tells clients apart by the address of their connection."""
+"""Identifies clients by the address of their connection."""
 
 import ipaddress
 import urllib.parse
 
-_IPV6_HOST_BITS = 64  # a network of an IPv6 provider gives each customer at least so many addresses
+_IPV6_HOST_BITS = 64  # providers give each customer a network of at least 2^64 addresses
 
 
 def from_address(address: str) -> str:

@@ -16,7 +16,7 @@ from serving.metrics import Metrics
 from serving.servable import Signature
 from serving.settings import Limits
 
-_PROBES = ("Health", "Watch")  # there are so many of them that nobody would find anything else in the log
+_PROBES = ("Health", "Watch")  # frequent and uninteresting: logged at debug level
 
 
 @dataclasses.dataclass(frozen=True)

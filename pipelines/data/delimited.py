@@ -1,7 +1,6 @@
 """CSV and TSV files, plain or compressed."""
 
 import collections
-import contextlib
 import csv
 import io
 from collections.abc import Collection, Iterator
@@ -30,18 +29,8 @@ def rows(path: Path, options: TableOptions, names: Collection[str] | None = None
     """
     if path.stat().st_size == 0:
         raise _empty(path)
-    try:
-        yield from _rows(path, options, names)
-    except UnicodeDecodeError as error:
-        raise encodings.not_decodable(path, error) from error
-    except UnicodeError as error:  # UTF-16 without a byte order mark
-        raise UserError(
-            f"{path} is not {options.encoding} ({error}): give its encoding with --encoding, or leave it out"
-        ) from error
-
-
-def _rows(path: Path, options: TableOptions, names: Collection[str] | None) -> Iterator[Row]:
-    with _lines(path, options) as file:
+    opened = {"encoding": options.encoding, "errors": options.encoding_errors, "newline": ""}
+    with encodings.opened_text(path, **opened) as file:
         start = file.read(_START)
         is_cut = len(start) == _START
     start = start[: start.rfind("\n") + 1] or start if is_cut else start
@@ -49,14 +38,13 @@ def _rows(path: Path, options: TableOptions, names: Collection[str] | None) -> I
     quote = quotes.find(path, start, is_cut, separator) if options.quote is None else options.quote
     # Who gives --quote knows that the quotes are right.
     known = quotes.known_cells(path, start, separator, quote) if quote and options.quote is None else None
-    with _lines(path, options) as lines:
+    with encodings.opened_text(path, **opened) as lines:
         records = quotes.Records(path, lines, separator, quote, known)
         columns = _columns(path, records, options, start, separator, quote)
         index = {name: i for i, name in enumerate(columns)}
-        needed = (
-            name for name in names or () if name in index and name != options.group_column
-        )  # a group may be empty
-        num_needed = max((index[name] + 1 for name in needed), default=0)
+        # The cell of the group may be missing: it is empty then.
+        needed = [index[name] for name in names or () if name in index and name != options.group_column]
+        num_needed = max(needed, default=-1) + 1
         num_read, problems, first = 0, collections.Counter(), None
         for cells in records:
             row = _row(cells, columns, num_needed)
@@ -109,13 +97,6 @@ def _columns(
         raise _empty(path)
     table_rows.check_columns(path, columns)
     return columns
-
-
-@contextlib.contextmanager
-def _lines(path: Path, options: TableOptions) -> Iterator[io.TextIOWrapper]:
-    file, encoding = encodings.open_text(path, options.encoding)
-    with io.TextIOWrapper(file, encoding, options.encoding_errors, newline="") as lines:
-        yield lines
 
 
 def _empty(path: Path) -> UserError:

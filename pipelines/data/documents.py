@@ -11,7 +11,9 @@ from pipelines.data import paths, tables, text_chunks, texts
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.data.texts import TextSplits
+from pipelines.support import console
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 from pipelines.text.invisible import is_blank
 
 Kind = Literal["line", "file", "row"]
@@ -84,7 +86,11 @@ def split_documents(
 
 def _sizes(data: Data | None, kind: Kind, options: TableOptions) -> array.array:
     """Returns the number of characters of each document, in 8 bytes each."""
-    return array.array("Q", map(len, read(data, kind, options)))
+    num_skipped: list[int] = []
+    sizes = array.array("Q", map(len, read(data, kind, options, num_skipped)))
+    if sum(num_skipped):
+        console.say(f"note: left out, {counted(sum(num_skipped), 'row')} that cannot be read")
+    return sizes
 
 
 def _num_within(sizes: Iterable[int], limit: int) -> int:
@@ -92,16 +98,22 @@ def _num_within(sizes: Iterable[int], limit: int) -> int:
     return sum(total <= limit for total in itertools.accumulate(sizes))
 
 
-def read(data: Data | None, kind: Kind, options: TableOptions = DEFAULTS) -> Iterator[str]:
+def read(
+    data: Data | None, kind: Kind, options: TableOptions = DEFAULTS, num_skipped: list[int] | None = None
+) -> Iterator[str]:
     """Yields the documents of a source that are not empty.
+
+    Args:
+        options: see `Documents`.
+        num_skipped: gets the numbers of rows of tables that cannot be read.
 
     Raises:
         UserError: it cannot be read.
     """
-    return (document for document in _read(data, kind, options) if not is_blank(document))
+    return (document for document in _read(data, kind, options, num_skipped) if not is_blank(document))
 
 
-def _read(data: Data | None, kind: Kind, options: TableOptions) -> Iterator[str]:
+def _read(data: Data | None, kind: Kind, options: TableOptions, num_skipped: list[int] | None) -> Iterator[str]:
     if kind == "line":
         yield from texts.lines(data, options.encoding)
     elif kind == "file":
@@ -114,6 +126,8 @@ def _read(data: Data | None, kind: Kind, options: TableOptions) -> Iterator[str]
             if not tables.is_table(Path(path)):
                 raise UserError(f"--documents row: {path} is not a table: give a CSV or TSV file, or --documents line")
         for chunk in text_chunks.read(data, options):
+            if num_skipped is not None:
+                num_skipped.append(chunk.num_skipped)
             yield from map(str, chunk.rows[chunk.column])
 
 

@@ -98,9 +98,18 @@ def read_lines(path: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def opened_text(
-    path: Path, encoding: str | None = None, has_option: bool = True, limits_lines: bool = True
+    path: Path,
+    encoding: str | None = None,
+    has_option: bool = True,
+    limits_lines: bool = True,
+    errors: str = "strict",
+    newline: str | None = None,
 ) -> Iterator[io.TextIOWrapper]:
-    r"""Opens a file for reading its text. All line ends become "\n". For the arguments see `open_text`.
+    r"""Opens a file for reading its text.
+
+    Args:
+        encoding, has_option, limits_lines: as of `open_text`.
+        errors, newline: as of `open`. Without `newline` all line ends become "\n".
 
     Raises:
         UserError: the errors of `open_text`; or, also in the block, the file is damaged or in another encoding.
@@ -108,7 +117,7 @@ def opened_text(
     with reading(path):
         try:
             file, encoding = open_text(path, encoding, has_option, limits_lines)
-            with io.TextIOWrapper(file, encoding) as text:
+            with io.TextIOWrapper(file, encoding, errors, newline) as text:
                 yield text
         except UnicodeDecodeError as error:
             raise not_decodable(path, error, has_option) from error

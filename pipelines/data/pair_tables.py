@@ -13,7 +13,6 @@ from pipelines.support.errors import UserError
 Row = list[str] | str  # the cells of a row, or why it cannot be read
 
 NO_TAB = "no tab"
-UNREADABLE = "the row cannot be read"
 _SOURCE_NAMES = frozenset(("source", "src", "source_text", "source_sentence", "input", "original"))
 _TARGET_NAMES = frozenset(("target", "tgt", "trg", "target_text", "target_sentence", "translation", "output"))
 _NUM_JUDGED = 100  # first rows from which a column is judged
@@ -79,8 +78,9 @@ def _rows(path: Path, options: PairOptions) -> tuple[list[str] | None, Iterator[
 def _cells(path: Path, table_options) -> Iterator[Row]:
     from pipelines.data import tables
 
-    for frame, skipped in tables.chunks(path, _CHUNK_ROWS, table_options):
-        yield from itertools.repeat(UNREADABLE, skipped)
+    for frame, left_out in tables.named_chunks(path, _CHUNK_ROWS, table_options):
+        for reason, count in left_out.items():
+            yield from itertools.repeat(reason, count)
         yield from frame.to_numpy(object).tolist()
 
 
@@ -154,7 +154,7 @@ def _found(
     num_columns: int,
     given: list[int | None],
 ) -> list[int]:
-    """Returns the indices of source and target, of which at most one is given.
+    """Returns the indices of source and target. At most one of them is given; the other one is found.
 
     Raises:
         UserError: it is unclear which they are.

@@ -19,7 +19,10 @@ _MAX_CHARACTERS = 2**24  # of a chunk
 
 
 def header_names(cells: Iterable[object]) -> list[str]:
-    """Returns a name for each column: those of a header, of which each has another name, and none is empty."""
+    """Returns a name for each column, from the cells of a header.
+
+    An empty cell becomes `Unnamed: <index>`. A name that occurs again gets a number: text, text.1, text.2.
+    """
     names: dict[str, None] = {}
     for i, cell in enumerate(cells):
         name = without_surrogates(shown(cell)) or f"Unnamed: {i}"

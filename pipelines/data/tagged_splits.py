@@ -8,11 +8,10 @@ import numpy as np
 from pipelines.data.splits import comparable, seen_in, validation_rows
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
-from pipelines.support.numbers import counted
+from pipelines.support.numbers import counted, listed
 
 MIN_DOCUMENTS = 10  # with fewer of them, sentences are split off in place of documents
 MAX_TAGS = 2000  # a CRF's memory is that of tags x tags for each token of a batch
-_MAX_NAMED = 10  # tags that a note names
 _MIN_DOUBTFUL = 10  # fewer tags may be more than the tokens of a tiny file
 
 
@@ -107,12 +106,6 @@ def unknown_tags(sentences: TaggedSentences, known: Collection[str]) -> dict[str
     known = frozenset(known)
     found = collections.Counter(tag for tags in sentences.tags for tag in tags if tag not in known)
     return dict(sorted(found.items()))
-
-
-def listed(tags: Collection[str]) -> str:
-    """Returns the first tags, and the number of the others."""
-    others = len(tags) - _MAX_NAMED
-    return ", ".join(list(tags)[:_MAX_NAMED]) + (f" and {others} more" if others > 0 else "")
 
 
 def _groups(sentences: TaggedSentences) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Excel files (.xlsx), of which the first sheet is read."""
+"""Reads the first sheet of Excel files (.xlsx)."""
 
 import zipfile
 from collections.abc import Collection, Iterator

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import label_sets, labelled_texts, labels, paths, sources, tagged_splits
+from pipelines.data import label_sets, labelled_texts, labels, paths, sources
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
@@ -19,7 +19,7 @@ from pipelines.labelled.splits import Labelled, with_class_ids
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
-from pipelines.support.numbers import counted
+from pipelines.support.numbers import counted, listed
 
 _PREFIX = "evaluated_"  # of the columns of --mistakes where the user's have the same names
 
@@ -177,7 +177,7 @@ def _last_lines(scores: dict) -> list[str]:
     lines = ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
     lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
     if scores["unknown_labels"]:
-        lines.append(f"  the model does not have the labels {tagged_splits.listed(scores['unknown_labels'])}")
+        lines.append(f"  the model does not have the labels {listed(scores['unknown_labels'])}")
     if scores["trained_on"]:
         lines += ["", "  The model was trained on these texts: the scores say nothing about new ones."]
     return lines

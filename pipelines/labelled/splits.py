@@ -17,10 +17,10 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
 from pipelines.support import console
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import listed
 
 _LEFT_OUT = ("left out, ", "left out of --valid, ")  # before the reasons why a row cannot be used
 MIN_ROWS = 20
-_MAX_SHOWN = 6  # labels in a note
 FEW_ROWS_OF_A_CLASS = 10
 
 
@@ -276,10 +276,9 @@ def classes_of(
         return label_sets.classes_of(found, source, options.labels_separator, options.label_columns)
     classes = labels.classes_of(found, source, polarity, rows)
     if polarity and labels.are_numbers(classes):
-        shown = ", ".join(classes[:_MAX_SHOWN]) + (", ..." if len(classes) > _MAX_SHOWN else "")
         console.say(
-            f"note: the labels {shown} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as negative, "
-            "neutral and positive"
+            f"note: the labels {listed(classes)} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as "
+            "negative, neutral and positive"
         )
     for field in ("positive", "threshold"):
         if getattr(config, field) is not None and len(classes) != 2:

@@ -9,6 +9,7 @@ from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
+from pipelines.support.numbers import listed
 
 
 def evaluate(
@@ -49,7 +50,7 @@ def evaluate(
     unknown = tagged_splits.unknown_tags(part, card["classes"])
     notes = dict(part.dropped)
     if unknown:
-        named = tagged_splits.listed(unknown)
+        named = listed(unknown)
         notes[f"tokens with tags that the model does not have ({named})"] = sum(unknown.values())
     return {
         "model": exported.title,

@@ -6,19 +6,27 @@ from serving.errors import Code, ServingError
 from serving.running import Running
 
 
+async def answer(running, has_started):
+    """A request that never ends."""
+    with running.track():
+        has_started.set()
+        await asyncio.Event().wait()
+
+
+async def started(running):
+    """Returns the task of such a request, which waits."""
+    has_started = asyncio.Event()
+    task = asyncio.create_task(answer(running, has_started))
+    await has_started.wait()
+    return task
+
+
 def test_abandoned_requests_and_later_ones_have_an_error():
     async def main():
-        running, waiting = Running(), asyncio.Event()
-
-        async def answer():
-            with running.track():
-                waiting.set()
-                await asyncio.Event().wait()
-
-        task = asyncio.create_task(answer())
-        await waiting.wait()
+        running = Running()
+        task = await started(running)
         running.abandon()
-        for request in (task, answer()):
+        for request in (task, answer(running, asyncio.Event())):
             with pytest.raises(ServingError, match="the server stops") as caught:
                 await request
             assert caught.value.code == Code.UNAVAILABLE
@@ -29,15 +37,8 @@ def test_abandoned_requests_and_later_ones_have_an_error():
 
 def test_a_client_that_goes_away_cancels_its_request():
     async def main():
-        running, waiting = Running(), asyncio.Event()
-
-        async def answer():
-            with running.track():
-                waiting.set()
-                await asyncio.Event().wait()
-
-        task = asyncio.create_task(answer())
-        await waiting.wait()
+        running = Running()
+        task = await started(running)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -44,3 +44,11 @@ def test_data_that_has_no_such_documents_is_refused(tmp_path):
     with pytest.raises(UserError, match="has 0 lines with text$"):
         split_documents(text, write(tmp_path, "empty.txt", "\n\n"), "line", 0.1)
     assert len(list(documents.read(None, "line"))) > 100
+
+
+def test_rows_that_cannot_be_read_are_counted(tmp_path, capsys):
+    rows = [f"text {i},{i}" for i in range(20)]
+    data = write(tmp_path, "a.csv", "\n".join(["text,id", "one,cell,too many", *rows, ""]))
+    splits = split_documents(data, None, "row", 0.2)
+    assert pieces(splits.train) + pieces(splits.valid) == [f"text {i}" for i in range(20)]
+    assert capsys.readouterr().err == "note: left out, 1 row that cannot be read\n"

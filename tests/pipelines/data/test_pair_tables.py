@@ -78,6 +78,13 @@ def test_a_quote_of_another_kind_and_quotes_as_text(tmp_path):
     assert as_tuples(read(tmp_path / "b.csv", quote="none"))[3] == ('"house" 3', '"Haus" 3')
 
 
+def test_rows_that_cannot_be_read_are_counted_by_their_reason(tmp_path):
+    rows = [f"a house {i},ein Haus {i}" for i in range(30)]
+    (tmp_path / "a.csv").write_text("\n".join(["one,cell,too many", *rows, ""]))
+    part = read(tmp_path / "a.csv", no_header=True)
+    assert len(part) == 30 and part.dropped == {"too many cells in the row": 1}
+
+
 @pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl", "a.parquet", "a.xlsx"])
 def test_the_formats_are_those_of_tables_of_labels(tmp_path, name):
     path = tmp_path / name
