@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import urllib.request
 
 
 class Client:
@@ -38,6 +39,9 @@ def served():
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     try:
-        yield Client("http://{}:{}".format(*server.get_host_and_port()))
+        endpoint = "http://{}:{}".format(*server.get_host_and_port())
+        # All servers of a process have the same buckets: those of another file of tests are removed.
+        urllib.request.urlopen(urllib.request.Request(f"{endpoint}/moto-api/reset", method="POST")).close()
+        yield Client(endpoint)
     finally:
         server.stop()
