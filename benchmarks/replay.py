@@ -41,7 +41,8 @@ _MASKED = {
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TIMED = re.compile(
-    r"second|minute|\bms\b|/s\b|GiB|MiB|\d{4}-\d\d-\d\d|tensorflow|keras|numpy|sentencepiece|python", re.I
+    r"second|minute|\d (?:s|min|h)\b|\bms\b|/s\b|GiB|MiB|\d{4}-\d\d-\d\d|tensorflow|keras|numpy|sentencepiece|python",
+    re.I,
 )
 _SAMPLES = {name: f"{name} --preset quick --epochs 1" for name in ("classification", "sentiment", "tagging", "char-lm")}
 _SAMPLES["language-model"] = "language-model --preset quick --epochs 1"

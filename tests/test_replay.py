@@ -51,8 +51,8 @@ def test_times_and_folders_are_left_out(replay):
         "report": "report.md",
         "epochs": [{"loss": 1}],
     }
-    lines = replay.masked_lines("accuracy 0.5\ntraining 12.3 seconds\n1,276 texts/s")
-    assert lines == ["accuracy 0.5", "training # seconds", "# texts/s"]
+    lines = replay.masked_lines("accuracy 0.5\ntraining 12.3 seconds\n1,276 texts/s\n10 epochs in 20 s.")
+    assert lines == ["accuracy 0.5", "training # seconds", "# texts/s", "# epochs in # s."]
 
 
 @pytest.mark.long
