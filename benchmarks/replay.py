@@ -56,7 +56,20 @@ _PREPARED = {
     "nmt": ("pairs.tsv", "--model attention --hidden-size 16"),
     "encoder": ("reviews.csv", "--hidden-size 8"),
 }
-_INPUTS = {"tagging": "Anna left Oslo .", "nmt": "a man reads a book", "translation": "a man reads a book"}
+_INPUTS = {
+    "tagging": "Anna left Oslo .",
+    "nmt": "a man reads a book",
+    "translation": "a man reads a book",
+    "encoder": "a dull [MASK] with a good end",
+}
+# Task -> (suffix of the file that `predict --input` writes, further flags).
+_FILES = {
+    "tagging": (".conllu",),
+    "char-lm": (".csv", "--score"),
+    "language-model": (".csv", "--score"),
+    "nmt": (".txt",),
+    "encoder": (".npy",),
+}
 
 
 def main() -> int:
@@ -156,6 +169,10 @@ def run(name: str, data: Path, folder: Path) -> dict:
     text = _INPUTS.get(task, "a dull film with a good end")
     of_export = ("--name", export.parent.name, "--saved-models", "saved", "--json")
     found["predict"] = answer("predict", task, text, *of_export)
+    Path("texts.txt").write_text(f"{text}\n\na good film , \u00e9t\u00e9\n")
+    suffix, *flags = _FILES.get(task, (".csv",))
+    call("predict", task, "--input", "texts.txt", "--output", f"out{suffix}", *flags, *of_export)
+    found["predicted file"] = file_of(Path(f"out{suffix}"))
     if file and task != "encoder":
         found["evaluate"] = answer("evaluate", task, "--data", str(data / file), *of_export)
     return found
@@ -211,11 +228,13 @@ def files(folder: Path) -> list[Path]:
 
 
 def file_of(path: Path):
-    """Returns a manifest without times, the arrays of a .npy or .npz file, or the checksum of another file."""
+    """Returns a manifest without times, the arrays of a .npy or .npz file, lines, or the checksum of another file."""
     if path.suffix == ".json":
         return masked(json.loads(path.read_text()))
     if path.suffix in (".npy", ".npz"):
         return arrays_of(path)
+    if path.name.startswith("out."):
+        return path.read_text().splitlines()
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

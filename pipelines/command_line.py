@@ -13,14 +13,11 @@ from typing import Annotated, Any
 import docstring_parser
 import tyro
 
-from pipelines.config import NAME, PATH, TrainingConfig, flag, require
-from pipelines.data import prepared
-from pipelines.data.paths import Data
+from pipelines.config import NAME, PATH, TrainingConfig, flag
+from pipelines.data import prepared, table_options
 from pipelines.export.exported import Exported, find_export
 from pipelines.support import installation
 from pipelines.support.errors import UserError
-from pipelines.support.files import shown
-from pipelines.support.numbers import counted
 from pipelines.task import TASKS
 
 Fit = Callable[..., Any]  # `run.Fit`, whose module is imported when it is needed
@@ -193,65 +190,42 @@ class ServedModelFlags(ModelFlags):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RayFlags:
-    """Predict the files of --input on Ray: on several machines, and so that an interrupted job continues."""
+class TableFlags:
+    """How to read a table."""
 
-    ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS|local")] = None
-    """Predict on this Ray cluster: HOST:PORT of its head, or local for the processors of this machine. --input may then
-    also be a folder or object storage (s3://bucket/folder/*.parquet), and --output is a folder for part files. The same
-    command continues an interrupted job."""
-    actors: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
-    """With --ray: number of processes that load the model. By default one per processor of the cluster."""
-    part_format: Annotated[str | None, tyro.conf.arg(metavar="FORMAT")] = None
-    """With --ray: suffix of the part files, one of those that --output may have. By default the first one."""
+    text_column: Annotated[str | None, NAME] = None
+    """Column with the text. By default that of the training, or the first column with a usual name (text, sentence,
+    ...)."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    separator: Annotated[str | None, NAME] = None
+    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
+    quote: Annotated[str | None, tyro.conf.arg(metavar="CHAR|none", help_behavior_hint="")] = None
+    """Character around cells of CSV and TSV files that have a separator or a line break, or `none`. By default ", and
+    none if there are tabs between the cells, unless all cells with a " are quoted."""
+    no_header: bool = False
+    """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
 
-    def check(self, given: Data | None, output: Path | None, suffixes: tuple[str, ...]) -> None:
-        """Checks that the flags fit together.
-
-        Args:
-            given: --input.
-            suffixes: of the files that --output may name.
-
-        Raises:
-            UserError: they do not.
-        """
-        if not self.ray:
-            for name in ("actors", "part_format"):
-                if getattr(self, name) is not None:
-                    raise UserError(f"{flag(name)} has no effect without --ray")
-            return
-        if not given or not output:
-            raise UserError("--ray is for files: give --input and, for the part files, a folder with --output")
-        require(self.actors is None or self.actors >= 1, "actors", self.actors, "at least 1")
-        formats = [suffix.removeprefix(".") for suffix in suffixes]
-        known = self.part_format is None or self.part_format.removeprefix(".") in formats
-        require(known, "part_format", self.part_format, " or ".join(formats))
-
-    def suffix(self, suffixes: tuple[str, ...]) -> str:
-        """Returns the suffix of the parts."""
-        return f".{self.part_format.removeprefix('.')}" if self.part_format else suffixes[0]
-
-    def predict(self, exported: Exported, source: Data, output: Path, steps, as_json: bool) -> None:
-        """Predicts the files on the cluster, and prints what came of it.
-
-        Args:
-            steps: `FileSteps` of the task.
-            as_json: print the manifest without its files and parts as one JSON object.
+    def options(self, label_column=None, labels_separator=None, label_columns=None) -> table_options.TableOptions:
+        """Returns the options that these flags and the flags on labels state.
 
         Raises:
-            UserError: see `batch_prediction.predict`.
+            UserError: one of them cannot be used.
         """
-        from pipelines.distributed import batch_prediction
+        return table_options.make(
+            self.text_column,
+            label_column,
+            self.encoding,
+            self.separator,
+            self.quote,
+            self.no_header,
+            labels_separator,
+            label_columns,
+        )
 
-        manifest = batch_prediction.predict(exported, source, output, steps, self.ray, self.actors)
-        counts = manifest["counts"]
-        if as_json:
-            print_json({"model": exported.title, "parts": len(manifest["parts"]), **counts})
-            return
-        others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
-        listed = "".join(f", {name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
-        texts, parts = counted(counts["rows"], "text"), counted(len(manifest["parts"]), "part")
-        print_error(f"{texts} in {parts}{listed}: {shown(output)}")
+    def given(self) -> dict[str, bool]:
+        """Returns flag -> whether the user gave it."""
+        return {flag(name): value not in (None, False) for name, value in vars(self).items()}
 
 
 @functools.cache

@@ -2,24 +2,15 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines.command_line import (
-    PrepareCommand,
-    RayFlags,
-    ServedModelFlags,
-    TrainCommand,
-    print_error,
-    print_json,
-    subset,
-)
-from pipelines.config import NAME, PATH, PATHS
-from pipelines.data import paths, table_options
-from pipelines.data.paths import Data
+from pipelines.command_line import PrepareCommand, TrainCommand, print_json, subset
+from pipelines.config import NAME, PATH
 from pipelines.encoder.config import SIZES, EncoderConfig
-from pipelines.export.exported import find_export
+from pipelines.export.exported import Exported, find_export
+from pipelines.predicting.command import PredictCommand
 from pipelines.support.errors import UserError
 
 
@@ -74,15 +65,13 @@ class Prepare(PrepareCommand):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(PredictCommand):
     """Fill the blank of a text, compare a word in several texts, or write the vectors of texts.
 
     Without --near and --input, each text has one [MASK], and the most likely tokens there are printed.
     """
 
-    task: tyro.conf.Suppress[str] = ""
-    texts: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Texts, each in quotes."""
+    suffixes: ClassVar = (".npy",)
     top: Annotated[int, tyro.conf.arg(metavar="N")] = 10
     """Number of tokens to print for a blank, at most 100."""
     models: Annotated[tuple[str, ...], NAME] = ()
@@ -91,52 +80,42 @@ class Predict:
     """Compare a word in the contexts of the texts: the cosine of its vectors, and that of its token embeddings."""
     word: Annotated[str | None, NAME] = None
     """With --near: the word. By default the last one that all texts have."""
-    input: Annotated[Data | None, PATHS] = None
-    """Write the vectors of the texts of files: tables, other files with one text per line, or - for stdin."""
     output: Annotated[Path | None, PATH] = None
     """With --input: .npy file to write, a row per text."""
-    text_column: Annotated[str | None, NAME] = None
-    """With --input: column with the text. By default the first column with a usual name (text, sentence, ...)."""
-    json: bool = False
-    """Print one JSON object."""
-    distributed: RayFlags = RayFlags()
-    model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
         """Prints the tokens or the cosines, or writes the vectors."""
-        self._check()
-        if self.distributed.ray:
-            self._write_vectors_on_ray()
-        elif self.input:
-            self._write_vectors()
+        self.check()
+        if self.input:
+            self.predict_files()
         elif self.near:
             self._compare()
         else:
             self._fill()
 
-    def _check(self) -> None:
-        """Checks that the flags fit together."""
-        if bool(self.texts) == bool(self.input):
-            raise UserError('give texts: either "in quotes" or in a file with --input')
-        if bool(self.input) != bool(self.output):
-            raise UserError("--input and --output go together: --output names the .npy file for the vectors of --input")
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
+        from pipelines.encoder.predict import file_steps
+
+        return file_steps(self.table.options(), suffix)
+
+    def check(self) -> None:
+        """See `PredictCommand.check`."""
+        super().check()
+        if self.input and not self.output:
+            raise UserError("--input needs --output, which names the .npy file for the vectors")
         if not 1 <= self.top <= 100:
             raise UserError(f"--top {self.top}: it must be from 1 to 100")
-        for flag, is_given, needs, has in (
-            ("--text-column", self.text_column, "--input", self.input),
-            ("--word", self.word, "--near", self.near),
-        ):
-            if is_given and not has:
-                raise UserError(f"{flag} has no effect without {needs}")
+        if self.word and not self.near:
+            raise UserError("--word has no effect without --near")
         if self.near and self.input:
             raise UserError('--near is for texts "in quotes": leave out --input')
         if self.models and (self.near or self.input or self.model.name or self.model.server):
             raise UserError(
                 "--models is for blanks and exported models: leave out --near, --input, --name and --server"
             )
-        if self.model.server and (self.near or self.input):
-            raise UserError("--server fills blanks: leave out --near and --input")
-        self.distributed.check(self.input, self.output, (".npy",))
+        if self.model.server and self.near:
+            raise UserError("--server fills blanks: leave out --near")
 
     def _fill(self) -> None:
         from pipelines.encoder import predict
@@ -166,21 +145,3 @@ class Predict:
         exported = self.model.find(self.task)
         result = predict.compare_words(exported, list(self.texts), self.word)
         print_json({"model": exported.title, **result}) if self.json else print(predict.format_comparison(result))
-
-    def _write_vectors_on_ray(self) -> None:
-        from pipelines.encoder import predict
-
-        exported = self.model.find(self.task)
-        steps = predict.file_steps(table_options.make(self.text_column))
-        self.distributed.predict(exported, self.input, self.output, steps, self.json)
-
-    def _write_vectors(self) -> None:
-        from pipelines.encoder import predict
-
-        exported = self.model.find(self.task)
-        options = table_options.make(self.text_column)
-        counts = predict.write_vectors(exported, paths.expanded(self.input), self.output, options)
-        if self.json:
-            print_json({"model": exported.title, **counts})
-        else:
-            print_error(f"{counts['rows']:,} vectors of {counts['size']} numbers: {self.output}")

@@ -1,19 +1,14 @@
 """`predict encoder`: blanks filled, words compared in their contexts, and the vectors of texts."""
 
 import io
-from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import paths, text_chunks
-from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
-from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.encoder.config import BLANK
 from pipelines.export.exported import Exported
-from pipelines.support import console
+from pipelines.predicting.file_steps import FileSteps, Predicted, table_steps
 from pipelines.support.errors import UserError
-from pipelines.support.files import check_output, written_beside
 
 _BAR_WIDTH = 20  # characters
 
@@ -116,42 +111,16 @@ def format_comparison(result: dict) -> str:
     return "\n".join(lines)
 
 
-def write_vectors(exported: Exported, source: Data, target: Path, options: TableOptions) -> dict[str, int]:
-    """Writes the vector of each text of a file, chunk by chunk.
+def file_steps(options: TableOptions, suffix: str = ".npy") -> FileSteps:
+    """Returns the steps that write the vectors of the texts of files: float32 [n, size], in the order of the texts.
+
+    A poisoned row has a vector of NaN.
 
     Args:
-        source: as for `text_chunks.read`.
-        target: .npy file, which must not exist; it appears when all vectors are written: float32 [n, size], in the
-            order of the texts.
-
-    Returns:
-        {"rows": n, "size", "skipped": rows that could not be read and have no vector}.
-
-    Raises:
-        UserError: there is nothing to read, or `target` exists or has another suffix.
+        options: how to read a table.
+        suffix: .npy.
     """
-    check_output(target, suffixes=(".npy",))
-    counts = {"rows": 0, "size": 0, "skipped": 0}
-    encode = _signature(exported, exported.load(), "serving_default", "encodes texts")
-    with written_beside(target, "w+b") as file, console.bar(None, "texts") as bar:
-        _write_header(file, 0, 0)
-        for chunk in text_chunks.read(source, options):
-            vectors = encode(chunk.rows[chunk.column].tolist())["embedding"].astype("<f4")
-            file.write(vectors.tobytes())
-            counts["rows"] += len(vectors)
-            counts["size"] = vectors.shape[1]
-            counts["skipped"] += chunk.num_skipped
-            bar.update(len(vectors))
-        if not counts["rows"]:
-            raise UserError(f"{paths.shown(source)} has no rows")
-        file.seek(0)
-        _write_header(file, counts["rows"], counts["size"])
-    return counts
-
-
-def file_steps(options: TableOptions) -> FileSteps:
-    """Returns what `write_vectors` does, as steps that other processes can do. A poisoned row has a vector of NaN."""
-    return table_steps(options, ".npy", 5, _load, _write_part)
+    return table_steps(options, suffix, 5, _load, _write_part, _head)
 
 
 def _load(exported: Exported):
@@ -159,17 +128,20 @@ def _load(exported: Exported):
     return lambda texts: encode(texts)["embedding"].astype("<f4")
 
 
+def _head(first: Predicted, num_rows: int) -> bytes:
+    """Returns the header of a .npy file, in which NumPy leaves room for any number of rows; see `FileSteps.head`."""
+    file = io.BytesIO()
+    shape = (num_rows, first.outputs.shape[1])
+    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
 def _write_part(predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
     """See `FileSteps.write`."""
-    file = io.BytesIO()
-    np.save(file, np.concatenate([np.where(each.poisoned[:, None], np.nan, each.outputs) for each in predicted]))
+    vectors = (np.where(each.poisoned[:, None], np.float32(np.nan), each.outputs) for each in predicted)
+    content = b"".join(each.astype("<f4").tobytes() for each in vectors)
     rows = sum(len(each.poisoned) for each in predicted)
-    return file.getvalue(), {"rows": rows, "skipped": sum(each.chunk.num_skipped for each in predicted)}
-
-
-def _write_header(file, rows: int, size: int) -> None:
-    """Writes the header of a .npy file. NumPy leaves room in it for any number of rows."""
-    np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (rows, size)})
+    return content, {"rows": rows, "skipped": sum(each.chunk.num_skipped for each in predicted)}
 
 
 def _signature(exported: Exported, loaded, name: str, purpose: str):

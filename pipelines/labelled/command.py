@@ -6,16 +6,15 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import Fit, ModelFlags, RayFlags, ServedModelFlags, TrainCommand, print_error, print_json
-from pipelines.config import NAME, PATH, PATHS, flag
-from pipelines.data import paths, table_options
+from pipelines.command_line import Fit, ModelFlags, TableFlags, TrainCommand, print_json
+from pipelines.config import NAME, PATH, PATHS
+from pipelines.data import paths
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
+from pipelines.predicting.command import PredictRowsCommand
 from pipelines.support.errors import UserError
-from pipelines.support.numbers import counted
 
-OUTPUT_SUFFIXES = (".csv", ".tsv", ".jsonl")  # of the files with predicted labels
 # Fields of a config that `prepare` has.
 TO_PREPARE = (
     "data",
@@ -56,45 +55,6 @@ class LabelledTrainCommand(TrainCommand):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TableFlags:
-    """How to read a table."""
-
-    text_column: Annotated[str | None, NAME] = None
-    """Column with the text. By default that of the training, or the first column with a usual name (text, sentence,
-    ...)."""
-    encoding: Annotated[str | None, NAME] = None
-    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
-    separator: Annotated[str | None, NAME] = None
-    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
-    quote: Annotated[str | None, tyro.conf.arg(metavar="CHAR|none", help_behavior_hint="")] = None
-    """Character around cells of CSV and TSV files that have a separator or a line break, or `none`. By default ", and
-    none if there are tabs between the cells, unless all cells with a " are quoted."""
-    no_header: bool = False
-    """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
-
-    def options(self, label_column=None, labels_separator=None, label_columns=None) -> table_options.TableOptions:
-        """Returns the options that these flags and the flags on labels state.
-
-        Raises:
-            UserError: one of them cannot be used.
-        """
-        return table_options.make(
-            self.text_column,
-            label_column,
-            self.encoding,
-            self.separator,
-            self.quote,
-            self.no_header,
-            labels_separator,
-            label_columns,
-        )
-
-    def given(self) -> dict[str, bool]:
-        """Returns flag -> whether the user gave it."""
-        return {flag(name): value not in (None, False) for name, value in vars(self).items()}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
     """Measure an exported classifier on labelled texts."""
 
@@ -129,55 +89,28 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(PredictRowsCommand):
     """Label texts with an exported classifier."""
 
-    task: tyro.conf.Suppress[str] = ""
-    texts: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Texts, each in quotes."""
-    input: Annotated[Data | None, PATHS] = None
-    """Label the texts of files instead: tables in the formats of `train` and with the same columns, other files with
-    one text per line, or - for stdin."""
     output: Annotated[Path | None, PATH] = None
-    """With --input: .csv, .tsv or .jsonl file to write. By default CSV is printed."""
-    prefix: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
-    """With --input: start of the names of the columns that are added: predicted, score and p(LABEL). By default none,
-    or model_ if the input has a column of one of these names."""
-    json: bool = False
-    """Print one JSON object. With --input it has the counts, and needs --output."""
-    table: TableFlags = TableFlags()
-    distributed: RayFlags = RayFlags()
-    model: ServedModelFlags = ServedModelFlags()
+    """With --input: .csv, .tsv or .jsonl file to write: the rows with their labels. By default CSV is printed."""
 
     def __call__(self) -> None:
         """Labels the texts, and prints or writes the labels."""
         self.check()
-        if self.model.server:
+        if self.input:
+            self.predict_files()
+        elif self.model.server:
             self._label_on_server()
-        elif self.distributed.ray:
-            self._label_on_ray(self.model.find(self.task))
-        elif self.input:
-            self._label_file(self.model.find(self.task))
         else:
             exported = self.model.find(self.task)
             self._print_results(exported.title, self.label(exported))
 
-    def check(self) -> None:
-        """Checks that the flags fit together.
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
+        from pipelines.labelled.predict import file_steps
 
-        Raises:
-            UserError: they do not.
-        """
-        if bool(self.texts) == bool(self.input):
-            raise UserError('give texts to label: either "in quotes" or in a file with --input')
-        for name, value in {"--output": self.output, "--prefix": self.prefix is not None, **self.table.given()}.items():
-            if value and not self.input:
-                raise UserError(f'{name} needs --input: it has no effect on texts "in quotes"')
-        if self.json and self.input and not self.output:
-            raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
-        if self.model.server and self.input:
-            raise UserError('--server is for texts "in quotes": leave out --input')
-        self.distributed.check(self.input, self.output, OUTPUT_SUFFIXES)
+        return file_steps(exported, self.table.options(), suffix, self.prefix)
 
     def label(self, exported: Exported) -> list[dict]:
         """Returns one dict per text, as `predict_texts` does."""
@@ -194,25 +127,6 @@ class Predict:
         probabilities = result.get("probabilities", {})  # a server does not name the classes
         labels = [f"{name} {probabilities[name]:.3f}" if probabilities else name for name in result["labels"]]
         return f"{', '.join(labels) or 'no label'}   {text}"
-
-    def _label_file(self, exported: Exported) -> None:
-        from pipelines.labelled.predict import predict_file
-
-        source = paths.expanded(self.input)
-        counts = predict_file(exported, source, self.output, self.table.options(), self.prefix)
-        if self.json:
-            print_json({"model": exported.title, **counts})
-            return
-        notes = {name: rows for name, rows in counts.items() if name not in ("rows", "labels") and rows}
-        listed = ", ".join(f"{name} {rows:,}" for name, rows in (counts["labels"] | notes).items())
-        print_error(f"{counted(counts['rows'], 'text')}: {listed}")
-
-    def _label_on_ray(self, exported: Exported) -> None:
-        from pipelines.labelled.predict import file_steps
-
-        suffix = self.distributed.suffix(OUTPUT_SUFFIXES)
-        steps = file_steps(exported, self.table.options(), suffix, self.prefix)
-        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _label_on_server(self) -> None:
         model = self.model.name or self.task

@@ -12,10 +12,11 @@ from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
-from pipelines.labelled import group_scores, predicted_rows
+from pipelines.labelled import group_scores
 from pipelines.labelled.config import multi_label
 from pipelines.labelled.measure import compute_scores, predicted
 from pipelines.labelled.splits import Labelled, with_class_ids
+from pipelines.predicting import row_files
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
@@ -210,7 +211,7 @@ def _write_mistakes(
     """
     wrong, columns = (_wrong_label_sets if "labels" in outputs else _wrong_labels)(data, outputs, classes)
     if others is not None:
-        names = predicted_rows.new_names(list(columns), list(others), _PREFIX)
+        names = row_files.new_names(list(columns), list(others), _PREFIX)
         if names["text"] != "text":
             console.say(f"{path}: the data has columns of these names, so the result is in {', '.join(names.values())}")
         columns = {names[name]: values for name, values in columns.items()}

@@ -1,26 +1,15 @@
 """Labels texts with an exported classifier: texts of the command line, and files of any size."""
 
-import contextlib
 import functools
-import io
-import itertools
-import sys
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.data import paths, text_chunks
-from pipelines.data.paths import Data
-from pipelines.data.table_options import DEFAULTS, TableOptions
-from pipelines.data.text_chunks import Columns
-from pipelines.distributed.file_steps import FileSteps, Predicted, add_counts, table_steps
+from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, TableOptions
 from pipelines.export.exported import Exported
-from pipelines.labelled import predicted_rows
-from pipelines.labelled.command import OUTPUT_SUFFIXES
-from pipelines.labelled.predicted_rows import PredictedRows, names_of
-from pipelines.support import console
-from pipelines.support.errors import UserError
-from pipelines.support.files import check_output, written_beside
+from pipelines.labelled.config import multi_label
+from pipelines.predicting.file_steps import FileSteps
+from pipelines.predicting.row_files import RowTask, row_steps
 from pipelines.text.invisible import is_blank
 
 
@@ -49,101 +38,44 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
     return results
 
 
-def predict_file(
-    exported: Exported,
-    source: Data,
-    target: Path | None,
-    options: TableOptions = DEFAULTS,
-    prefix: str | None = None,
-) -> dict:
-    """Labels each text of a file, chunk by chunk.
-
-    Args:
-        source: a table (see data/tables.py), or several with the same columns; a file of any other name has one text
-            per line; "-" is stdin, one text per line.
-        target: .csv, .tsv or .jsonl, which must not exist; it appears when all texts are labelled. None writes CSV to
-            stdout.
-        options: how to read a table.
-        prefix: of the names of the columns that are written; see `predicted_rows.names_of_outputs`.
-
-    Returns:
-        {"rows", "labels" (label -> rows), "skipped", and per note on unusual texts, such as "no label", its rows}.
-
-    Raises:
-        UserError: there is nothing to read, `target` exists or has another suffix, or the columns do not fit.
-    """
-    check_output(target, suffixes=OUTPUT_SUFFIXES)
-    card = exported.card()
-    chunks = text_chunks.read(source, options.after_training(card["config"]))
-    first = next(chunks, None)
-    if first is None:
-        raise UserError(f"{paths.shown(source)} has no rows")
-    suffix = target.suffix if target else ".csv"
-    writer = predicted_rows.writer_for(list(first.rows), card, suffix, prefix)
-    loaded = exported.load()
-    classify = _batched(loaded)
-    counts = {"rows": 0, "labels": dict.fromkeys(card["classes"], 0), "skipped": 0}
-    with (
-        written_beside(target, newline="") if target else contextlib.nullcontext(sys.stdout) as file,
-        console.bar(None, "texts") as bar,
-    ):
-        for chunk in itertools.chain([first], chunks):
-            texts = chunk.rows[chunk.column].tolist()
-            outputs = classify(texts)
-            writer.write(file, chunk.rows, outputs, header=not counts["rows"])
-            _count(counts, texts, outputs, chunk.num_skipped, card["window"]["max_bytes"])
-            bar.update(len(texts))
-    return counts
-
-
 def file_steps(exported: Exported, options: TableOptions, suffix: str, prefix: str | None = None) -> FileSteps:
-    """Returns what `predict_file` does, as steps that other processes can do.
+    """Returns the steps that label the texts of files. Counts have "labels", label -> rows, and notes on unusual texts.
 
     Args:
         options: how to read a table.
-        suffix: one of OUTPUT_SUFFIXES.
-        prefix: as in `predict_file`.
+        suffix: one of `PredictRowsCommand.suffixes`.
+        prefix: of the names of the columns that are written; see `row_files.names_of_outputs`.
     """
-    return _steps(exported.card(), options, suffix, prefix, None)
-
-
-def _steps(card: dict, options: TableOptions, suffix: str, prefix: str | None, first: Columns | None) -> FileSteps:
-    """See `file_steps`. The steps write for files with the columns `first`."""
-    writer = predicted_rows.writer_for(first.names if first else None, card, suffix, prefix)
-    write = functools.partial(_write_part, writer, card["classes"], card["window"]["max_bytes"])
-    given = {"names": writer.names}
-    steps = table_steps(options.after_training(card["config"]), suffix, 5, _load, write, **given)
-    return steps._replace(for_columns=functools.partial(_steps, card, options, suffix, prefix))
+    card = exported.card()
+    classes, max_bytes = tuple(card["classes"]), card["window"]["max_bytes"]
+    decision = ("predicted",) if multi_label(card["config"]) else ("predicted", "score")
+    task = RowTask(
+        names=(*decision, *(f"p({name})" for name in classes)),
+        load=_load,
+        columns=functools.partial(_columns, classes, suffix),
+        count=functools.partial(_counts, classes, max_bytes),
+    )
+    return row_steps(task, options.after_training(card["config"]), suffix, prefix)
 
 
 def _load(exported: Exported):
     return _batched(exported.load())
 
 
-def _write_part(
-    writer: PredictedRows, classes: list[str], max_bytes: int, predicted: list[Predicted], num_before: int
-) -> tuple[bytes, dict]:
-    """See `FileSteps.write`."""
-    file = io.StringIO(newline="")
-    counts = {"rows": 0, "labels": dict.fromkeys(classes, 0), "skipped": 0}
-    for i, (chunk, outputs, poisoned) in enumerate(predicted):
-        outputs = _without(outputs, poisoned)
-        writer.write(file, chunk.rows, outputs, header=i == 0)
-        read = ~poisoned
-        texts = chunk.rows[chunk.column][read].tolist()
-        _count(counts, texts, {name: values[read] for name, values in outputs.items()}, chunk.num_skipped, max_bytes)
-        add_counts(counts, {"rows": int(poisoned.sum())})
-    return file.getvalue().encode(), counts
+def _columns(classes: tuple[str, ...], suffix: str, outputs: dict[str, np.ndarray]) -> dict[str, Sequence]:
+    """See `RowTask.columns`. Several labels are a list in JSON, else one cell."""
+    if "labels" in outputs:
+        sets = [names_of(labels) for labels in outputs["labels"]]
+        joined = sets if suffix == ".jsonl" else [DEFAULT_LABELS_SEPARATOR.join(names) for names in sets]
+        columns: dict[str, Sequence] = {"predicted": joined}
+    else:
+        columns = {"predicted": outputs["label"], "score": outputs["score"]}
+    return columns | {f"p({name})": outputs["probabilities"][:, i] for i, name in enumerate(classes)}
 
 
-def _without(outputs: dict[str, np.ndarray], poisoned: np.ndarray) -> dict[str, np.ndarray]:
-    """Returns the outputs with empty ones for the poisoned rows."""
-    if not poisoned.any():
-        return outputs
-    emptied = {name: values.copy() for name, values in outputs.items()}
-    for values in emptied.values():
-        values[poisoned] = np.nan if values.dtype.kind == "f" else ""
-    return emptied
+def names_of(labels: np.ndarray) -> list[str]:
+    """Returns a row of the output `labels` without its padding."""
+    return [name for name in labels if name]
 
 
 def _batched(loaded):
@@ -154,18 +86,20 @@ def _batched(loaded):
     return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
 
 
-def _count(counts: dict, texts: list[str], outputs: dict[str, np.ndarray], num_skipped: int, max_bytes: int) -> None:
-    """Adds the texts of a chunk to `counts`."""
-    counts["rows"] += len(texts)
-    counts["skipped"] += num_skipped
+def _counts(
+    classes: tuple[str, ...], max_bytes: int, texts: list[str], outputs: dict[str, np.ndarray], is_read: np.ndarray
+) -> dict:
+    """See `RowTask.count`."""
+    counts: dict = {"labels": dict.fromkeys(classes, 0)}
     sets = map(names_of, outputs["labels"]) if "labels" in outputs else [[label] for label in outputs["label"]]
-    notes = []
-    for names in sets:
+    for text, names, read in zip(texts, sets, is_read, strict=True):
+        if not read:
+            continue
         for name in names:
             counts["labels"][name] += 1
-        notes += [] if names else ["no label"]
-    for note in filter(None, (*notes, *(_note(text, max_bytes) for text in texts))):
-        counts[note] = counts.get(note, 0) + 1
+        for note in filter(None, (None if names else "no label", _note(text, max_bytes))):
+            counts[note] = counts.get(note, 0) + 1
+    return counts
 
 
 def _note(text: str, max_bytes: int) -> str | None:

@@ -17,6 +17,7 @@ from pipelines.labelled.splits import (
     ShardedTexts,
     classes_of,
     require_rows,
+    unknown_label_notes,
     without_group_note,
 )
 from pipelines.labelled.survey import Survey
@@ -99,8 +100,7 @@ class Rows:
     def own(self, texts: LabelledTexts, split: str) -> list[dict]:
         """Returns {"text", "label"} of texts that have a file of their own, without those with an unknown label."""
         ids = class_ids(texts.labels, self._found.classes, self._config.polarity)
-        if (ids < 0).any():
-            self.notes[f"left out of {split}, unknown label"] = int((ids < 0).sum())
+        self.notes |= unknown_label_notes(texts.labels, ids, "validation" if split == "valid" else split)
         pairs = zip(texts.texts, ids.tolist(), strict=True)
         return [{"text": text, "label": label} for text, label in pairs if label >= 0]
 

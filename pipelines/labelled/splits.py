@@ -19,7 +19,8 @@ from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed
 
-_LEFT_OUT = ("left out, ", "left out of --valid, ")  # before the reasons why a row cannot be used
+# Before the reasons why a row cannot be used.
+_LEFT_OUT = ("left out, ", "left out of --valid, ", "left out of validation, unknown", "labels left out of validation")
 MIN_ROWS = 20
 FEW_ROWS_OF_A_CLASS = 10
 
@@ -316,12 +317,23 @@ def with_class_ids(
     if label_sets.are_sets(rows.labels):
         found, unknown = label_sets.indicators(rows.labels, classes)
         if unknown:
-            notes[f"labels left out of {split}, unknown"] = unknown.total()
+            notes[f"labels left out of {split}, unknown: {listed(sorted(unknown))}"] = unknown.total()
         return Labelled(rows.texts, found)
     ids = labels.class_ids(rows.labels, classes, polarity)
-    if (ids < 0).any():
-        notes[f"left out of {split}, unknown label"] = int((ids < 0).sum())
+    notes |= unknown_label_notes(rows.labels, ids, split)
     return Labelled(rows.texts[ids >= 0], ids[ids >= 0])
+
+
+def unknown_label_notes(labels: np.ndarray, ids: np.ndarray, split: str) -> dict[str, int]:
+    """Returns the note on the rows of a split whose label is none of the classes, which names these labels.
+
+    Args:
+        labels: object array [n] of str.
+        ids: int [n], -1 for an unknown label.
+        split: "validation" or "test".
+    """
+    unknown = labels[ids < 0]
+    return {f"left out of {split}, unknown label: {listed(sorted(set(unknown)))}": len(unknown)} if len(unknown) else {}
 
 
 def with_generated(train: Labelled, generated: Labelled) -> Labelled:

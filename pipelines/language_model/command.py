@@ -7,26 +7,17 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.command_line import (
-    ModelFlags,
-    PrepareCommand,
-    RayFlags,
-    ServedModelFlags,
-    TrainCommand,
-    print_error,
-    print_json,
-    subset,
-)
+from pipelines.command_line import ModelFlags, PrepareCommand, TrainCommand, print_error, print_json, subset
 from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
 from pipelines.decoding.options import BEAM_WIDTH, CACHE, LENGTH_PENALTY, SAMPLING, SEARCH, SHAPING, flags_class
+from pipelines.export.exported import Exported
 from pipelines.language_model.config import LanguageModelConfig
+from pipelines.predicting.command import PredictRowsCommand
 from pipelines.support.errors import UserError
-from pipelines.support.numbers import counted
 
 MAX_NEXT = 1000  # tokens
-OUTPUT_SUFFIXES = (".csv", ".jsonl")  # of files of scores
 GenerationFlags = flags_class("GenerationFlags", SAMPLING)
 BeamFlags = flags_class("BeamFlags", (BEAM_WIDTH, LENGTH_PENALTY))
 CacheFlags = flags_class("CacheFlags", CACHE)
@@ -104,11 +95,9 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(PredictRowsCommand):
     """Continue texts with an exported language model, show what comes next, or how likely texts are."""
 
-    task: tyro.conf.Suppress[str] = ""
-    """Name of the task in the registry."""
     texts: tyro.conf.Positional[tuple[str, ...]] = ()
     """Prompts, each in quotes. Without any, the model starts a text."""
     next: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
@@ -117,28 +106,19 @@ class Predict:
     search: bool = False
     """Show the most likely continuations, found by beam search."""
     score: bool = False
-    """Score the texts instead of continuing them: log-probability, perplexity, and the surprisal of each token."""
-    input: Annotated[Data | None, PATHS] = None
-    """With --score: score the texts of files: tables, other files with one text per line, or - for stdin."""
+    """Score the texts instead of continuing them: log-probability, perplexity, and the surprisal of each token. Of
+    files with --input, the texts can only be scored."""
     output: Annotated[Path | None, PATH] = None
-    """With --input: .csv or .jsonl file to write, a row per text."""
-    text_column: Annotated[str | None, NAME] = None
-    """With --input: column with the text. By default the first column with a usual name (text, sentence, ...)."""
-    json: bool = False
-    """Print one JSON object."""
+    """With --input: .csv, .tsv or .jsonl file to write: the rows with their scores. By default CSV is printed."""
     generation: GenerationFlags = GenerationFlags()
     beam: BeamFlags = BeamFlags()
     cache: CacheFlags = CacheFlags()
-    distributed: RayFlags = RayFlags()
-    model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
         """Prints the continuations, the next tokens or the scores, or writes the scores."""
-        self._check()
-        if self.distributed.ray:
-            self._score_on_ray()
-        elif self.input:
-            self._score_file()
+        self.check()
+        if self.input:
+            self.predict_files()
         elif self.score:
             self._score()
         elif self.next is not None:
@@ -148,20 +128,24 @@ class Predict:
         else:
             self._continue()
 
-    def _check(self) -> None:
-        """Checks that the flags fit together."""
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
+        from pipelines.language_model.scores import file_steps
+
+        return file_steps(self.table.options(), suffix, vars(self.cache), self.prefix)
+
+    def check(self) -> None:
+        """Checks that the flags fit together. Only scores need texts.
+
+        Raises:
+            UserError: they do not.
+        """
         way = self._way()
         if self.score and bool(self.texts) == bool(self.input):
-            raise UserError('--score needs texts: either "in quotes" or in a file with --input')
-        if bool(self.input) != bool(self.output):
-            raise UserError("--input and --output go together: --output names the file for the scores of --input")
+            raise UserError('--score needs texts: either "in quotes" or in files with --input')
         if self.input and not self.score:
             raise UserError("--input has no effect without --score")
-        if self.text_column and not self.input:
-            raise UserError("--text-column has no effect without --input")
-        if self.input and self.model.server:
-            raise UserError('--server scores texts "in quotes": leave out --input')
-        self.distributed.check(self.input, self.output, OUTPUT_SUFFIXES)
+        self.check_files()
         if self.next is not None and not 1 <= self.next <= MAX_NEXT:
             raise UserError(f"--next {self.next}: it must be from 1 to {MAX_NEXT}")
         for name, value in {**vars(self.generation), **vars(self.beam), **vars(self.cache)}.items():
@@ -226,25 +210,6 @@ class Predict:
             if "note" in result:
                 print_error(result["note"])
         print(format_scores(results, color))
-
-    def _score_file(self) -> None:
-        from pipelines.language_model.scores import score_file
-
-        exported = self.model.find(self.task)
-        options = table_options.make(self.text_column)
-        counts = score_file(exported, paths.expanded(self.input), self.output, options, vars(self.cache))
-        if self.json:
-            print_json({"model": exported.title, **counts})
-        else:
-            print_error(f"{counted(counts['rows'], 'text')} scored: {self.output}")
-
-    def _score_on_ray(self) -> None:
-        from pipelines.language_model.scores import file_steps
-
-        exported = self.model.find(self.task)
-        options, suffix = table_options.make(self.text_column), self.distributed.suffix(OUTPUT_SUFFIXES)
-        steps = file_steps(options, vars(self.cache), suffix)
-        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _ask(self, own, on_server, *arguments) -> tuple[str, list[dict]]:
         """Returns the title of the model, and the answer of the export or of the server."""

@@ -1,30 +1,23 @@
 """How likely texts are: log-probability, perplexity, and the surprisal of each token, -log2 p."""
 
-import csv
 import functools
-import io
-import json
 import math
-from pathlib import Path
+from collections.abc import Sequence
 
 import numpy as np
 
 from pipelines.command_line import ServedModelFlags
-from pipelines.data import paths, text_chunks
-from pipelines.data.paths import Data
 from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import CACHE, filled
-from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
-from pipelines.language_model.command import OUTPUT_SUFFIXES
 from pipelines.language_model.next_tokens import has_end_tokens, shown
-from pipelines.support import console
-from pipelines.support.errors import UserError
-from pipelines.support.files import check_output, written_beside
+from pipelines.predicting.file_steps import FileSteps
+from pipelines.predicting.row_files import RowTask, row_steps
+from pipelines.support.numbers import counted
 from pipelines.text.special_tokens import END, SPECIAL_TOKENS, UNKNOWN
 
-COLUMNS = ("text", "log_probability", "perplexity", "tokens", "bits_per_token")
+MEASURES = ("log_probability", "perplexity", "tokens", "bits_per_token")
 _BATCH_TOKENS = 2**14  # tokens of a batch, padding included
 _BATCH_TEXTS = 64
 # Bits from which a token has a color: about as likely as one of 2, 16 and 256 equally likely ones.
@@ -40,7 +33,7 @@ def score_texts(exported: Exported, texts: list[str], cache: dict | None = None,
         loaded: `exported`, if it is loaded already.
 
     Returns:
-        One dict per text: the entries of `COLUMNS` (log-probability in nats), "surprisal": [[token, bits], ...], and
+        One dict per text: "text", `MEASURES` (log-probability in nats), "surprisal": [[token, bits], ...], and
         "note" where tokens are unknown. A text without tokens has log-probability 0 and perplexity 1.
     """
     return list(_Scorer(exported, cache, loaded).score(texts, with_tokens=True))
@@ -72,48 +65,23 @@ def score_texts_on_server(
     ]
 
 
-def score_file(
-    exported: Exported, source: Data, target: Path, options: TableOptions, cache: dict | None = None
-) -> dict[str, int]:
-    """Scores each text of files, chunk by chunk.
+def file_steps(options: TableOptions, suffix: str, cache: dict, prefix: str | None = None) -> FileSteps:
+    """Returns the steps that score the texts of files.
 
     Args:
-        source: as for `text_chunks.read`.
-        target: .csv or .jsonl file, which must not exist; it appears when all texts are scored. Its columns are
-            `COLUMNS`.
+        options: how to read a table.
+        suffix: one of `PredictRowsCommand.suffixes`.
         cache: as for `score_texts`.
-
-    Returns:
-        {"rows", "skipped": rows that could not be read}.
-
-    Raises:
-        UserError: there is nothing to read, or `target` exists or has another suffix.
+        prefix: of the names of the columns that are written; see `row_files.names_of_outputs`.
     """
-    check_output(target, suffixes=OUTPUT_SUFFIXES)
-    scorer = _Scorer(exported, cache)
-    counts = {"rows": 0, "skipped": 0}
-    with written_beside(target) as file, console.bar(None, "texts") as bar:
-        write = _writer(file, target.suffix)
-        for chunk in text_chunks.read(source, options):
-            texts = chunk.rows[chunk.column].tolist()
-            for result in scorer.score(texts, with_tokens=False):
-                write({name: result[name] for name in COLUMNS})
-            counts["rows"] += len(texts)
-            counts["skipped"] += chunk.num_skipped
-            bar.update(len(texts))
-        if not counts["rows"]:
-            raise UserError(f"{paths.shown(source)} has no rows")
-    return counts
-
-
-def file_steps(options: TableOptions, cache: dict, suffix: str) -> FileSteps:
-    """Returns what `score_file` does, as steps that other processes can do. A poisoned row has its text alone.
-
-    Args:
-        suffix: one of `OUTPUT_SUFFIXES`.
-    """
-    load, write = functools.partial(_load, cache), functools.partial(_write_part, suffix)
-    return table_steps(options, suffix, 1, load, write, cache=cache)
+    task = RowTask(
+        names=MEASURES,
+        load=functools.partial(_load, cache),
+        columns=_columns,
+        given={"cache": cache},
+        chunks_per_part=1,
+    )
+    return row_steps(task, options, suffix, prefix)
 
 
 def _load(cache: dict, exported: Exported):
@@ -121,16 +89,9 @@ def _load(cache: dict, exported: Exported):
     return lambda texts: list(scorer.score(texts, with_tokens=False))
 
 
-def _write_part(suffix: str, predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
-    """See `FileSteps.write`."""
-    file = io.StringIO(newline="")
-    write, counts = _writer(file, suffix), {"rows": 0, "skipped": 0}
-    for chunk, results, poisoned in predicted:
-        for text, result, is_poisoned in zip(chunk.rows[chunk.column], results, poisoned, strict=True):
-            write({name: text if name == "text" else None if is_poisoned else result[name] for name in COLUMNS})
-        counts["rows"] += len(results)
-        counts["skipped"] += chunk.num_skipped
-    return file.getvalue().encode(), counts
+def _columns(results: list[dict]) -> dict[str, Sequence]:
+    """See `RowTask.columns`. As objects, the numbers are written as they were rounded."""
+    return {name: np.array([result[name] for result in results], object) for name in MEASURES}
 
 
 def token_losses(signatures, ids, cache: dict | None = None) -> np.ndarray:
@@ -155,7 +116,7 @@ def format_scores(results: list[dict], color: bool) -> str:
     for result in results:
         measures = (
             f"log-probability {result['log_probability']:.3f}   perplexity {result['perplexity']:.2f}   "
-            f"{result['bits_per_token']:.2f} bits per token   {_count(result['tokens'], 'token')}"
+            f"{result['bits_per_token']:.2f} bits per token   {counted(result['tokens'], 'token')}"
         )
         blocks.append(f"{_colored_text(result['surprisal'], color)}\n  {measures}")
     if len(results) > 1:
@@ -261,20 +222,7 @@ def _result(text: str, losses: np.ndarray, names: list[str] | None) -> dict:
 
 def _note(ids: np.ndarray) -> dict:
     count = int((ids == UNKNOWN).sum())
-    return {"note": f"{_count(count, 'token')} never seen in training, scored as the unknown token"} if count else {}
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def _writer(file, suffix: str):
-    """Returns a function that writes a row of `COLUMNS`."""
-    if suffix == ".jsonl":
-        return lambda row: file.write(json.dumps(row, ensure_ascii=False) + "\n")
-    writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    return writer.writerow
+    return {"note": f"{counted(count, 'token')} never seen in training, scored as the unknown token"} if count else {}
 
 
 def _colored_text(surprisal: list[list], color: bool) -> str:

@@ -4,27 +4,17 @@ import dataclasses
 import shutil
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines.command_line import (
-    ModelFlags,
-    PrepareCommand,
-    RayFlags,
-    ServedModelFlags,
-    TrainCommand,
-    print_error,
-    print_json,
-    subset,
-)
+from pipelines.command_line import ModelFlags, PrepareCommand, TrainCommand, print_json, subset
 from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths
 from pipelines.data.paths import Data
-from pipelines.support.errors import UserError
+from pipelines.export.exported import Exported
+from pipelines.predicting.command import PredictCommand
 from pipelines.tagging.config import TaggingConfig
-
-OUTPUT_SUFFIXES = (".conllu", ".jsonl", ".csv")  # of files with predicted tags
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,14 +91,10 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(PredictCommand):
     """Tag texts with an exported tagger."""
 
-    task: tyro.conf.Suppress[str] = ""
-    texts: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Texts, each in quotes."""
-    input: Annotated[str | None, PATH] = None
-    """Tag the lines of a file instead; - reads stdin."""
+    suffixes: ClassVar = (".conllu", ".jsonl", ".csv")
     output: Annotated[Path | None, PATH] = None
     """With --input: .conllu, .jsonl or .csv file to write. By default CoNLL-U is printed."""
     pretokenized: bool = False
@@ -116,16 +102,12 @@ class Predict:
     json: bool = False
     """Print one JSON object: for each token its tag, its probability, and its start and end in the text, counted in
     characters. With --input it has the counts, and needs --output."""
-    distributed: RayFlags = RayFlags()
-    model: ServedModelFlags = ServedModelFlags()
 
     def __call__(self) -> None:
         """Tags the texts, and prints or writes the tags."""
-        self._check()
-        if self.distributed.ray:
-            self._tag_on_ray()
-        elif self.input:
-            self._tag_file()
+        self.check()
+        if self.input:
+            self.predict_files()
         elif self.model.server:
             self._ask_server()
         else:
@@ -134,34 +116,11 @@ class Predict:
             exported = self.model.find(self.task)
             self._print(exported.title, predict_texts(exported, list(self.texts), self.pretokenized))
 
-    def _check(self) -> None:
-        """Checks that the flags go together."""
-        if bool(self.texts) == bool(self.input):
-            raise UserError('give texts to tag: either "in quotes" or in a file with --input')
-        if self.output and not self.input:
-            raise UserError('--output is for --input: the tags of texts "in quotes" are printed')
-        if self.json and self.input and not self.output:
-            raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
-        if self.model.server and self.input:
-            raise UserError('--server is for texts "in quotes": leave out --input')
-        self.distributed.check(self.input, self.output, OUTPUT_SUFFIXES)
-
-    def _tag_file(self) -> None:
-        from pipelines.tagging.predict import predict_file
-
-        exported = self.model.find(self.task)
-        counts = predict_file(exported, self.input, self.output, self.pretokenized)
-        if self.json:
-            print_json({"model": exported.title, **counts})
-        else:
-            print_error(", ".join(f"{count:,} {name}" for name, count in counts.items() if count))
-
-    def _tag_on_ray(self) -> None:
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
         from pipelines.tagging.predict import file_steps
 
-        exported = self.model.find(self.task)
-        steps = file_steps(exported, self.pretokenized, self.distributed.suffix(OUTPUT_SUFFIXES))
-        self.distributed.predict(exported, self.input, self.output, steps, self.json)
+        return file_steps(exported, self.table.options(), suffix, self.pretokenized)
 
     def _ask_server(self) -> None:
         from pipelines.tagging.results import format_results, padded

@@ -40,7 +40,7 @@ def writer(
     """Returns a function that writes results, each with "text" and, one value per token, "tokens", "tags" and "scores".
 
     Results of raw texts also have "start", "end" and "sentence"; without them, a text is one sentence, with spaces
-    between its tokens.
+    between its tokens. See also `head`.
 
     Args:
         file: where to write.
@@ -55,7 +55,6 @@ def writer(
     numbers = itertools.count(first_number)
     if suffix == ".csv":
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(_CSV_COLUMNS)
         return lambda results: table.writerows(
             (number, *row) for result, number in zip(results, numbers) for row in _rows(result)
         )
@@ -63,6 +62,11 @@ def writer(
     return lambda results: file.writelines(
         line for result, number in zip(results, numbers) for line in _conllu(result, number, name)
     )
+
+
+def head(suffix: str) -> str:
+    """Returns the first line of a file: of CSV the names of its columns."""
+    return ",".join(_CSV_COLUMNS) + "\n" if suffix == ".csv" else ""
 
 
 def conllu_column(column: str | None, tags: Collection[str]) -> str:

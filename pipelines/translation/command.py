@@ -3,14 +3,13 @@
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
 from pipelines.command_line import (
     ModelFlags,
     PrepareCommand,
-    RayFlags,
     ServedModelFlags,
     TrainCommand,
     print_error,
@@ -22,6 +21,7 @@ from pipelines.data import pair_options
 from pipelines.data.pair_options import PairOptions
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
+from pipelines.predicting.command import PLAIN, PredictRowsCommand
 from pipelines.support.errors import UserError
 from pipelines.translation.config import PRESETS, TranslationConfig
 
@@ -182,61 +182,54 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Predict:
+class Predict(PredictRowsCommand):
     """Translate sentences with an exported translator."""
 
-    task: tyro.conf.Suppress[str] = ""
+    suffixes: ClassVar = (PLAIN, *PredictRowsCommand.suffixes)
     texts: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[TEXT ...]", help_behavior_hint="")
     ] = ()
     """The sentences, each in quotes."""
-    input: Annotated[str | None, PATH] = None
-    """Translate the lines of a file instead; - reads stdin."""
     output: Annotated[Path | None, PATH] = None
-    """With --input: write the translations to this file, line by line. By default to stdout."""
+    """With --input: file to write: the translations line by line, or .csv, .tsv or .jsonl with the rows and their
+    translations. By default the translations are printed."""
     n_best: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Print the N best translations of each sentence, with their scores; of samples N, with their log-probabilities."""
     reference: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT [TEXT ...]", help_behavior_hint="")] = ()
     """Score these translations instead of translating: log-probability, perplexity, and the surprisal of each token.
     One for each sentence, or several of one sentence."""
-    json: bool = False
-    """Print one JSON object; with --input, the numbers of lines (which needs --output)."""
     search: SearchFlags = SearchFlags()
     sampling: SampleFlags = SampleFlags()
-    distributed: RayFlags = RayFlags()
     model: ServedTranslatorFlags = ServedTranslatorFlags()
 
     def __call__(self) -> None:
         """Runs the command."""
-        self._check()
+        self.check()
         if self.reference:
             self._score()
+        elif self.input:
+            self.predict_files()
         elif self.model.server:
             self._ask_server()
-        elif self.distributed.ray:
-            self._translate_on_ray()
-        elif self.input:
-            self._translate_file()
         else:
             self._translate_texts()
 
-    def _check(self) -> None:
-        """Checks that the flags go together."""
-        if bool(self.texts) == bool(self.input):
-            raise UserError('give sentences to translate: either "in quotes" or in a file with --input')
+    def check(self) -> None:
+        """See `PredictCommand.check`."""
+        super().check()
         if self.input and self.n_best > 1:
             raise UserError('--n-best is for sentences "in quotes": leave out --input')
-        if self.json and self.input and not self.output:
-            raise UserError(
-                "--json with --input needs --output: the JSON object on stdout has only the numbers of lines"
-            )
-        if self.output and not self.input:
-            raise UserError("--output is for --input: the translations of sentences in quotes are printed")
         if self.reference:
             self._check_reference()
-        if self.model.server and self.input:
-            raise UserError('--server is for sentences "in quotes": leave out --input')
-        self.distributed.check(self.input, self.output, (".txt",))
+        if self.prefix is not None and self.output and self.output.suffix not in PredictRowsCommand.suffixes:
+            raise UserError("--prefix has no effect: a file of lines has no columns")
+
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
+        from pipelines.translation.predict import file_steps, make_request
+
+        request = make_request(self._given, 1, exported.card()["generation_defaults"])
+        return file_steps(self.table.options(), suffix, request, self.prefix)
 
     def _check_reference(self) -> None:
         is_search = self.n_best > 1 or self._is_given
@@ -266,24 +259,6 @@ class Predict:
         exported = self.model.find(self.task)
         request = make_request(self._given, self.n_best, exported.card()["generation_defaults"])
         self._print(exported.title, translate_texts(exported, list(self.texts), request))
-
-    def _translate_file(self) -> None:
-        from pipelines.translation.predict import make_request, translate_file
-
-        exported = self.model.find(self.task)
-        request = make_request(self._given, 1, exported.card()["generation_defaults"])
-        counts = translate_file(exported, self.input, self.output, request)
-        if self.json:
-            print_json({"model": exported.title, **counts})
-        else:
-            print_error(", ".join(f"{lines:,} {name}" for name, lines in counts.items() if lines))
-
-    def _translate_on_ray(self) -> None:
-        from pipelines.translation.predict import file_steps, make_request
-
-        exported = self.model.find(self.task)
-        steps = file_steps(make_request(self._given, 1, exported.card()["generation_defaults"]))
-        self.distributed.predict(exported, self.input, self.output, steps, self.json)
 
     def _ask_server(self) -> None:
         from pipelines.translation.predict import Request, ask, format_results, make_request

@@ -1,15 +1,14 @@
 """Translates with an exported translator: texts of the command line and files of any size; draws the attention."""
 
-import contextlib
+import collections
 import functools
 import itertools
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.config import flag, require
-from pipelines.data.table_options import DEFAULTS
+from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import (
     BEAM_WIDTH,
     SAMPLED_TRANSLATION,
@@ -18,11 +17,10 @@ from pipelines.decoding.options import (
     filled,
     with_defaults,
 )
-from pipelines.distributed.file_steps import FileSteps, Predicted, table_steps
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, versions
-from pipelines.support import console
+from pipelines.predicting.file_steps import FileSteps
+from pipelines.predicting.row_files import RowTask, row_steps
 from pipelines.support.errors import UserError
-from pipelines.support.files import check_output, written_beside
 from pipelines.text.invisible import is_blank
 
 EMPTY = "empty"
@@ -168,82 +166,39 @@ def format_samples(texts: list[str], outputs: list[dict]) -> list[dict]:
     return results
 
 
-def translate_file(exported: Exported, source: str, target: Path | None, request: Request) -> dict[str, int]:
-    """Translates each line of a file.
+def file_steps(options: TableOptions, suffix: str, request: Request, prefix: str | None = None) -> FileSteps:
+    """Returns the steps that translate the texts of files. Counts have the notes on unusual texts.
 
     Args:
-        source: a text file; "-" is stdin.
-        target: file for the translations, line by line. It appears when all are there. None writes to stdout.
-
-    Returns:
-        "lines", the number of lines, and note -> number of lines with it.
-
-    Raises:
-        UserError: `source` cannot be read, or `target` exists.
+        options: how to read a table.
+        suffix: .txt for the translations alone, line by line, or one of `PredictRowsCommand.suffixes`.
+        prefix: of the names of the columns that are written; see `row_files.names_of_outputs`.
     """
-    check_output(target)
-    _check_input(source)
-    loaded = exported.load()
-    translate = _batched(loaded, request)
-    counts = {"lines": 0}
-    with (
-        contextlib.nullcontext(sys.stdin.buffer) if source == "-" else open(source, "rb") as file,
-        written_beside(target) if target else contextlib.nullcontext(sys.stdout) as output,
-        console.bar(None, "lines") as progress,
-    ):
-        while lines := list(itertools.islice(file, _CHUNK_LINES)):
-            texts = _decode(lines, source)
-            outputs = translate(texts)
-            output.writelines(f"{translation}\n" for translation in outputs["translation"])
-            counts["lines"] += len(texts)
-            for note in filter(None, _notes(texts, outputs)):
-                counts[note] = counts.get(note, 0) + 1
-            progress.update(len(texts))
-    return counts
-
-
-def file_steps(request: Request) -> FileSteps:
-    """Returns what `translate_file` does, as steps that other processes can do. They also read the texts of tables.
-
-    The translation of a poisoned row is empty.
-    """
-    load = functools.partial(_load, request)
-    return table_steps(DEFAULTS, ".txt", 1, load, _write_part, **request.options, max_lines=_CHUNK_LINES)
+    score = "score" if request.signature == "translate" else "log_probability"
+    task = RowTask(
+        names=("translation", score),
+        load=functools.partial(_load, request),
+        columns=functools.partial(_columns, score),
+        count=_count_notes,
+        given=request.options | {"max_lines": _CHUNK_LINES},
+        chunks_per_part=1,
+    )
+    return row_steps(task, options, suffix, prefix)
 
 
 def _load(request: Request, exported: Exported):
     return _batched(exported.load(), request)
 
 
-def _write_part(predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
-    """See `FileSteps.write`."""
-    lines, counts = [], {"rows": 0, "skipped": 0}
-    for chunk, outputs, poisoned in predicted:
-        translations = zip(outputs["translation"], poisoned, strict=True)
-        lines += ["\n" if is_poisoned else f"{translation}\n" for translation, is_poisoned in translations]
-        counts["rows"] += len(poisoned)
-        counts["skipped"] += chunk.num_skipped
-        for note, is_poisoned in zip(_notes(chunk.rows[chunk.column].tolist(), outputs), poisoned, strict=True):
-            if note and not is_poisoned:
-                counts[note] = counts.get(note, 0) + 1
-    return "".join(lines).encode(), counts
+def _columns(score: str, outputs: dict) -> dict[str, Sequence]:
+    """See `RowTask.columns`."""
+    return {"translation": outputs["translation"], score: outputs[score]}
 
 
-def _check_input(source: str) -> None:
-    if source == "-":
-        return
-    path = Path(source)
-    if not path.is_file():
-        raise UserError(f"no such file: {source}")
-    if not path.stat().st_size:
-        raise UserError(f"{source} is empty")
-
-
-def _decode(lines: list[bytes], source: str) -> list[str]:
-    try:
-        return [line.decode("utf-8-sig").rstrip("\r\n") for line in lines]
-    except UnicodeDecodeError as error:
-        raise UserError(f"{source} is not UTF-8: convert it, for example with iconv -f latin1 -t utf-8") from error
+def _count_notes(texts: list[str], outputs: dict, is_read) -> dict:
+    """See `RowTask.count`."""
+    notes = (note for note, read in zip(_notes(texts, outputs), is_read, strict=True) if note and read)
+    return dict(collections.Counter(notes))
 
 
 def _batched(loaded, request: Request) -> Callable:

@@ -31,9 +31,9 @@ _TRANSLATION = tf.TensorSpec([None], tf.string, name="translation")
 
 
 class _Source(NamedTuple):
-    """The source ids of a batch."""
+    """The sources of a batch."""
 
-    ids: tf.Tensor  # int32 [batch, Ts], END after each text, then PAD
+    encoded: dict  # of the ids; see `networks.encode`
     lengths: tf.Tensor  # int32 [batch], number of tokens without END
     cut: tf.Tensor  # bool [batch], whether the text has more tokens than are read
 
@@ -187,7 +187,7 @@ class Translator(tf.Module):
             target_tokens: string [batch, Tt], these tokens, filled up with "".
             token_log_probabilities: float32 [batch, Tt], of each of them; 0 after the end token.
         """
-        encoded = networks.encode(self._config, self._parts, self._read_source(text).ids)
+        encoded = self._read_source(text).encoded
         by_token, length = self._score_tokens(encoded, translation)
         log_probability = tf.reduce_sum(by_token, axis=1)
         tokens = self._target.tokens(translation)[:, 1:-1][:, :MAX_TRANSLATION_LENGTH]
@@ -215,7 +215,7 @@ class Translator(tf.Module):
         """
         outputs = self.translate_text(text)
         target = self._target.encode(outputs["translation"])  # START, tokens, END
-        encoded = networks.encode(self._config, self._parts, self._read_source(text).ids)
+        encoded = self._read_source(text).encoded
         inputs = target[:, :-1].to_tensor()  # [batch, Tt]
         _, weights = networks.decode(self._config, self._parts, encoded, inputs, return_weights=True)
         in_target = tf.sequence_mask(target.row_lengths() - 1)  # [batch, Tt]
@@ -232,7 +232,8 @@ class Translator(tf.Module):
         all_tokens = self._source.encode(text)[:, 1:-1]  # without START and END
         tokens = all_tokens[:, : self._config.max_tokens]
         all_lengths, lengths = (tf.cast(ids.row_lengths(), tf.int32) for ids in (all_tokens, tokens))
-        return _Source(append(tokens, END).to_tensor(), lengths, all_lengths > lengths)
+        ids = append(tokens, END).to_tensor()  # [batch, Ts], END after each text, then PAD
+        return _Source(networks.encode(self._config, self._parts, ids), lengths, all_lengths > lengths)
 
     def _search(self, source: _Source, options: dict) -> Hypotheses:
         """The hypotheses of beam search; a text without words has the empty one."""
@@ -251,7 +252,7 @@ class Translator(tf.Module):
 
     def _start(self, source: _Source):
         """Returns the logits of the first token, and the state after START."""
-        state = steps.start(self._config, self._parts, source.ids)
+        state = steps.start(self._config, self._parts, source.encoded)
         return self._step(tf.fill(tf.shape(source.lengths), START), state)
 
     def _max_lengths(self, source: _Source, max_length):
@@ -275,23 +276,22 @@ class Translator(tf.Module):
         is_repeated = tf.reduce_any((translations[:, :, None] == translations[:, None, :]) & earlier, axis=2)
         is_kept = (hypotheses.scores > NO_TRANSLATION_SCORE / 10) & ~is_repeated  # [batch, n]
         translations = tf.where(is_kept, translations, "")
-        log_probabilities, lengths = self._score_translations(source.ids, translations)
+        log_probabilities, lengths = self._score_translations(source.encoded, translations)
         log_probabilities = tf.where(is_kept, log_probabilities, NO_TRANSLATION_SCORE)
         scores = _normalize_by_length(log_probabilities, lengths, length_penalty[:, None])
         scores, order = tf.math.top_k(tf.where(is_kept, scores, NO_TRANSLATION_SCORE), n)
         return tf.gather(translations, order, batch_dims=1), scores, tf.gather(log_probabilities, order, batch_dims=1)
 
-    def _score_translations(self, source_ids, translations):
+    def _score_translations(self, encoded, translations):
         """Scores several translations of each source.
 
         Args:
-            source_ids: int32 [batch, Ts].
+            encoded: the sources, from `networks.encode`.
             translations: string [batch, n].
 
         Returns:
             (log-probabilities float32 [batch, n], numbers of tokens including the end token int32 [batch, n]).
         """
-        encoded = networks.encode(self._config, self._parts, source_ids)
 
         def score(translation):
             by_token, lengths = self._score_tokens(encoded, translation)

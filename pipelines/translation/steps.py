@@ -16,16 +16,15 @@ from pipelines.translation.config import TranslationConfig
 _CACHE_GROWTH = 16
 
 
-def start(config: TranslationConfig, parts: dict, source) -> dict:
+def start(config: TranslationConfig, parts: dict, encoded: dict) -> dict:
     """Returns the state before the first token of the translation.
 
     Args:
         parts: from `networks.layers_by_name`.
-        source: ids int32 [batch, Ts].
+        encoded: the source, from `networks.encode`.
     """
-    encoded = networks.encode(config, parts, source)
-    rows = tf.shape(source)[0]
     if config.model == "transformer":
+        rows = tf.shape(encoded["memory"])[0]
         blocks = [parts[f"decoder_{i + 1}"] for i in range(config.num_layers)]
         caches = [block.initial_cache(rows, _CACHE_GROWTH, encoded["memory"], encoded["mask"]) for block in blocks]
         return {

@@ -18,8 +18,6 @@ from pipelines.command_line import (
     subset,
 )
 from pipelines.config import TrainingConfig
-from pipelines.distributed import batch_prediction
-from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from serving import client
@@ -155,15 +153,3 @@ def test_a_preparation_needs_an_output_and_data_that_is_not_prepared(tmp_path):
     (tmp_path / "manifest.json").touch()
     with pytest.raises(UserError, match=f"--data {tmp_path} is prepared already"):
         PrepareCommand(task="sentiment", output=tmp_path / "x").prepare(ClassificationConfig(data=str(tmp_path)))
-
-
-def test_what_came_of_a_prediction_on_ray_is_one_line(tmp_path, monkeypatch, capsys):
-    counts = {"rows": 1, "labels": {"x": 1}, "poisoned": 0}
-    manifest = {"counts": counts, "parts": [{}]}
-    monkeypatch.setattr(batch_prediction, "predict", lambda *given: manifest)
-    flags = command_line.RayFlags(ray="local")
-    flags.predict(Exported("m", 1, tmp_path), "a.csv", tmp_path, None, False)
-    assert capsys.readouterr().err.startswith("1 text in 1 part, x 1: ")
-    manifest |= {"counts": counts | {"rows": 1200, "poisoned": 2}, "parts": [{}] * 3}
-    flags.predict(Exported("m", 1, tmp_path), "a.csv", tmp_path, None, False)
-    assert capsys.readouterr().err.startswith("1,200 texts in 3 parts, x 1, poisoned 2: ")

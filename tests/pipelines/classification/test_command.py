@@ -282,7 +282,7 @@ def test_predict_lines_and_stdin_alike(trained, place, tmp_path, run_main):
         ("in.csv", None, [], ["no such file"]),
         ("in.csv", b"", [], ["is empty"]),
         ("in.csv", b"foo,bar\n1,2\n", [], ["--text-column"]),
-        ("in.txt", b"caf\xe9\n", [], ["is not UTF-8"]),
+        ("in.txt", b"caf\xe9\n" * 5, [], ["is not UTF-8", "--encoding cp1252"]),
         ("in.csv", b"text\nx\n", ["--output", "in.csv"], ["exists already"]),
         ("in.csv", b"text\nx\n", ["--output", "out.parquet"], [".csv, .tsv or .jsonl"]),
         ("in.csv", b"text\nx\n", ["--output", "nowhere/out.csv"], ["no folder"]),
@@ -297,14 +297,15 @@ def test_a_file_that_cannot_be_labelled_is_one_line(trained, place, tmp_path, na
     assert sorted(path.name for path in tmp_path.iterdir()) == ([name] if content is not None else [])
 
 
-def test_an_input_that_ends_in_an_error_leaves_no_output(trained, place, tmp_path, run_main):
+def test_a_row_that_is_not_utf_8_has_no_label_and_is_counted(trained, place, tmp_path, run_main):
     good = "".join(f"line {i}\n" for i in range(3000))
     (tmp_path / "in.txt").write_bytes(good.encode() + b"caf\xe9\n")
     process = run_main(
         tmp_path, "predict", "sentiment", "--input", "in.txt", "--output", "out.csv", "--saved-models", place / "saved"
     )
-    assert_one_line(process, "is not UTF-8")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+    assert process.returncode == 0 and "poisoned 1" in process.stderr
+    assert "in.txt, row 3,001 has no prediction: not valid Unicode" in process.stderr
+    assert (tmp_path / "out.csv").read_text().endswith("caf\N{REPLACEMENT CHARACTER},,,,\n")
 
 
 @pytest.mark.long

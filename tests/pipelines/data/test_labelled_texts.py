@@ -7,7 +7,7 @@ import pytest
 from pipelines.data import folders, labelled_texts, labels, tables, text_chunks
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.table_options import DEFAULTS, TableOptions
-from pipelines.distributed.file_steps import table_steps
+from pipelines.predicting.file_steps import table_steps
 from pipelines.support.errors import UserError
 
 

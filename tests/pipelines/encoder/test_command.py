@@ -192,7 +192,7 @@ def test_a_mistake_of_the_user_is_one_line(place, run_main, flags, message):
         (["a", "--input", "x.csv"], "give texts"),
         (["no blank"], "has no [MASK]"),
         (["[MASK] [MASK]"], "has 2 [MASK]"),
-        (["--input", "x.csv"], "--input and --output go together"),
+        (["--input", "x.csv"], "--input needs --output"),
         (["[MASK]", "--top", "0"], "--top 0: it must be from 1 to 100"),
         (["[MASK]", "--word", "x"], "--word has no effect without --near"),
         (["[MASK]", "--models", "a", "--name", "b"], "leave out"),

@@ -8,8 +8,10 @@ from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder import predict
 from pipelines.export.exported import Exported
+from pipelines.predicting import engine
+from pipelines.predicting.file_steps import Predicted
 from pipelines.support.errors import UserError
-from tests.pipelines.distributed.parts import parts_of
+from tests.pipelines.predicting.parts import parts_of
 
 VECTORS = {"bank": [1.0, 0.0], "river": [0.0, 1.0], "savings": [1.0, 1.0]}
 
@@ -98,29 +100,19 @@ def test_words_that_cannot_be_compared_are_refused(exported, texts, word, messag
         predict.compare_words(exported, texts, word)
 
 
+STEPS = predict.file_steps(TableOptions())
+
+
 def test_the_vectors_of_a_file(exported, tmp_path):
     (tmp_path / "in.csv").write_text("id,text\n1,abc\n2,\n3,a,b\n4,abcde\n")
-    counts = predict.write_vectors(exported, str(tmp_path / "in.csv"), tmp_path / "out.npy", TableOptions())
-    assert counts == {"rows": 3, "size": 2, "skipped": 1}
+    counts = engine.predict_files(exported, str(tmp_path / "in.csv"), tmp_path / "out.npy", STEPS)
+    assert counts == {"rows": 3, "skipped": 1, "poisoned": 0}
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), [[3, -3], [0, 0], [5, -5]])
-    with pytest.raises(UserError, match="exists already"):
-        predict.write_vectors(exported, str(tmp_path / "in.csv"), tmp_path / "out.npy", TableOptions())
 
 
-def test_a_large_number_of_rows_fits_into_the_header(tmp_path):
-    with (tmp_path / "x.npy").open("w+b") as file:
-        predict._write_header(file, 0, 0)
-        size = file.tell()
-        file.seek(0)
-        predict._write_header(file, 10**12, 768)
-        assert file.tell() == size
-
-
-def test_a_file_that_cannot_be_read_leaves_no_output(exported, tmp_path):
-    (tmp_path / "in.txt").write_bytes(b"caf\xe9\n")
-    with pytest.raises(UserError, match="is not UTF-8"):
-        predict.write_vectors(exported, str(tmp_path / "in.txt"), tmp_path / "out.npy", TableOptions())
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+def test_a_large_number_of_rows_fits_into_the_header():
+    first = Predicted(None, np.zeros([3, 768], np.float32), np.zeros(3, bool))
+    assert len(predict._head(first, 0)) == len(predict._head(first, 10**12))
 
 
 def test_an_export_without_the_signature_is_refused(tmp_path):
@@ -136,8 +128,8 @@ def test_the_parts_of_a_distributed_prediction_are_the_vectors_of_the_plain_comm
     monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
     source = tmp_path / "in.csv"
     source.write_text("text\n" + "".join(f"{'a' * (i % 5)} {i}\n" for i in range(23)))
-    predict.write_vectors(exported, str(source), tmp_path / "out.npy", TableOptions())
-    parts = parts_of(predict.file_steps(TableOptions()), exported, source, fails_for="a 16")
+    engine.predict_files(exported, str(source), tmp_path / "out.npy", STEPS)
+    parts = parts_of(STEPS, exported, source, fails_for="a 16")
     assert [record["counts"]["rows"] for _, record in parts] == [10, 10, 3]
     assert list(parts[1][1]["poisoned"]) == [6]
     vectors, expected = np.concatenate([np.load(io.BytesIO(part)) for part, _ in parts]), np.load(tmp_path / "out.npy")

@@ -6,10 +6,10 @@ import pytest
 
 from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
-from pipelines.distributed.file_steps import add_counts
-from pipelines.labelled.predict import file_steps, predict_file, predict_texts
+from pipelines.labelled.predict import file_steps, predict_texts
+from pipelines.predicting.file_steps import add_counts
 from pipelines.support.errors import UserError
-from tests.pipelines.distributed.parts import parts_of
+from tests.pipelines.predicting.parts import label_file, parts_of
 
 
 def test_each_text_has_a_label_a_score_and_probabilities(exported):
@@ -33,8 +33,8 @@ def test_the_columns_of_a_table_are_followed_by_the_prediction(exported, tmp_pat
     monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
     source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
     source.write_text('id,review\n1,good\n2,"bad, bad"\n3,\n4,two,many\n5,great\n')
-    counts = predict_file(exported, str(source), target)
-    assert counts == {"rows": 4, "labels": {"negative": 2, "positive": 2}, "skipped": 1, "empty": 1}
+    counts = label_file(exported, str(source), target)
+    assert counts == {"rows": 4, "labels": {"negative": 2, "positive": 2}, "skipped": 1, "poisoned": 0, "empty": 1}
     if suffix == ".jsonl":
         rows = [json.loads(line) for line in target.read_text().splitlines()]
     else:
@@ -49,21 +49,21 @@ def test_several_tables_are_labelled_as_one(exported, tmp_path):
     (tmp_path / "b.jsonl").write_text('{"review": "bad", "id": 2}\n')
     (tmp_path / "c.csv").write_text("review,identity\nbad,3\n")
     files = tuple(str(tmp_path / name) for name in ("a.csv", "b.jsonl"))
-    assert predict_file(exported, files, tmp_path / "out.csv")["rows"] == 2
+    assert label_file(exported, files, tmp_path / "out.csv")["rows"] == 2
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
     assert [(row["id"], row["review"], row["predicted"]) for row in rows] == [
         ("1", "good", "positive"),
         ("2", "bad", "negative"),
     ]
     with pytest.raises(UserError, match=r"c.csv has no column id, and also identity, unlike .*a.csv"):
-        predict_file(exported, (files[0], str(tmp_path / "c.csv")), tmp_path / "other.csv")
+        label_file(exported, (files[0], str(tmp_path / "c.csv")), tmp_path / "other.csv")
     assert not (tmp_path / "other.csv").exists()
 
 
 def test_lines_of_a_file_are_texts(exported, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(text_chunks, "CHUNK_BYTES", 4)
     (tmp_path / "in.txt").write_bytes("\ufeffgood\r\n\nbad".encode())
-    assert predict_file(exported, str(tmp_path / "in.txt"), None)["rows"] == 3
+    assert label_file(exported, str(tmp_path / "in.txt"), None)["rows"] == 3
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert [(row["text"], row["predicted"]) for row in rows] == [
         ("good", "positive"),
@@ -78,28 +78,16 @@ def test_lines_of_a_file_are_texts(exported, tmp_path, monkeypatch, capsys):
         ("in.csv", None, {}, "no such file"),
         ("in.csv", b"", {}, "is empty"),
         ("in.csv", b"foo,bar\n1,2\n", {}, "--text-column"),
-        ("in.txt", b"caf\xe9\n", {}, "is not UTF-8"),
+        ("in.txt", b"caf\xe9\n" * 5, {}, "is not UTF-8 .*--encoding cp1252"),
         ("in.txt", b"text\n", {"text_column": "x"}, "--text-column, .* have no effect"),
-        ("in.csv", b"text\nx\n", {"target": "in.csv"}, "exists already"),
-        ("in.csv", b"text\nx\n", {"target": "out.parquet"}, r"\.csv, \.tsv or \.jsonl"),
-        ("in.csv", b"text\nx\n", {"target": "nowhere/out.csv"}, "no folder"),
     ],
 )
 def test_a_file_that_cannot_be_labelled_is_one_line(exported, tmp_path, name, content, arguments, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    target = tmp_path / arguments["target"] if "target" in arguments else None
     with pytest.raises(UserError, match=message):
-        predict_file(exported, str(tmp_path / name), target, TableOptions(arguments.get("text_column")))
+        label_file(exported, str(tmp_path / name), tmp_path / "out.csv", TableOptions(arguments.get("text_column")))
     assert sorted(path.name for path in tmp_path.iterdir()) == ([name] if content is not None else [])
-
-
-def test_an_input_that_ends_in_an_error_leaves_no_output(exported, tmp_path, monkeypatch):
-    monkeypatch.setattr(text_chunks, "CHUNK_BYTES", 100)
-    (tmp_path / "in.txt").write_bytes(b"line\n" * 100 + b"caf\xe9\n")
-    with pytest.raises(UserError, match="is not UTF-8"):
-        predict_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.csv")
-    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
 
 
 def test_a_text_has_several_labels_or_none(topics):
@@ -115,8 +103,8 @@ def test_a_text_has_several_labels_or_none(topics):
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_several_labels_are_one_cell_of_a_table_and_a_list_in_json(topics, tmp_path, suffix):
     (tmp_path / "in.txt").write_text("sport and food\nsport\nnothing\n")
-    counts = predict_file(topics, str(tmp_path / "in.txt"), tmp_path / f"out{suffix}")
-    assert counts == {"rows": 3, "labels": {"food": 1, "sport": 2}, "skipped": 0, "no label": 1}
+    counts = label_file(topics, str(tmp_path / "in.txt"), tmp_path / f"out{suffix}")
+    assert counts == {"rows": 3, "labels": {"food": 1, "sport": 2}, "skipped": 0, "poisoned": 0, "no label": 1}
     lines = (tmp_path / f"out{suffix}").read_text().splitlines()
     rows = list(map(json.loads, lines)) if suffix == ".jsonl" else list(csv.DictReader(lines))
     expected = [["food", "sport"], ["sport"], []]
@@ -131,7 +119,7 @@ def test_the_parts_of_a_distributed_prediction_are_the_file_of_the_plain_command
     monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 2)
     source, target = tmp_path / "in.csv", tmp_path / f"out{suffix}"
     source.write_text("id,review\n" + "".join(f'{i},"{"g" * (i % 3)}, {i}"\n' for i in range(23)))
-    counts = predict_file(exported, str(source), target)
+    counts = label_file(exported, str(source), target)
     parts = parts_of(file_steps(exported, TableOptions(), suffix), exported, source)
     assert len(parts) == 3
     header = 0 if suffix == ".jsonl" else 1
@@ -140,7 +128,7 @@ def test_the_parts_of_a_distributed_prediction_are_the_file_of_the_plain_command
     total = {}
     for _, record in parts:
         add_counts(total, record["counts"])
-    assert total == counts
+    assert total | {"poisoned": 0} == counts
 
 
 @pytest.mark.parametrize("name", ["exported", "topics"])

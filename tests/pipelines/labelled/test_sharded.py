@@ -44,7 +44,7 @@ def test_ones_own_validation_texts(tmp_path):
     surveyed, rows, training = passes(config)
     assert len(training) == 200 and rows.held_out == []
     assert rows.own(surveyed.own["valid"], "valid") == [{"text": "other", "label": 1}]
-    assert rows.notes == {"left out of valid, unknown label": 1}
+    assert rows.notes == {"left out of validation, unknown label: meh": 1}
     assert surveyed.notes == {"left out of --valid, empty text": 1}
 
 

@@ -30,7 +30,7 @@ def test_the_contents_count_what_was_written(tmp_path):
     assert contents.details["classes"] == ["a", "b"] and contents.settings["max_bytes"] == 500
     assert contents.notes == {
         "left out of training, the same text is in validation": 1,
-        "left out of valid, unknown label": 1,
+        "left out of validation, unknown label: c": 1,
     }
     prepared.write_manifest(folder, "classification", {}, contents)
     found = prepared.find(str(folder), "classification")

@@ -34,7 +34,7 @@ def test_a_validation_set_of_ones_own(tmp_path):
     assert splits.valid.labels.tolist() == [1, 0]
     assert splits.notes == {
         "left out of training, the same text is in validation": 1,
-        "left out of validation, unknown label": 1,
+        "left out of validation, unknown label: meh": 1,
     }
 
 
@@ -129,7 +129,7 @@ def test_a_label_that_no_training_text_has_is_left_out(tmp_path):
     assert splits.classes == ("a", "b")
     assert splits.valid.labels.tolist() == [[1, 0], [0, 1]]
     assert splits.notes["left out of the labels, no training text has 'rare'; validation texts that have it"] == 1
-    assert splits.notes["labels left out of validation, unknown"] == 2
+    assert splits.notes["labels left out of validation, unknown: odd, rare"] == 2
 
 
 def test_the_positive_class_is_the_last_one(tmp_path):

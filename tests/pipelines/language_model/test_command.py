@@ -204,9 +204,9 @@ def test_settings_that_do_not_fit_the_model_are_refused(tmp_path, run_main, flag
         ("a --beam-width 3", "--beam-width has no effect without --search"),
         ("a --next 3 --cache-size 5", "--cache-size has no effect with --next"),
         ("a --input b.txt --output c.csv", "--input has no effect without --score"),
-        ("--score --input b.txt", "--input and --output go together"),
+        ("--score --input b.txt --json", "--json with --input needs --output"),
         ("--score --input b.txt --output c.csv --server localhost:1", "leave out --input"),
-        ("a --text-column text", "--text-column has no effect without --input"),
+        ("a --text-column text", "--text-column needs --input"),
     ],
 )
 def test_flags_that_do_not_fit_together_are_refused(tmp_path, run_main, flags, message):

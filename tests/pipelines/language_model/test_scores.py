@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.data import table_options
+from pipelines.data.table_options import TableOptions
 from pipelines.language_model import scores
-from pipelines.language_model.scores import file_steps, format_scores, score_file, score_texts, score_texts_on_server
-from pipelines.support.errors import UserError
-from tests.pipelines.distributed.parts import parts_of
+from pipelines.language_model.scores import file_steps, format_scores, score_texts, score_texts_on_server
+from pipelines.predicting import engine
 from tests.pipelines.language_model.models import FakeExport, FakeServer, make
+from tests.pipelines.predicting.parts import parts_of
 
 TEXTS = ["To be", "", "that is the question", "T\u00e9", "not"]
 
@@ -57,28 +57,21 @@ def test_a_server_gives_the_same(documents):
     assert score_texts_on_server(server, "mine", [""])[0]["tokens"] == (1 if documents else 0)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_file_has_a_row_per_text(lstm, tmp_path, suffix):
     (tmp_path / "in.txt").write_text('To be\nnot, "or"\n')
-    target = tmp_path / f"out.{suffix}"
-    counts = score_file(FakeExport(lstm[-1]), str(tmp_path / "in.txt"), target, table_options.make())
-    assert counts == {"rows": 2, "skipped": 0}
-    if suffix == "csv":
+    target = tmp_path / f"out{suffix}"
+    counts = engine.predict_files(
+        FakeExport(lstm[-1]), str(tmp_path / "in.txt"), target, file_steps(TableOptions(), suffix, {})
+    )
+    assert counts == {"rows": 2, "skipped": 0, "poisoned": 0}
+    if suffix == ".csv":
         rows = list(csv.DictReader(target.read_text().splitlines()))
     else:
         rows = [json.loads(line) for line in target.read_text().splitlines()]
-    assert [row["text"] for row in rows] == ["To be", 'not, "or"'] and tuple(rows[0]) == scores.COLUMNS
+    assert [row["text"] for row in rows] == ["To be", 'not, "or"'] and tuple(rows[0]) == ("text", *scores.MEASURES)
     expected = score_texts(FakeExport(lstm[-1]), ["To be"])[0]
     assert float(rows[0]["log_probability"]) == pytest.approx(expected["log_probability"], abs=1e-3)
-
-
-def test_a_file_that_exists_is_not_overwritten(lstm, tmp_path):
-    (tmp_path / "in.txt").write_text("a\n")
-    (tmp_path / "out.csv").write_text("mine")
-    for name, message in (("out.csv", "exists already"), ("out.txt", ".csv or .jsonl")):
-        with pytest.raises(UserError, match=message):
-            score_file(FakeExport(lstm[-1]), str(tmp_path / "in.txt"), tmp_path / name, table_options.make())
-    assert (tmp_path / "out.csv").read_text() == "mine"
 
 
 def test_the_terminal_shows_the_surprisal_of_each_token():
@@ -106,8 +99,8 @@ def test_groups_have_at_most_the_tokens_of_a_batch(monkeypatch):
 def test_the_parts_of_a_distributed_scoring_are_the_file_of_the_plain_command(lstm, tmp_path, suffix):
     export, source, target = FakeExport(lstm[-1]), tmp_path / "in.txt", tmp_path / f"out{suffix}"
     source.write_text('To be\nnot, "or"\n\nthe question\n')
-    score_file(export, str(source), target, table_options.make())
-    steps = file_steps(table_options.make(), {}, suffix)
+    steps = file_steps(TableOptions(), suffix, {})
+    engine.predict_files(export, str(source), target, steps)
     ((part, record),) = parts_of(steps, export, source)
     assert part.decode() == target.read_text() and record == {"counts": {"rows": 4, "skipped": 0}, "poisoned": {}}
     ((part, record),) = parts_of(steps, export, source, fails_for="not")
@@ -116,4 +109,4 @@ def test_the_parts_of_a_distributed_scoring_are_the_file_of_the_plain_command(ls
     if suffix == ".csv":
         assert line == '"not, ""or""",,,,'
     else:
-        assert json.loads(line) == dict.fromkeys(scores.COLUMNS) | {"text": 'not, "or"'}
+        assert json.loads(line) == dict.fromkeys(scores.MEASURES) | {"text": 'not, "or"'}

@@ -58,7 +58,7 @@ def test_a_file_is_tagged_line_by_line(place, run_main, tmp_path, suffix):
     source.write_text(f"{TEXT}\n\nTwo ships.\n")
     process = predict(run_main, place, "--input", source, "--output", target, "--json")
     counts = json.loads(process.stdout)
-    assert (counts["texts"], counts["empty"]) == (3, 1)
+    assert (counts["rows"], counts["empty"]) == (3, 1)
     assert counts["tokens"] == 12 + 3
     assert "Oslo" in target.read_text()
     assert_one_line(predict(run_main, place, "--input", source, "--output", target), f"{target} exists already")
@@ -91,12 +91,13 @@ def test_the_evaluation_of_the_sample(tmp_path, run_main, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "give texts to tag"),
-        (["a", "--input", "x"], "give texts to tag"),
-        (["a", "--output", "x.csv"], "--output is for --input"),
+        ([], "give texts: either"),
+        (["a", "--input", "x"], "give texts: either"),
+        (["a", "--output", "x.csv"], "--output needs --input"),
         (["--input", "x", "--json"], "--json with --input needs --output"),
         (["--input", "x", "--server", "http://localhost:1"], "--server is for texts"),
         (["--input", "absent.txt"], "no such file: absent.txt"),
+        (["--input", "x", "--output", "out.txt"], "must end in .conllu, .jsonl or .csv"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(place, run_main, arguments, message):

@@ -133,7 +133,7 @@ def test_predict_translates_a_file_line_by_line(trained, folder, tmp_path, run_m
     assert process.returncode == 0, process.stderr
     lines = (tmp_path / "out.txt").read_text().split("\n")
     assert len(lines) == 5 and lines[0] and lines[1] == "" and lines[2] and lines[4] == ""
-    counts = {"lines": 4, "empty": 1, "longer than the model reads, cut": 1}
+    counts = {"rows": 4, "skipped": 0, "poisoned": 0, "empty": 1, "longer than the model reads, cut": 1}
     assert json.loads(process.stdout) == {"model": "nmt-en-es/1", **counts}
 
 
@@ -206,7 +206,7 @@ def test_train_reports_a_mistake_in_one_line(folder, run_main, arguments, messag
     [
         ("predict nmt", "in quotes"),
         ("predict nmt x --input train.en", "either"),
-        ("predict nmt x --output out.txt", "--output is for --input"),
+        ("predict nmt x --output out.txt", "--output needs --input"),
         ("predict nmt x --pair en-es --server localhost:1 --seed 1 --beam-width 2", "--beam-width has no effect here"),
         ("predict nmt x --reference y --temperature 1", "leave out --input and all flags of search"),
         ("predict nmt --input train.en --json", "--json with --input needs --output"),

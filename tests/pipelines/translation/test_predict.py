@@ -3,11 +3,13 @@ import types
 
 import pytest
 
+from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import TRANSLATION, defaults
+from pipelines.predicting import engine
 from pipelines.support.errors import UserError
 from pipelines.translation import predict
 from pipelines.translation.predict import Request, ask, find_translator, make_request
-from tests.pipelines.distributed.parts import parts_of
+from tests.pipelines.predicting.parts import parts_of
 from tests.pipelines.translation.stub import CARD, write_export
 
 REQUEST = Request(CARD["generation_defaults"])
@@ -133,14 +135,14 @@ def test_a_file_is_translated_line_by_line(tmp_path, monkeypatch):
     monkeypatch.setattr(predict, "_CHUNK_LINES", 2)
     (tmp_path / "in.txt").write_bytes(b"\xef\xbb\xbfa cat\r\n\nlonger than twenty characters\nend")
     exported = write_export(tmp_path, "nmt-en-es")
-    counts = predict.translate_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.txt", REQUEST)
+    counts = translate_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.txt", REQUEST)
     assert (tmp_path / "out.txt").read_text() == "A CAT\n\nLONGER THAN TWENTY CHARACTERS\nEND\n"
-    assert counts == {"lines": 4, predict.EMPTY: 1, predict.CUT: 1}
+    assert counts == {"rows": 4, "skipped": 0, "poisoned": 0, predict.EMPTY: 1, predict.CUT: 1}
 
 
 def test_stdin_is_translated_to_stdout(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a\nb\n")))
-    assert predict.translate_file(write_export(tmp_path, "nmt-en-es"), "-", None, REQUEST) == {"lines": 2}
+    assert translate_file(write_export(tmp_path, "nmt-en-es"), "-", None, REQUEST)["rows"] == 2
     assert capsys.readouterr().out == "A\nB\n"
 
 
@@ -151,37 +153,40 @@ def test_stdin_is_translated_to_stdout(tmp_path, monkeypatch, capsys):
 def test_a_file_that_cannot_be_read_is_an_error_and_nothing_is_written(tmp_path, monkeypatch, source, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
-    (tmp_path / "latin.txt").write_bytes("\u00e9\n".encode("latin1"))
+    (tmp_path / "latin.txt").write_bytes(5 * "\u00e9\n".encode("latin1"))
     exported = write_export(tmp_path, "nmt-en-es")
     with pytest.raises(UserError, match=message):
-        predict.translate_file(exported, source, tmp_path / "out.txt", REQUEST)
+        translate_file(exported, source, tmp_path / "out.txt", REQUEST)
     assert not (tmp_path / "out.txt").exists()
-
-
-def test_an_existing_file_is_not_overwritten(tmp_path):
-    (tmp_path / "in.txt").write_text("a\n")
-    with pytest.raises(UserError, match="exists already"):
-        predict.translate_file(write_export(tmp_path, "nmt"), str(tmp_path / "in.txt"), tmp_path / "in.txt", REQUEST)
 
 
 def test_the_parts_of_a_distributed_translation_are_the_file_of_the_plain_command(tmp_path, monkeypatch):
     monkeypatch.setattr(predict, "_CHUNK_LINES", 2)
     (tmp_path / "in.txt").write_bytes(b"\xef\xbb\xbfa cat\r\n\nlonger than twenty characters\npoison\nend")
     exported = write_export(tmp_path, "nmt-en-es")
-    predict.translate_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.txt", REQUEST)
-    parts = parts_of(predict.file_steps(REQUEST), exported, tmp_path / "in.txt")
+    translate_file(exported, str(tmp_path / "in.txt"), tmp_path / "out.txt", REQUEST)
+    steps = predict.file_steps(TableOptions(), ".txt", REQUEST)
+    parts = parts_of(steps, exported, tmp_path / "in.txt")
     assert len(parts) == 3 and b"".join(part for part, _ in parts).decode() == (tmp_path / "out.txt").read_text()
     assert [set(record["counts"]) & {predict.EMPTY, predict.CUT} for _, record in parts] == [
         {predict.EMPTY},
         {predict.CUT},
         set(),
     ]
-    parts = parts_of(predict.file_steps(REQUEST), exported, tmp_path / "in.txt", fails_for="poison")
+    parts = parts_of(steps, exported, tmp_path / "in.txt", fails_for="poison")
     assert parts[1][0] == b"LONGER THAN TWENTY CHARACTERS\n\n" and list(parts[1][1]["poisoned"]) == [1]
 
 
-def test_a_distributed_translation_reads_tables(tmp_path):
+@pytest.mark.parametrize("suffix", [".txt", ".csv", ".jsonl"])
+def test_the_texts_of_tables_are_translated(tmp_path, suffix):
     (tmp_path / "in.jsonl").write_text('{"id": 1, "text": "a cat"}\n')
     exported = write_export(tmp_path, "nmt-en-es")
-    ((part, _),) = parts_of(predict.file_steps(REQUEST), exported, tmp_path / "in.jsonl")
-    assert part == b"A CAT\n"
+    translate_file(exported, str(tmp_path / "in.jsonl"), tmp_path / f"out{suffix}", REQUEST)
+    row = {".txt": "A CAT", ".csv": "id,text,translation,score\n1,a cat,A CAT,-1.000000"}
+    row[".jsonl"] = '{"id": 1, "text": "a cat", "translation": "A CAT", "score": -1.0}'
+    assert (tmp_path / f"out{suffix}").read_text() == f"{row[suffix]}\n"
+
+
+def translate_file(exported, source, target, request):
+    steps = predict.file_steps(TableOptions(), target.suffix if target else ".txt", request)
+    return engine.predict_files(exported, source, target, steps)

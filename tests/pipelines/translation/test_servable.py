@@ -37,7 +37,10 @@ def decode_greedily(small, source, num_tokens):
     """Tokens int32 [rows, num_tokens] without those after END, and the log-probability of each, 0 after END."""
     config, _, model, _ = small
     parts = networks.layers_by_name(model)
-    ids, state = np.full(len(source), START, np.int32), steps.start(config, parts, source)
+    ids, state = (
+        np.full(len(source), START, np.int32),
+        steps.start(config, parts, networks.encode(config, parts, source)),
+    )
     tokens, log_probabilities = [], []
     for _ in range(num_tokens):
         logits, state = steps.step(config, parts, tf.constant(ids), state)
@@ -102,7 +105,7 @@ def test_the_log_probabilities_of_the_beam_are_those_of_the_network(small_decode
 
     @tf.function
     def search():
-        logits, state = step(tf.fill([3], START), steps.start(config, parts, source))
+        logits, state = step(tf.fill([3], START), steps.start(config, parts, networks.encode(config, parts, source)))
         lengths, beam_width, length_penalty = tf.fill([3], 12), tf.fill([3], 4), tf.fill([3], 1.0)
         return beam_search(step, logits, state, lengths, beam_width, length_penalty, END, BANNED_IDS, fixed=("memory",))
 

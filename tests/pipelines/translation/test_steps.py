@@ -38,7 +38,7 @@ def test_steps_of_every_variant_give_the_logits_of_the_whole_target(name):
     source = tf.where(tf.sequence_mask([5, 3, 4], 5), source, 0)
     expected = model({"source": source, "target": target}).numpy()
     parts = networks.layers_by_name(model)
-    state = steps.start(config, parts, source)
+    state = steps.start(config, parts, networks.encode(config, parts, source))
     for time in range(6):
         logits, state = steps.step(config, parts, target[:, time], state)
         np.testing.assert_allclose(logits, expected[:, time], atol=1e-4)
@@ -50,7 +50,7 @@ def test_steps_give_the_logits_of_the_whole_target(small, pairs, encode, monkeyp
     source, target = encode(small, pairs, 3)
     logits_of_whole_target = small.model({"source": source, "target": target}).numpy()
     parts = networks.layers_by_name(small.model)
-    state = steps.start(small.config, parts, source)
+    state = steps.start(small.config, parts, networks.encode(small.config, parts, source))
     for time in range(8):
         logits, state = steps.step(small.config, parts, target[:, time], state)
         np.testing.assert_allclose(logits, logits_of_whole_target[:, time], atol=1e-4)
@@ -60,7 +60,7 @@ def test_steps_give_the_logits_of_the_whole_target(small, pairs, encode, monkeyp
 def test_a_step_does_not_change_the_memory(small, pairs, encode):
     source, target = encode(small, pairs, 2)
     parts = networks.layers_by_name(small.model)
-    state = steps.start(small.config, parts, source)
+    state = steps.start(small.config, parts, networks.encode(small.config, parts, source))
     _, after = steps.step(small.config, parts, target[:, 0], state)
     assert sorted(after) == sorted(state)
     assert ("memory" in state) == (small.config.model != "single-rnn")

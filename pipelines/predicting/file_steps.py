@@ -1,20 +1,32 @@
-"""What `predict --input` does with files, as steps that other processes can do, and with rows that no model reads."""
+"""What `predict --input` does with files, as steps that other processes can do, and with rows that no model reads.
+
+    read    a file -> chunks of its rows
+    load    a model -> a function of texts
+    write   chunks with their outputs -> what a file of output has for them
+    head    the start of a file of output, such as the names of its columns
+
+`engine` runs these steps in one process; with --ray, `batch_prediction` runs them in many. The rows that they write are
+the same. A task states its steps with `table_steps`, or with `row_files.row_steps` if it writes a row for each text.
+"""
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from pipelines.data import text_chunks
+from pipelines.data import encodings, text_chunks
 from pipelines.data.table_options import TableOptions
 from pipelines.data.table_rows import SURROGATES
 from pipelines.data.text_chunks import Chunk, Columns
 from pipelines.export.exported import Exported
 
 NOT_UNICODE = "not valid Unicode"
+_UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are not in the encoding, as `surrogateescape` keeps them
+_MIN_UNDECODED = 5  # rows from which a file is taken to have another encoding
 
 
 class Predicted(NamedTuple):
@@ -40,8 +52,10 @@ class FileSteps(NamedTuple):
         chunks_per_part: number of chunks whose rows are one file of output.
         read: (path of a file, columns of the first file or None) -> its chunks.
         load: model -> function of texts, list of str, -> outputs.
-        write: (predicted chunks, number of rows of the file before them) -> (content of a file, counts: name -> number,
-            or name -> such a dict).
+        write: (predicted chunks, number of rows before them) -> (content of a file without its head, counts: name ->
+            number, or name -> such a dict).
+        head: (first predicted chunk, number of rows of the file) -> head of the file. Its length does not depend on the
+            number of rows. None: there is no head.
         for_columns: columns of the first file -> these steps for them; None: they are the same for all columns.
     """
 
@@ -51,6 +65,7 @@ class FileSteps(NamedTuple):
     read: Callable[[str, Columns | None], Iterator[Chunk]]
     load: Callable[[Exported], Callable[[list[str]], Any]]
     write: Callable[[list[Predicted], int], tuple[bytes, dict]]
+    head: Callable[[Predicted, int], bytes] | None = None
     for_columns: Callable[[Columns], "FileSteps"] | None = None
 
     def bound(self, first: Columns | None) -> "FileSteps":
@@ -59,22 +74,52 @@ class FileSteps(NamedTuple):
 
 
 def table_steps(
-    options: TableOptions, suffix: str, chunks_per_part: int, load: Callable, write: Callable, **given
+    options: TableOptions,
+    suffix: str,
+    chunks_per_part: int,
+    load: Callable,
+    write: Callable,
+    head: Callable | None = None,
+    **given,
 ) -> FileSteps:
     """Returns the steps of a task that reads tables, and other files with one text per line.
 
     Args:
         options: how to read a table.
-        suffix, chunks_per_part, load, write: see `FileSteps`.
+        suffix, chunks_per_part, load, write, head: see `FileSteps`.
         given: further settings on which the outputs depend; "max_lines" is also that of `text_chunks.read_file`.
     """
     options = dataclasses.replace(options, encoding_errors="surrogateescape")
     read = functools.partial(_read, options, given.get("max_lines"))
-    return FileSteps(dataclasses.asdict(options) | given, suffix, chunks_per_part, read, load, write)
+    return FileSteps(dataclasses.asdict(options) | given, suffix, chunks_per_part, read, load, write, head)
 
 
 def _read(options: TableOptions, max_lines: int | None, path: str, first: Columns | None) -> Iterator[Chunk]:
-    return text_chunks.read_file(path, options, first, max_lines)
+    for i, chunk in enumerate(text_chunks.read_file(path, options, first, max_lines)):
+        if i == 0:
+            _check_encoding(path, chunk, options)
+        yield chunk
+
+
+def _check_encoding(path: str, chunk: Chunk, options: TableOptions) -> None:
+    """Checks that the first chunk of a file has text in the encoding with which it was read.
+
+    A few rows that are not in it are rows to count. If none of the texts with letters beyond ASCII is in it, the whole
+    file has another encoding.
+
+    Raises:
+        UserError: it has; the message names the likely one.
+    """
+    texts = [text for text in chunk.rows[chunk.column] if not text.isascii()]
+    undecoded = [text for text in texts if _UNDECODED.search(text)]
+    if len(undecoded) < max(_MIN_UNDECODED, len(texts)):
+        return
+    try:
+        "\n".join(undecoded).encode("utf-8", "surrogateescape").decode(options.encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        raise encodings.not_decodable(path, error) from error
+    except UnicodeEncodeError:  # of UTF-16, whose bytes are not those of a text in UTF-8
+        return
 
 
 def predict_chunk(predict: Callable[[list[str]], Any], chunk: Chunk) -> tuple[Predicted, dict[int, str]]:

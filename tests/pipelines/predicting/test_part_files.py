@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pipelines.distributed.part_files import opened
+from pipelines.predicting.part_files import opened
 from pipelines.support.errors import UserError
 
 PLAN = {

@@ -13,9 +13,10 @@ import pytest
 from pipelines.data import text_chunks
 from pipelines.data.table_options import DEFAULTS
 from pipelines.data.text_chunks import Columns
-from pipelines.distributed import batch_workers, cluster
-from pipelines.distributed.file_steps import table_steps
+from pipelines.distributed import cluster
 from pipelines.labelled.predict import file_steps
+from pipelines.predicting import batch_workers
+from pipelines.predicting.file_steps import table_steps
 
 VERSIONS = cluster.versions()
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from pipelines.data.text_chunks import Chunk
-from pipelines.distributed.file_steps import NOT_UNICODE, add_counts, predict_chunk
+from pipelines.predicting.file_steps import NOT_UNICODE, add_counts, predict_chunk
 
 NOT_UTF_8 = b"caf\xe9".decode("utf-8", "surrogateescape")
 

@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.distributed.file_steps import add_counts
+from pipelines.predicting.file_steps import add_counts
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, read_json, shown, sync, write_json, written_beside
 

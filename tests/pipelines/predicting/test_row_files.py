@@ -10,11 +10,11 @@ import pytest
 
 from pipelines.data import text_chunks
 from pipelines.data.table_options import TableOptions
-from pipelines.distributed import batch_workers
-from pipelines.labelled.predict import file_steps, predict_file
-from pipelines.labelled.predicted_rows import names_of_outputs
+from pipelines.labelled.predict import file_steps
+from pipelines.predicting import batch_workers
+from pipelines.predicting.row_files import names_of_outputs
 from pipelines.support.errors import UserError
-from tests.pipelines.distributed.parts import parts_of
+from tests.pipelines.predicting.parts import label_file, parts_of
 
 OWN = "id,text,score,predicted,p(positive)\n1,good,7,mine,kept\n2,bad,8,,kept\n"
 OWN_ROWS = list(csv.DictReader(io.StringIO(OWN)))
@@ -23,7 +23,7 @@ OWN_ROWS = list(csv.DictReader(io.StringIO(OWN)))
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
 def test_columns_of_the_user_are_never_overwritten(exported, tmp_path, capsys, suffix):
     (tmp_path / "own.csv").write_text(OWN)
-    predict_file(exported, str(tmp_path / "own.csv"), tmp_path / f"out{suffix}")
+    label_file(exported, str(tmp_path / "own.csv"), tmp_path / f"out{suffix}")
     rows = read(tmp_path / f"out{suffix}")
     assert [{name: row[name] for name in OWN_ROWS[0]} for row in rows] == OWN_ROWS
     added = list(rows[0])[len(OWN_ROWS[0]) :]
@@ -36,7 +36,7 @@ def test_columns_of_the_user_are_never_overwritten(exported, tmp_path, capsys, s
 
 def test_the_prefix_sets_the_names_of_the_outputs(exported, tmp_path, capsys):
     (tmp_path / "own.csv").write_text(OWN)
-    predict_file(exported, str(tmp_path / "own.csv"), tmp_path / "out.csv", prefix="new.")
+    label_file(exported, str(tmp_path / "own.csv"), tmp_path / "out.csv", prefix="new.")
     assert list(read(tmp_path / "out.csv")[0]) == [
         *OWN_ROWS[0],
         "new.predicted",
@@ -46,7 +46,7 @@ def test_the_prefix_sets_the_names_of_the_outputs(exported, tmp_path, capsys):
     ]
     assert not capsys.readouterr().err
     with pytest.raises(UserError, match="--prefix '': the input has a column 'predicted', too"):
-        predict_file(exported, str(tmp_path / "own.csv"), tmp_path / "other.csv", prefix="")
+        label_file(exported, str(tmp_path / "own.csv"), tmp_path / "other.csv", prefix="")
 
 
 def test_the_usual_prefix_gives_way_to_columns_that_have_it_already():
@@ -57,7 +57,7 @@ def test_the_usual_prefix_gives_way_to_columns_that_have_it_already():
 @pytest.mark.parametrize("prefix", [None, "new_"])
 def test_the_parts_of_a_distributed_prediction_have_the_same_names(exported, tmp_path, prefix):
     (tmp_path / "own.csv").write_text(OWN)
-    predict_file(exported, str(tmp_path / "own.csv"), tmp_path / "out.csv", prefix=prefix)
+    label_file(exported, str(tmp_path / "own.csv"), tmp_path / "out.csv", prefix=prefix)
     steps = file_steps(exported, TableOptions(), ".csv", prefix)
     first = text_chunks.Columns(list(OWN_ROWS[0]), "text", str(tmp_path / "own.csv"))
     bound = steps.bound(first)
@@ -70,7 +70,7 @@ def test_a_column_that_only_later_rows_have_is_not_overwritten(exported, tmp_pat
     monkeypatch.setattr(text_chunks, "CHUNK_ROWS", 1)
     (tmp_path / "a.jsonl").write_text('{"text": "good"}\n{"text": "bad", "score": 1}\n')
     for suffix in (".jsonl", ".csv"):
-        predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / f"out{suffix}")
+        label_file(exported, str(tmp_path / "a.jsonl"), tmp_path / f"out{suffix}")
         first, second = read(tmp_path / f"out{suffix}")
         assert not first.get("score") and str(second["score"]) == "1" and second["model_predicted"] == "negative"
 
@@ -83,7 +83,7 @@ OBJECTS = (
 
 def test_cells_of_json_lines_pass_untouched(exported, tmp_path):
     (tmp_path / "a.jsonl").write_text(OBJECTS)
-    predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.jsonl")
+    label_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.jsonl")
     added = ("predicted", "score", "p(negative)", "p(positive)")
     written = read(tmp_path / "out.jsonl")
     assert all(set(added) < set(row) for row in written)
@@ -95,7 +95,7 @@ def test_cells_of_json_lines_pass_untouched(exported, tmp_path):
 
 def test_cells_of_json_lines_pass_untouched_through_other_processes(exported, tmp_path):
     (tmp_path / "a.jsonl").write_text(OBJECTS)
-    predict_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.jsonl")
+    label_file(exported, str(tmp_path / "a.jsonl"), tmp_path / "out.jsonl")
     ((part, _),) = parts_of(file_steps(exported, TableOptions(), ".jsonl"), exported, tmp_path / "a.jsonl")
     assert part.decode() == (tmp_path / "out.jsonl").read_text()
 
@@ -116,7 +116,7 @@ def test_other_typed_files_keep_the_types_that_json_has(exported, tmp_path):
     book.active.append(list(row.values()))
     book.save(tmp_path / "a.xlsx")
     for name in ("a.parquet", "a.xlsx"):
-        predict_file(exported, str(tmp_path / name), tmp_path / f"{name}.jsonl")
+        label_file(exported, str(tmp_path / name), tmp_path / f"{name}.jsonl")
         (written,) = read(tmp_path / f"{name}.jsonl")
         assert [written[each] for each in ("text", "n", "x", "none")] == ["good", 1, 2.5, None]
         assert written["day"].startswith("2024-05-06") and written.get("nan") is None

@@ -17,9 +17,11 @@ from pathlib import Path
 
 from pipelines.data.paths import Data
 from pipelines.data.text_chunks import Columns
-from pipelines.distributed import batch_workers, cluster, input_files, part_files
-from pipelines.distributed.file_steps import FileSteps
+from pipelines.distributed import cluster
 from pipelines.export.exported import Exported, files_of
+from pipelines.predicting import batch_workers, input_files, part_files
+from pipelines.predicting.engine import first_columns
+from pipelines.predicting.file_steps import FileSteps
 from pipelines.support import console, machine
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
@@ -53,8 +55,8 @@ def predict(exported: Exported, source: Data, output: Path, steps: FileSteps, ad
     given = str(output).replace(":/", "://")  # a Path has one slash
     if input_files.is_stored(given):
         raise UserError(f"--output {given}: give a folder on this machine; only --input can be in object storage")
-    files = input_files.find(source)
-    first = _first_columns(files, steps)
+    files = input_files.find(source, elsewhere=True)
+    first = first_columns(files, steps)
     steps = steps.bound(first)
     plan = {
         "model": {"name": exported.title, "sha256": _checksum(exported)},
@@ -167,13 +169,6 @@ def _units(
         num_cpus=_CPUS_PER_ACTOR,
         compute=ray.data.ActorPoolStrategy(size=actors or cores // _CPUS_PER_ACTOR),
     )
-
-
-def _first_columns(files: list[input_files.InputFile], steps: FileSteps) -> Columns | None:
-    """Returns the columns of the first file, and so finds out whether it can be read; None if it has no rows."""
-    with input_files.here(files[0].path) as path:
-        chunk = next(steps.read(path, None), None)
-    return Columns(list(chunk.rows), chunk.column, files[0].path) if chunk else None
 
 
 def _checksum(exported: Exported) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.data.table_options import TableOptions
 from pipelines.data.text_chunks import read_file
-from pipelines.distributed import input_files
+from pipelines.predicting import input_files
 from pipelines.support.errors import UserError
 
 needs_moto = pytest.mark.skipif(util.find_spec("moto") is None, reason="moto is not installed")
@@ -40,9 +40,11 @@ def test_a_file_of_two_patterns_is_read_once(tmp_path):
     assert names_of(input_files.find(f"{folder}/**/*.jsonl"), folder) == ["sub/c.jsonl"]
 
 
-def test_relative_paths_are_made_absolute(tmp_path, monkeypatch):
+def test_relative_paths_are_made_absolute_for_other_processes(tmp_path, monkeypatch):
     monkeypatch.chdir(write(tmp_path))
-    assert input_files.find("a.csv")[0].path == str(tmp_path / "a.csv")
+    assert input_files.find(("a.csv", str(tmp_path / "a.csv")))[0].path == "a.csv"
+    (file,) = input_files.find(("a.csv", str(tmp_path / "a.csv")), elsewhere=True)
+    assert file.path == str(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,8 @@ def test_what_cannot_be_read_is_one_line(tmp_path, monkeypatch, given, message):
     (tmp_path / "zero.csv").touch()
     write(tmp_path, ["other/model.bin"])
     with pytest.raises(UserError, match=message):
-        input_files.find(given)
+        input_files.find(given, elsewhere=True)
+    assert input_files.find("-") == [("-", 0, 0)]
 
 
 def test_a_file_that_is_named_alone_may_have_any_suffix(tmp_path):
@@ -76,7 +79,7 @@ def test_a_file_that_is_named_alone_may_have_any_suffix(tmp_path):
 @pytest.fixture(scope="module")
 def s3():
     """An S3 server on this machine, with the bucket `texts`; yields a client."""
-    from tests.pipelines.distributed.storage import served
+    from tests.pipelines.predicting.storage import served
 
     with served() as client, pytest.MonkeyPatch.context() as patch:
         for name, value in client.environment.items():

@@ -15,12 +15,14 @@ import pandas as pd
 import pytest
 
 from pipelines.data.table_options import DEFAULTS
-from pipelines.distributed import batch_prediction, cluster
+from pipelines.distributed import cluster
 from pipelines.export.exported import Exported
-from pipelines.labelled.predict import file_steps, predict_file
+from pipelines.labelled.predict import file_steps
+from pipelines.predicting import batch_prediction
 from pipelines.support.errors import UserError
 from tests.command_line import ROOT, assert_one_line, main
-from tests.pipelines.distributed.conftest import MANY
+from tests.pipelines.predicting.conftest import MANY
+from tests.pipelines.predicting.parts import label_file
 
 needs_ray = pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 needs_moto = pytest.mark.skipif(util.find_spec("moto") is None, reason="moto is not installed")
@@ -46,7 +48,7 @@ def joined(folder):
 @needs_moto
 @pytest.mark.long
 def test_files_of_all_formats_from_object_storage(saved, tmp_path):
-    from tests.pipelines.distributed.storage import served
+    from tests.pipelines.predicting.storage import served
 
     rows = pd.DataFrame({"text": [f"{'g' * (i % 3)} {i}" for i in range(40)]})
     rows.to_parquet(tmp_path / "c.parquet", row_group_size=7)
@@ -78,7 +80,7 @@ def test_files_of_all_formats_from_object_storage(saved, tmp_path):
     reasons = [each["reason"] for each in manifest["poisoned"]]
     assert reasons[0] == "not valid Unicode" and reasons[1].startswith("InvalidArgumentError: ")
     files = tuple(str(tmp_path / name) for name in names[:5])
-    predict_file(_exported(saved), files, tmp_path / "plain.csv")
+    label_file(_exported(saved), files, tmp_path / "plain.csv")
     lines = joined(tmp_path / "out").splitlines(True)
     assert "".join(lines[:-4]) == (tmp_path / "plain.csv").read_text()
     last = list(csv.DictReader((tmp_path / "out" / "part-00005-00000.csv").read_text().splitlines()))

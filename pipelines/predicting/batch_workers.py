@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipelines.data.text_chunks import Chunk, Columns
-from pipelines.distributed import cluster, input_files
-from pipelines.distributed.file_steps import FileSteps, predict_chunk
+from pipelines.distributed import cluster
 from pipelines.export.exported import Exported
+from pipelines.predicting import input_files
+from pipelines.predicting.file_steps import FileSteps, predict_chunk
 from pipelines.support import quiet
 from pipelines.support.errors import UserError
 
@@ -104,8 +105,9 @@ def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[b
         predicted.append(result)
         poisoned |= {num_rows + row: reason for row, reason in reasons.items()}
         num_rows += len(chunk.rows)
-    part, counts = steps.write(predicted, num_before)
-    return part, {"counts": counts, "poisoned": poisoned}
+    content, counts = steps.write(predicted, num_before)
+    head = steps.head(predicted[0], num_rows) if steps.head else b""
+    return head + content, {"counts": counts, "poisoned": poisoned}
 
 
 @contextlib.contextmanager

@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from pipelines.export.card import CARD
 from pipelines.export.exported import Exported
-from pipelines.labelled.predict import predict_file
 from pipelines.support.files import write_json
 from tests.pipelines.labelled.conftest import CountingClassifier, exported, write_export
+from tests.pipelines.predicting.parts import label_file
 
 __all__ = ["exported"]
 MANY = 120_000  # rows: twelve parts
@@ -53,5 +53,5 @@ def many(tmp_path_factory):
 def plain(many, saved):
     """What the plain command writes for `many`."""
     target = many.parent / "plain.csv"
-    predict_file(Exported("sentiment", 1, saved / "sentiment" / "1"), str(many), target)
+    label_file(Exported("sentiment", 1, saved / "sentiment" / "1"), str(many), target)
     return target.read_text()

@@ -1,7 +1,8 @@
-"""The files that `predict --input --ray` reads: files, folders and patterns on this machine, or in object storage."""
+"""The files that `predict --input` reads: files, folders and patterns on this machine, or in object storage."""
 
 import contextlib
 import glob
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ class InputFile(NamedTuple):
     """A file, and what shows that it is still the same.
 
     Attributes:
-        path: absolute, or the address in object storage.
+        path: as given, or the address in object storage; "-" is stdin.
         size: in bytes.
         modified: nanoseconds since 1970.
     """
@@ -36,23 +37,31 @@ def is_stored(path: str) -> bool:
     return "://" in path
 
 
-def find(data: Data) -> list[InputFile]:
+def find(data: Data, elsewhere: bool = False) -> list[InputFile]:
     """Returns the files of paths, folders and patterns, each once: of a folder or a pattern in alphabetical order.
 
     Args:
         data: paths on this machine, or addresses such as s3://bucket/folder/*.parquet. Credentials and the endpoint
             are those of the usual environment variables, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL. Of a folder,
             files whose names start with "." or "_" are left out.
+        elsewhere: whether processes in other folders read the files: all paths are made absolute, and there is no "-".
 
     Raises:
         UserError: there is no such file, one is empty, the storage does not answer, or a file of a folder or a pattern
             has an unknown suffix.
     """
-    found = [file for path in paths.each(data) for file in (_find_stored if is_stored(path) else _find_here)(path)]
+    found = []
+    for path in paths.each(data):
+        if path == "-" and elsewhere:
+            raise UserError("--ray reads files: give their paths with --input, and not -")
+        found += _find_stored(path) if is_stored(path) else _find_here(path)
     for file in found:
-        if not file.size:
+        if not file.size and file.path != "-":
             raise UserError(f"{file.path} is empty: leave it out")
-    return list(dict.fromkeys(found))
+    different: dict[str, InputFile] = {}
+    for file in found:
+        different.setdefault(file.path if is_stored(file.path) else os.path.abspath(file.path), file)
+    return [file._replace(path=path) if elsewhere else file for path, file in different.items()]
 
 
 @contextlib.contextmanager
@@ -78,7 +87,7 @@ def here(path: str) -> Iterator[str]:
 
 def _find_here(path: str) -> list[InputFile]:
     if path == "-":
-        raise UserError("--ray reads files: give their paths with --input, and not -")
+        return [InputFile(path, 0, 0)]
     if Path(path).is_dir():
         files = [file for file in sorted(Path(path).rglob("*")) if file.is_file()]
         names = _of_folder(path, [str(file.relative_to(path)) for file in files])
@@ -90,7 +99,7 @@ def _find_here(path: str) -> list[InputFile]:
         raise UserError(f"no such file: {path}")
     else:
         matches = [Path(path)]
-    return [InputFile(str(each.resolve()), each.stat().st_size, each.stat().st_mtime_ns) for each in matches]
+    return [InputFile(str(each), each.stat().st_size, each.stat().st_mtime_ns) for each in matches]
 
 
 def _find_stored(address: str) -> list[InputFile]:

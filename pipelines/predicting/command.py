@@ -1,0 +1,174 @@
+"""What the `predict` commands of all tasks share: their flags, and how they predict files."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import tyro
+
+from pipelines.command_line import ServedModelFlags, TableFlags, print_error, print_json
+from pipelines.config import PATH, PATHS, flag, require
+from pipelines.data.paths import Data
+from pipelines.export.exported import Exported
+from pipelines.support.errors import UserError
+from pipelines.support.files import check_output, shown
+from pipelines.support.numbers import counted
+
+PLAIN = ".txt"  # a file of lines: it may have any name that is not one of another format
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RayFlags:
+    """Predict the files of --input on Ray: on several machines, and so that an interrupted job continues."""
+
+    ray: Annotated[str | None, tyro.conf.arg(metavar="ADDRESS|local")] = None
+    """Predict on this Ray cluster: HOST:PORT of its head, or local for the processors of this machine. --output is then
+    a folder for part files. The same command continues an interrupted job."""
+    actors: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """With --ray: number of processes that load the model. By default one per processor of the cluster."""
+    part_format: Annotated[str | None, tyro.conf.arg(metavar="FORMAT")] = None
+    """With --ray: suffix of the part files, one of those that --output may have. By default the first one."""
+
+    def check(self, given: Data | None, output: Path | None, suffixes: tuple[str, ...]) -> None:
+        """Checks that the flags fit together.
+
+        Args:
+            given: --input.
+            suffixes: of the files that --output may name.
+
+        Raises:
+            UserError: they do not.
+        """
+        if not self.ray:
+            for name in ("actors", "part_format"):
+                if getattr(self, name) is not None:
+                    raise UserError(f"{flag(name)} has no effect without --ray")
+            return
+        if not given or not output:
+            raise UserError("--ray is for files: give --input and, for the part files, a folder with --output")
+        require(self.actors is None or self.actors >= 1, "actors", self.actors, "at least 1")
+        formats = [suffix.removeprefix(".") for suffix in suffixes]
+        known = self.part_format is None or self.part_format.removeprefix(".") in formats
+        require(known, "part_format", self.part_format, " or ".join(formats))
+
+    def suffix(self, suffixes: tuple[str, ...]) -> str:
+        """Returns the suffix of the parts."""
+        return f".{self.part_format.removeprefix('.')}" if self.part_format else suffixes[0]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictCommand:
+    """The flags of every `predict`, and what it does with files.
+
+    A task's command states `suffixes` and `file_steps`; it may check more, and predicts the texts of the command line.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]]
+    """Of the files that --output may name; the first one is that of stdout and, by default, of parts."""
+
+    task: tyro.conf.Suppress[str] = ""
+    """Name of the task in the registry."""
+    texts: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Texts, each in quotes."""
+    input: Annotated[Data | None, PATHS] = None
+    """Predict the texts of files instead: tables in the formats of `train classification`, other files with one text
+    per line, folders or patterns of such files, objects in storage (s3://bucket/folder/*.parquet), or - for stdin."""
+    output: Annotated[Path | None, PATH] = None
+    """With --input: file to write."""
+    json: bool = False
+    """Print one JSON object. With --input it has the counts, and needs --output."""
+    table: TableFlags = TableFlags()
+    distributed: RayFlags = RayFlags()
+    model: ServedModelFlags = ServedModelFlags()
+
+    def file_steps(self, exported: Exported, suffix: str) -> Any:
+        """Returns the `FileSteps` of the task for files with this suffix."""
+        raise NotImplementedError
+
+    def needs_input(self) -> dict[str, Any]:
+        """Returns flag -> value of the flags that have no effect without --input."""
+        return {"--output": self.output, **self.table.given()}
+
+    def check(self) -> None:
+        """Checks that the flags fit together.
+
+        Raises:
+            UserError: they do not.
+        """
+        if bool(self.texts) == bool(self.input):
+            raise UserError('give texts: either "in quotes" or in files with --input')
+        self.check_files()
+
+    def check_files(self) -> None:
+        """Checks the flags on files.
+
+        Raises:
+            UserError: they do not fit together.
+        """
+        for name, value in self.needs_input().items():
+            if value and not self.input:
+                raise UserError(f'{name} needs --input: it has no effect on texts "in quotes"')
+        if self.json and self.input and not self.output:
+            raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
+        if self.model.server and self.input:
+            raise UserError('--server is for texts "in quotes": leave out --input')
+        self.distributed.check(self.input, self.output, self.suffixes)
+
+    def predict_files(self) -> None:
+        """Predicts the texts of --input here or on Ray, writes --output or to stdout, and prints the counts.
+
+        Raises:
+            UserError: the input, the output or the cluster cannot be used.
+        """
+        suffix = self._suffix()
+        exported = self.model.find(self.task)
+        steps = self.file_steps(exported, suffix)
+        if self.distributed.ray:
+            from pipelines.predicting import batch_prediction
+
+            ray, actors = self.distributed.ray, self.distributed.actors
+            manifest = batch_prediction.predict(exported, self.input, self.output, steps, ray, actors)
+            self._print_counts(exported, manifest["counts"], len(manifest["parts"]))
+        else:
+            from pipelines.predicting import engine
+
+            self._print_counts(exported, engine.predict_files(exported, self.input, self.output, steps))
+
+    def _suffix(self) -> str:
+        """Returns the suffix of what is written.
+
+        Raises:
+            UserError: --output cannot be written, or has another suffix.
+        """
+        if self.distributed.ray:
+            return self.distributed.suffix(self.suffixes)
+        if self.output is None or self.output.suffix in self.suffixes:
+            check_output(self.output, suffixes=self.suffixes)
+            return self.output.suffix if self.output else self.suffixes[0]
+        check_output(self.output, suffixes=() if PLAIN in self.suffixes else self.suffixes)
+        return PLAIN
+
+    def _print_counts(self, exported: Exported, counts: dict, num_parts: int | None = None) -> None:
+        if self.json:
+            parts = {} if num_parts is None else {"parts": num_parts}
+            print_json({"model": exported.title, **parts, **counts})
+            return
+        others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
+        listed = ", ".join(f"{name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
+        parts = "" if num_parts is None else f" in {counted(num_parts, 'part')}"
+        target = f": {shown(self.output)}" if self.output else ""
+        print_error(f"{counted(counts['rows'], 'text')}{parts}{listed and f' ({listed})'}{target}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictRowsCommand(PredictCommand):
+    """The flags of a `predict` that writes a row for each text: see `row_files`."""
+
+    suffixes: ClassVar = (".csv", ".tsv", ".jsonl")
+    prefix: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
+    """With --input: start of the names of the columns that are added. By default none, or model_ if the input has a
+    column of one of these names."""
+
+    def needs_input(self) -> dict[str, Any]:
+        """See `PredictCommand.needs_input`."""
+        return {**super().needs_input(), "--prefix": self.prefix is not None}
