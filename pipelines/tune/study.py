@@ -21,6 +21,7 @@ from typing import Any
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig, from_dict
+from pipelines.settings import tuned_fields
 from pipelines.support.errors import UserError
 from pipelines.support.files import (
     check_folder,
@@ -214,7 +215,7 @@ def shared_folder(study_folder: Path, config: TrainingConfig) -> Path:
 
     They have all settings alike except those with a range, which change neither.
     """
-    own = {field for ranges in config.RANGES.values() for field in ranges}
+    own = tuned_fields(type(config))
     values = {name: value for name, value in dataclasses.asdict(config).items() if name not in own}
     return study_folder / "shared" / run_folder.short_hash(json.loads(json.dumps(values)))
 
