@@ -1,6 +1,7 @@
 # make demo: trains a sentiment classifier on the embedded sample.
 # make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (45 minutes).
 # make lock: resolves requirements.txt, -dev.txt and -ray.txt again, and writes what to install into the lock files.
+# make test-next: the tests of the layers and two tiny runs with the next Keras (keras-nightly); they may fail.
 # make replay: records what tiny runs compute, or compares with the earlier recording: the proof that a change changes nothing.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
 
@@ -10,16 +11,18 @@ PY := $(patsubst 3.%,python3.%,$(PYTHON))
 READY := .venv/ready
 DEV_READY := .venv/dev-ready
 ALL_READY := .venv/test-all-ready
+NEXT_READY := .venv-next/ready
 # Not every package of the tests has a wheel; with --use-pep517, pip builds these in an environment of their own.
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
 	--custom-compile-command "make lock"
+NEXT_PIP := $(subst .venv/,.venv-next/,$(PIP))
 PYTEST := .venv/bin/python -m pytest --numprocesses=2
 
 # Tests that need neither a trained model nor a server: the inner loop of `make check`.
 QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
 
-.PHONY: demo check lint test test-all lock replay clean
+.PHONY: demo check lint test test-all test-next lock replay clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
@@ -38,6 +41,15 @@ test-all: lint $(ALL_READY)
 	@$(PYTEST)
 	@KERAS_BACKEND=jax $(PYTEST) tests/layers -m any_backend
 	@KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(PYTEST) tests/layers -m any_backend
+
+# It is no part of the other targets: failures show what the next version of Keras changes (docs/dependencies.md).
+test-next: $(NEXT_READY)
+	@$(NEXT_PIP) --no-deps --pre --upgrade keras-nightly
+	@cd .venv-next/lib/python3*/site-packages && rm -rf keras-*.dist-info && mkdir keras-next.dist-info && \
+		sed 's/^Name: keras-nightly$$/Name: keras/' keras_nightly-*.dist-info/METADATA > keras-next.dist-info/METADATA
+	@.venv-next/bin/python -c 'import keras; print("Keras", keras.__version__, "(test-next may fail)")'
+	-@.venv-next/bin/python -m pytest --numprocesses=2 --continue-on-collection-errors tests/layers
+	-@.venv-next/bin/python benchmarks/replay.py --only char-lm sentiment-lstm --output .venv-next/replay.json
 
 lock: $(DEV_READY)
 	@$(LOCK) requirements.txt --output-file requirements.lock
@@ -71,9 +83,19 @@ $(ALL_READY): requirements-ray.lock requirements-test-all.txt $(DEV_READY)
 		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
 
+# keras-nightly has the same files as keras, so keras goes first. A run records the version of the package keras: `test-next`
+# gives keras-nightly's metadata this name.
+$(NEXT_READY): requirements-dev.lock $(READY)
+	@echo "setting up .venv-next with keras-nightly"
+	@.venv/bin/python -m venv --clear .venv-next
+	@$(NEXT_PIP) --require-hashes -r requirements-dev.lock || \
+		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
+	@.venv-next/bin/python -m pip uninstall --yes --quiet keras
+	@touch $@
+
 # Records what tiny runs compute; the next call compares: see benchmarks/replay.py.
 replay: $(DEV_READY)
 	@.venv/bin/python benchmarks/replay.py
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache
+	rm -rf .venv .venv-next .pytest_cache .ruff_cache

@@ -2,8 +2,9 @@
 
 import keras
 from keras import ops
-from keras.src import backend  # `backend.rnn`, the loop of every recurrent layer of Keras, has no public name
 from keras.src.layers.rnn.dropout_rnn_cell import DropoutRNNCell  # the type of cells with dropout in Keras
+
+from layers.backend_rnn import rnn
 
 
 @keras.saving.register_keras_serializable(package="unroll")
@@ -267,7 +268,7 @@ class AttentionDecoder(keras.layers.RNN):
             output, states, weights = self.cell(inputs, states, training=training, return_weights=True)
             return ops.concatenate([output, weights], -1), states  # [batch, output_size + Tv]
 
-        return backend.rnn(step, sequences, initial_state, unroll=self.unroll, input_length=sequences.shape[1])
+        return rnn(step, sequences, initial_state, unroll=self.unroll, input_length=sequences.shape[1])
 
     def compute_mask(self, *inputs):
         return None

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import keras
 import numpy as np
 from keras import ops
-from keras.src import backend  # `backend.rnn`, the loop of every recurrent layer of Keras, has no public name
+
+from layers.backend_rnn import rnn
 
 FORBIDDEN = -1e6  # the score of a forbidden step; finite, so that a forbidden sequence of tags has a finite loss
 LOWEST = -1e30  # the scores of padding, and of hypotheses that do not exist
@@ -378,6 +379,6 @@ def _loop(step, inputs, state):
             output, (state,) = one_step([sequence[t] for sequence in inputs], [state])
             outputs.append(output)
         return keras.tree.map_structure(lambda *steps: ops.stack(steps), *outputs)
-    # Without input_length, `backend.rnn` reads the length from `inputs.shape`, which a list does not have. The loop
+    # Without input_length, `rnn` reads the length from `inputs.shape`, which a list does not have. The loop
     # also stops at the end of the inputs, so a large number is correct for every length.
-    return backend.rnn(one_step, inputs, [state], time_major=True, input_length=2**31 - 1)[1]
+    return rnn(one_step, inputs, [state], time_major=True, input_length=2**31 - 1)[1]

@@ -5,7 +5,8 @@ Their gradients are written by hand (`step_backward`).
 
 import keras
 from keras import ops
-from keras.src import backend  # `backend.rnn`, the loop of every recurrent layer of Keras, has no public name
+
+from layers.backend_rnn import rnn
 
 
 class _HoistedLoop(keras.layers.RNN):
@@ -135,15 +136,15 @@ class _HoistedLoop(keras.layers.RNN):
 
     def _loop(self, step, inputs, states):
         """Returns (list of outputs, each [time, ...]; last states) of `step` over the first axis of all inputs."""
-        if self.unroll or keras.backend.backend() == "torch":  # `backend.rnn` cannot unroll steps with several outputs
+        if self.unroll or keras.backend.backend() == "torch":  # `rnn` cannot unroll steps with several outputs
             steps = []
             for t in range(inputs[0].shape[0]):
                 outputs, states = step([sequence[t] for sequence in inputs], states)
                 steps.append(outputs)
             return [ops.stack(sequence) for sequence in zip(*steps)], states
-        # Without input_length, `backend.rnn` reads the length from `inputs.shape`, which a list does not have. The loop
+        # Without input_length, `rnn` reads the length from `inputs.shape`, which a list does not have. The loop
         # also stops at the end of the inputs, so a large number is correct for every length.
-        _, outputs, states = backend.rnn(step, inputs, states, time_major=True, input_length=2**31 - 1)
+        _, outputs, states = rnn(step, inputs, states, time_major=True, input_length=2**31 - 1)
         return outputs, states
 
 

@@ -2,9 +2,9 @@
 
 import keras
 from keras import ops
-from keras.src import backend  # `backend.rnn`, the loop of every recurrent layer of Keras, has no public name
 
 from layers.attention_decoder import AttentionDecoder
+from layers.backend_rnn import rnn
 from layers.recurrent import PeepholeLSTMCell
 
 _LSTM_GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
@@ -80,10 +80,10 @@ class RecurrentTrace(keras.layers.Layer):
                 new_states = [ops.where(is_valid[0] > 0, new, old) for new, old in zip(new_states, states)]
             return ops.concatenate(new_states, -1), new_states
 
-        # Time comes first in the loop. Without input_length, `backend.rnn` reads the length from `inputs.shape`, which
+        # Time comes first in the loop. Without input_length, `rnn` reads the length from `inputs.shape`, which
         # a list does not have. The loop also stops at the end of the inputs, so a large number is correct.
         time_major = [ops.swapaxes(sequence, 0, 1) for sequence in sequences]
-        _, sequence, _ = backend.rnn(step, time_major, states, time_major=True, input_length=2**31 - 1)
+        _, sequence, _ = rnn(step, time_major, states, time_major=True, input_length=2**31 - 1)
         after = _split(ops.swapaxes(sequence, 0, 1), states)  # each [batch, time, units]
         before = [
             ops.concatenate([ops.expand_dims(ops.cast(first, each.dtype), 1), each[:, :-1]], axis=1)

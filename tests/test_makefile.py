@@ -1,11 +1,14 @@
 """`make` reports in one line why it cannot set up the environment, and the lists of packages are complete."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from benchmarks.tiny_runs import RUNS
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-ray.txt", "requirements-test-all.txt")
@@ -30,7 +33,7 @@ def script(path, text):
     return path
 
 
-@pytest.mark.parametrize("target", ["demo", "check", "test", "test-all"])
+@pytest.mark.parametrize("target", ["demo", "check", "test", "test-all", "test-next"])
 def test_a_python_that_is_too_old(tmp_path, target):
     process = make(tmp_path, target, f"PYTHON={script(tmp_path / 'bin' / 'python3.8', 'exit 1')}")
     assert process.returncode != 0
@@ -67,3 +70,24 @@ def test_test_all_contains_test_and_the_continuous_integration_runs_it():
 
     assert any(line.rstrip().endswith("pytest --numprocesses=2") for line in marks("test-all"))
     assert "make test-all" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_test_next_has_an_environment_of_its_own_with_the_next_keras():
+    listed = subprocess.run(["make", "-n", "-C", ROOT, "test-next"], capture_output=True, text=True, check=True).stdout
+    lines = listed[listed.index(".venv-next with") :].replace("\\\n", " ").splitlines()
+    assert "--require-hashes -r requirements-dev.lock" in listed
+    assert [line for line in lines if "uninstall" in line and line.endswith(" keras")]
+    assert [line for line in lines if line.endswith("--no-deps --pre --upgrade keras-nightly")]
+    *_, tests, runs = lines[: [i for i, line in enumerate(lines) if "replay.py" in line][0] + 1]
+    assert tests.startswith(".venv-next/bin/python -m pytest") and tests.endswith(" tests/layers")
+    names = runs.partition("--only ")[2].partition(" --output")[0].split()
+    assert [RUNS[name][0] for name in names] == ["char-lm", "sentiment"]
+
+
+def test_test_next_may_fail_and_its_environment_is_cleaned():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = re.search(r"^test-next: .*\n((?:\t.*\n)+)", text, re.MULTILINE)[1]
+    assert [line[:2] for line in recipe.splitlines()[-2:]] == ["\t-", "\t-"] and "may fail" in recipe
+    assert not re.search(r"^[\w-]+:.*\btest-next\b", text, re.MULTILINE)  # no other target needs it
+    assert " .venv-next " in text.partition("\nclean:\n")[2]
+    assert ".venv-next" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()

@@ -101,3 +101,20 @@ def test_reset_states_sets_carried_states_to_zeros():
     assert (model(values).numpy() != first).any()
     reset_states(model)
     np.testing.assert_array_equal(model(values), first)
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("name", RECURRENT_LAYERS)
+def test_no_layer_needs_the_mask_that_keras_hands_from_layer_to_layer(name, bidirectional, monkeypatch):
+    """Keras 3.16 hands none on: each layer of the stack is given the mask."""
+
+    def padded():
+        keras.utils.set_random_seed(1)
+        x, mask = keras.Input((None, 4)), keras.Input((None,), dtype="bool")
+        outputs = stacked_recurrent(x, name, 5, 3, mask=mask, bidirectional=bidirectional)
+        return keras.Model([x, mask], outputs)([X, MASK]).numpy()
+
+    expected = padded()
+    for layer in (keras.layers.RNN, keras.layers.Bidirectional):
+        monkeypatch.setattr(layer, "compute_mask", lambda self, *arguments, **options: None)
+    np.testing.assert_array_equal(padded(), expected)
