@@ -3,8 +3,8 @@
     unroll.py -> unroll/__init__.py      pipelines/ -> unroll/pipelines/      layers/ -> unroll/layers/
     main.py   -> unroll/__main__.py      serving/   -> unroll/serving/
 
-Imports are changed to these names. Strings are not: code that needs the name of a module in a string makes it from
-`__package__` or from another module's `__name__`.
+Imports are changed to these names; strings are not. So code makes the name of a module from `__package__`, or takes it
+from `__name__`: `f"{__package__}.data"`, not "pipelines.data".
 """
 
 import ast
@@ -27,9 +27,8 @@ def with_package(source: str) -> str:
         if isinstance(node, ast.ImportFrom) and not node.level:
             first, *others = node.module.split(".")
             if first in PACKAGES or first in MODULES:
-                line, column = lines[node.lineno - 1], node.col_offset + len("from ")
-                name = ".".join(["unroll", MODULES.get(first, first), *others])
-                lines[node.lineno - 1] = line[:column] + name + line[column + len(node.module) :]
+                old, new = f"from {node.module} ", ".".join(["unroll", MODULES.get(first, first), *others])
+                lines[node.lineno - 1] = lines[node.lineno - 1].replace(old, f"from {new} ", 1)
     return "\n".join(lines)
 
 
@@ -37,7 +36,7 @@ class BuildPackage(build_py):
     """Copies the modules to their new names, with their imports changed."""
 
     def run(self) -> None:
-        """Builds from nothing: what an earlier build has left in the folder would be in the wheel."""
+        """Builds in an empty folder: what an earlier build has left would be in the wheel."""
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)
         super().run()
@@ -54,5 +53,8 @@ class BuildPackage(build_py):
         return path, copied
 
 
-packages = find_packages(include=[f"{name}*" for name in PACKAGES])
-setup(cmdclass={"build_py": BuildPackage}, packages=[f"unroll.{name}" for name in packages])
+setup(
+    cmdclass={"build_py": BuildPackage},
+    packages=[f"unroll.{name}" for name in find_packages(include=[f"{name}*" for name in PACKAGES])],
+    options={"editable_wheel": {"mode": "compat"}},  # `pip install -e .`: the folder of the checkout on Python's path
+)
