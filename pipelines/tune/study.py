@@ -246,7 +246,19 @@ def keep_splits(folder: Path, load: Callable[[], Any]) -> None:
 
 def shared_splits(folder: Path) -> Any:
     """Returns the splits that `keep_splits` has kept."""
-    return pickle.loads((folder / _SPLITS).read_bytes())
+    with open(folder / _SPLITS, "rb") as file:
+        return _Unpickler(file).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads also what an installed Unroll has written in a checkout, and the other way round."""
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Returns a class of this code for one of `pipelines` or `unroll.pipelines`."""
+        name = module_name.removeprefix("unroll.")
+        if name.startswith("pipelines."):
+            module_name = __name__.removesuffix("pipelines.tune.study") + name
+        return super().find_class(module_name, global_name)
 
 
 @contextlib.contextmanager
