@@ -33,6 +33,7 @@ check: lint
 lint: $(DEV_READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
+	@.venv/bin/lint-imports --no-logo --no-cache
 
 test: $(DEV_READY)
 	@$(PYTEST) -m "not long"

@@ -21,17 +21,17 @@ from pipelines.commands.check import Check
 from pipelines.commands.compare import Compare
 from pipelines.commands.doctor import Doctor
 from pipelines.commands.list import List
+from pipelines.commands.mistyped import parsed
 from pipelines.commands.remove import Remove
 from pipelines.commands.serve import Serve
 from pipelines.inspect import command as inspect
 from pipelines.learn import command as learn
-from pipelines.mistyped import parsed
-from pipelines.repeat import Start, find_start
+from pipelines.runs.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full, too_long_name
 from pipelines.support.installation import called_name
+from pipelines.support.version import VERSION
 from pipelines.task import TASKS
 from pipelines.tune import command as tune
-from pipelines.version import VERSION
 
 _DESCRIPTIONS = {
     "Train": "Train {}, measure it, and export it as a SavedModel. The same command resumes an interrupted run.",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pipelines import python
 from pipelines.python.errors import UserError
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 
 if TYPE_CHECKING:
     from pipelines.python.classifier import TextClassifier

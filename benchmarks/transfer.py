@@ -54,9 +54,9 @@ def layers_of(folder: Path):
     from pipelines.support.quiet import import_tensorflow
 
     import_tensorflow()
-    from pipelines.config import from_dict
     from pipelines.encoder import task
     from pipelines.encoder.config import EncoderConfig
+    from pipelines.settings.config import from_dict
 
     run = folder / "runs" / "encoder" / _RUN
     config = from_dict(EncoderConfig, json.loads((run / "config.json").read_text())["config"])

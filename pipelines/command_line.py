@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import tyro
 
-from pipelines.config import TrainingConfig
 from pipelines.data import prepared, table_options
 from pipelines.export.exported import Exported, find_export
-from pipelines.settings import NAME, PATH, flag, help_of
+from pipelines.settings.config import TrainingConfig
+from pipelines.settings.fields import NAME, PATH, flag, help_of
 from pipelines.support import installation
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -64,8 +64,8 @@ class TrainCommand:
             name: name of the export without --name; by default the task's name.
             fit: trains instead of `run.fit_and_measure`.
         """
-        from pipelines import run
         from pipelines.distributed import cluster, tf_config
+        from pipelines.runs import run
 
         destination = run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard)
         part = tf_config.part()
@@ -117,7 +117,7 @@ class PrepareCommand:
             raise UserError("prepare needs --output: the folder to write")
         if prepared.is_prepared(config.data):
             raise UserError(f"--data {config.data} is prepared already: give the data that it was made from")
-        from pipelines import prepare
+        from pipelines.runs import prepare
 
         made = prepare.prepare(self.task, config.resolve(), self.output)
         if self.json:

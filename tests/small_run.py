@@ -1,4 +1,4 @@
-"""Runs the small task of tests/pipelines/test_run.py in a process of its own: `python small_run.py [FUNCTION] FOLDER`.
+"""Runs the small task of tests/pipelines/runs/test_run.py in its own process: `python small_run.py [FUNCTION] FOLDER`.
 
 The process kills itself when saved_model.py calls FUNCTION.
 """

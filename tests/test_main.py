@@ -10,8 +10,8 @@ import pytest
 import main as main_module
 from pipelines.inspect.command import VIEWS
 from pipelines.learn.command import TOPICS
+from pipelines.support.version import VERSION
 from pipelines.task import TASKS
-from pipelines.version import VERSION
 from tests.command_line import ROOT, assert_one_line
 
 HELP = [
@@ -120,7 +120,7 @@ def test_data_that_is_a_pipe_or_of_an_unknown_user_is_one_line(arguments, tmp_pa
 TERMINATED = """
 import os, signal, sys
 import main
-from pipelines import run_folder
+from pipelines.runs import run_folder
 from pipelines.support import console
 
 def terminate(text):

@@ -8,7 +8,7 @@ import pytest
 
 import unroll
 from pipelines.data import sample_pairs, sample_reviews
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 from tests.command_line import ROOT
 
 HEAVY = {"tensorflow", "keras", "pandas", "numpy", "sklearn", "matplotlib", "tyro"}

@@ -22,7 +22,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import unroll
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 from tests.command_line import ROOT
 from tests.test_requirements import listed
 

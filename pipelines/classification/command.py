@@ -9,9 +9,9 @@ import tyro
 from pipelines.classification.config import ClassificationConfig
 from pipelines.command_line import PrepareCommand, subset
 from pipelines.export.exported import Exported
-from pipelines.inventory import find_exports
 from pipelines.labelled import command
 from pipelines.labelled.command import TO_PREPARE, Evaluate
+from pipelines.runs.inventory import find_exports
 from pipelines.support.errors import UserError
 
 

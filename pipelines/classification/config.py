@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.config import Presets, by_preset
 from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.labelled.config import LabelledConfig
-from pipelines.settings import (
+from pipelines.settings.config import Presets, by_preset
+from pipelines.settings.fields import (
     FRACTION,
     NEGATED,
     POSITIVE,

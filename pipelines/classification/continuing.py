@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.data import paths
-from pipelines.settings import flag
-from pipelines.support import console
+from pipelines.settings.fields import flag
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record
 from pipelines.text.special_tokens import END, UNKNOWN

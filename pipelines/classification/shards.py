@@ -8,11 +8,12 @@ from pathlib import Path
 import tensorflow as tf
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.data import prepared, shard_batches, shard_writer
+from pipelines.data import prepared
 from pipelines.data.prepared import Contents, Prepared
-from pipelines.data.shard_writer import Row
 from pipelines.labelled import shards
 from pipelines.labelled.sharded import Rows, Surveyed
+from pipelines.shards import shard_batches, shard_writer
+from pipelines.shards.shard_writer import Row
 from pipelines.support import console
 from pipelines.text.tokenizers import Tokenizer, keep_ends, load_tokenizer, train_tokenizer
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import tyro
 
-from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag, print_json
 from pipelines.commands.list import table
-from pipelines.inventory import Run
-from pipelines.settings import PATH, flag
+from pipelines.runs import inventory
+from pipelines.runs.inventory import Run
+from pipelines.settings.fields import PATH, flag
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, shown
 from pipelines.support.installation import called_name

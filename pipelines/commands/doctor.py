@@ -7,15 +7,15 @@ from typing import Annotated
 
 import tyro
 
-from pipelines import inventory
 from pipelines.classification.config import ClassificationConfig
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, TableFlags, print_json
-from pipelines.data import paths
-from pipelines.settings import NAME, PATH
+from pipelines.runs import inventory
+from pipelines.settings.fields import NAME, PATH
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, called_name, ray_installation
 from pipelines.support.numbers import counted
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
 _MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80

@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from pipelines import inventory
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_error, print_json
 from pipelines.export.exported import Exported
-from pipelines.inventory import Run
+from pipelines.runs import inventory
+from pipelines.runs.inventory import Run
 from pipelines.support.files import shown
 from pipelines.tune.inventory import KeptSearch, all_searches
 from pipelines.tune.study import RECORD

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import tyro
 
-from pipelines import inventory, run_folder
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_error, print_json
+from pipelines.runs import inventory, run_folder
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown, sync
 from pipelines.support.installation import called_name

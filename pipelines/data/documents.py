@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pipelines.data import paths, tables, text_chunks, texts
-from pipelines.data.paths import Data
+from pipelines.data import tables, text_chunks, texts
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.data.texts import TextSplits
-from pipelines.support import console
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import counted
+from pipelines.support.paths import Data
 from pipelines.text.invisible import is_blank
 
 Kind = Literal["line", "file", "row"]

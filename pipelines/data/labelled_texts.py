@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import corpora, folders, labels, paths, sample_reviews, tables
-from pipelines.data.paths import Data
+from pipelines.data import corpora, folders, labels, sample_reviews, tables
 from pipelines.data.splits import groups_or_texts, has_group
 from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 from pipelines.text.invisible import is_blank
 
 KIND = "labelled texts"  # of corpora

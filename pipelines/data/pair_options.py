@@ -5,7 +5,7 @@ from typing import Any
 
 from pipelines.data import table_options
 from pipelines.data.table_options import TableOptions
-from pipelines.settings import flag
+from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
 
 

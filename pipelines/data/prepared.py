@@ -15,10 +15,10 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from pipelines.data.paths import Data
-from pipelines.settings import flag
+from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
 from pipelines.support.files import sha256_of, with_home
+from pipelines.support.paths import Data
 from pipelines.support.records import read_record, write_record
 
 FORMAT = 1  # of the folder; a change of the order of rows is a change of the format

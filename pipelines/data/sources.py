@@ -5,13 +5,16 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pipelines.data import corpora, paths, prepared
-from pipelines.data.paths import Data
+from pipelines.data import corpora, prepared
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.files import fingerprint as fingerprint_of_files
-from pipelines.task import TASKS, TaskEntry
+from pipelines.support.paths import Data
+
+if TYPE_CHECKING:
+    from pipelines.task import TaskEntry
 
 
 def name(data: Data | None) -> str:
@@ -24,7 +27,7 @@ def name(data: Data | None) -> str:
     return f"{name}-and-{len(others)}-more" if others else name
 
 
-def describe(field: str, data: Data | None, entry: TaskEntry) -> dict[str, Any]:
+def describe(field: str, data: Data | None, entry: "TaskEntry") -> dict[str, Any]:
     """Returns what the record of a run has of --data or of other data: its fingerprint.
 
     Of several files also the names and fingerprints of each; of prepared data also the fingerprint of the data that it
@@ -46,7 +49,7 @@ def describe(field: str, data: Data | None, entry: TaskEntry) -> dict[str, Any]:
     return {f"{prefix}fingerprint": fingerprint(data, entry), f"{prefix}files": files}
 
 
-def fingerprint(data: Data | None, entry: TaskEntry) -> str:
+def fingerprint(data: Data | None, entry: "TaskEntry") -> str:
     """Returns a text that changes when `data` or its order changes; `None` is the embedded sample of the task.
 
     Raises:
@@ -101,14 +104,14 @@ def _status(sources: Collection[Data | None]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def is_training_data(data: Data | None, card: dict[str, Any]) -> bool:
+def is_training_data(data: Data | None, card: dict[str, Any], entry: "TaskEntry") -> bool:
     """Whether the model with this card was trained on `data`, or on what `prepare` has made from it.
 
     Raises:
         UserError: there is no such file or folder.
     """
     known = [card["data"].get(name) for name in ("fingerprint", "source_fingerprint")]
-    return fingerprint(data, TASKS[card["task"]]) in known
+    return fingerprint(data, entry) in known
 
 
 def module_fingerprints(handles: dict[str, str]) -> dict[str, str]:

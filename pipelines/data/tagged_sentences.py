@@ -18,8 +18,8 @@ from pipelines.data import (
     token_columns,
     token_positions,
 )
-from pipelines.data.paths import Data
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 KIND = "tagged sentences"  # of corpora
 _SPLITS = {"train": "train", "dev": "valid", "valid": "valid", "validation": "valid", "val": "valid", "test": "test"}

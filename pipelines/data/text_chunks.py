@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pipelines.data import encodings, paths, tables
-from pipelines.data.paths import Data
+from pipelines.data import encodings, tables
 from pipelines.data.table_options import TableOptions
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 # A file is read in chunks, so that it may be larger than memory.
 CHUNK_ROWS = 2000  # of a table

@@ -3,10 +3,11 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from pipelines.data import corpora, encodings, paths
-from pipelines.data.paths import Data
+from pipelines.data import corpora, encodings
 from pipelines.data.sample_text import sample_text
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 _PIECE = 2**20  # characters
 _CHUNK = 4000  # characters; a long text is not tokenized as one string

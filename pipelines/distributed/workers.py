@@ -14,8 +14,8 @@ import time
 import traceback
 from pathlib import Path
 
-from pipelines import run, run_folder
 from pipelines.distributed import cluster, worker
+from pipelines.runs import run, run_folder
 from pipelines.support import console, machine
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders

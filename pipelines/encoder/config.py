@@ -5,15 +5,14 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.config import (
+from pipelines.data import prepared, table_options
+from pipelines.data.prepared import Prepared
+from pipelines.settings.config import (
     Presets,
     TrainingConfig,
     with_expanded_paths,
 )
-from pipelines.data import prepared, table_options
-from pipelines.data.paths import Data
-from pipelines.data.prepared import Prepared
-from pipelines.settings import (
+from pipelines.settings.fields import (
     NAME,
     PATH,
     PATHS,
@@ -35,6 +34,7 @@ from pipelines.settings import (
     require,
     require_divisor,
 )
+from pipelines.support.paths import Data
 
 BLANK = "[MASK]"  # what a text has where `predict` finds the missing word
 SIZES = {

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.data import corpora, folders, labelled_texts, paths, tables, texts
-from pipelines.data.held_out import LowestRows, fraction_of_candidates, hashes
-from pipelines.data.paths import Data
+from pipelines.data import corpora, folders, labelled_texts, tables, texts
 from pipelines.data.prepared import Prepared
 from pipelines.data.splits import groups_or_texts, validation_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder.config import EncoderConfig
+from pipelines.shards.held_out import LowestRows, fraction_of_candidates, hashes
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 # Of prepared data: what is scored after every epoch is limited.
 MAX_VALID_TEXTS = 10_000

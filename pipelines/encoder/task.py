@@ -14,7 +14,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import paths, streams
+from pipelines.data import streams
 from pipelines.data.id_files import VALID, IdFiles
 from pipelines.data.part import current
 from pipelines.data.prepared import TOKENIZER
@@ -25,6 +25,7 @@ from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a membe
 from pipelines.encoder.masking import masked_batches
 from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config as complete_config

@@ -4,7 +4,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from pipelines.config import TrainingConfig
+from pipelines.settings.config import TrainingConfig
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json
 from pipelines.support.run_result import RunResult

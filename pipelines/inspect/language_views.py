@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import tyro
 
 from pipelines.inspect.view import ModelsView
-from pipelines.settings import PATH
+from pipelines.settings.fields import PATH
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import counted
 

@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag
 from pipelines.inspect.view import ModelsView, View, check_treebank
-from pipelines.settings import PATH
+from pipelines.runs import inventory
+from pipelines.settings.fields import PATH
 from pipelines.support.errors import UserError
 
 

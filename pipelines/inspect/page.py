@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipelines.inspect.figure import Figure, smaller
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 
 _FOLDER = Path(__file__).parent
 _MAX_TABLE_ROWS = 200

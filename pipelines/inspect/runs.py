@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from pipelines import inventory
-from pipelines.config import from_dict
 from pipelines.inspect.trace import Trace, traces
+from pipelines.runs import inventory
+from pipelines.settings.config import from_dict
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 

@@ -8,10 +8,11 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipelines.data import paths, texts
-from pipelines.data.paths import Data
+from pipelines.data import texts
 from pipelines.inspect.sentences import AgreementSentence
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 _NOUNS = ("NOUN", "PROPN")
 _NUM_COLUMNS = 10

@@ -8,9 +8,9 @@ import dataclasses
 import types
 from collections.abc import Callable
 
-from pipelines.config import recorded
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
+from pipelines.settings.config import recorded
 from pipelines.support.errors import UserError
 
 WITH_FORGET_GATE = ("lstm", "peephole")  # values of --model

@@ -7,13 +7,13 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import Fit, ModelFlags, TableFlags, TrainCommand, print_json
-from pipelines.data import paths
-from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
 from pipelines.predicting.command import PredictRowsCommand
-from pipelines.settings import NAME, PATH, PATHS
+from pipelines.settings.fields import NAME, PATH, PATHS
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 # Fields of a config that `prepare` has.
 TO_PREPARE = (
@@ -47,8 +47,7 @@ class LabelledTrainCommand(TrainCommand):
             raise UserError(f"--name {self.name} has no effect: --folds exports no model")
         if self.tensorboard:
             raise UserError("--tensorboard has no effect: --folds keeps no learning curves")
-        from pipelines import cross_validation
-        from pipelines.labelled import folds_report
+        from pipelines.labelled import cross_validation, folds_report
 
         result = cross_validation.cross_validate(self.task, config, self.runs, self.run)
         print_json(dataclasses.asdict(result)) if self.json else print(folds_report.summarize(result))

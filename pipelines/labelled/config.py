@@ -5,10 +5,9 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import tyro
 
-from pipelines.config import TrainingConfig, with_expanded_paths
 from pipelines.data import table_options
-from pipelines.data.paths import Data
-from pipelines.settings import (
+from pipelines.settings.config import TrainingConfig, with_expanded_paths
+from pipelines.settings.fields import (
     NAME,
     PATHS,
     Encoding,
@@ -22,6 +21,7 @@ from pipelines.settings import (
     reject_without_effect,
 )
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 TABLE_FIELDS = (
     "text_column",

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import label_sets, labelled_texts, labels, paths, sources
+from pipelines.data import label_sets, labelled_texts, labels, sources
 from pipelines.data.labelled_texts import LabelledTexts
-from pipelines.data.paths import Data
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.labelled import group_scores
@@ -17,10 +16,12 @@ from pipelines.labelled.config import multi_label
 from pipelines.labelled.measure import compute_scores, predicted
 from pipelines.labelled.splits import Labelled, with_class_ids
 from pipelines.predicting import row_files
-from pipelines.support import console
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 from pipelines.support.numbers import counted, listed
+from pipelines.support.paths import Data
+from pipelines.task import TASKS
 
 _PREFIX = "evaluated_"  # of the columns of --mistakes where the user's have the same names
 
@@ -78,7 +79,7 @@ def evaluate(
         _write_mistakes(mistakes, known, outputs, classes, others)
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
     unknown = _unknown_labels(rows, card)
-    trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card)
+    trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card, TASKS[card["task"]])
     about = {
         "model": exported.title,
         "data": sources.name(data),

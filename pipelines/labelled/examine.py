@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import corpora, encodings, labelled_texts, paths, tables
+from pipelines.data import corpora, encodings, labelled_texts, tables
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import doubtful, normalize_labels
 from pipelines.data.splits import comparable
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.splits import class_rows, read_and_split
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 
 RARE = 10  # training texts of a class; below it there is little to learn, and hardly a text to measure on

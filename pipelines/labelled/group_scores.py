@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import paths, tables
-from pipelines.data.paths import Data
+from pipelines.data import tables
 from pipelines.data.table_options import TableOptions
 from pipelines.labelled.metrics import wilson_interval
+from pipelines.support import paths
 from pipelines.support.errors import UserError, suggestion
+from pipelines.support.paths import Data
 
 MAX_GROUPS = 50
 FEW_ROWS = 30

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.data import labelled_texts, paths, shard_order
+from pipelines.data import labelled_texts
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import class_ids
 from pipelines.data.prepared import Prepared
@@ -21,6 +21,8 @@ from pipelines.labelled.splits import (
     without_group_note,
 )
 from pipelines.labelled.survey import Survey
+from pipelines.shards import shard_order
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 
 

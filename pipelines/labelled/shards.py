@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from pipelines.data import prepared, shard_writer
+from pipelines.data import prepared
 from pipelines.data.prepared import Contents
-from pipelines.data.shard_writer import Row
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.sharded import Rows, Surveyed
+from pipelines.shards import shard_writer
+from pipelines.shards.shard_writer import Row
 
 SETTINGS = ("max_bytes", "valid_fraction", "text_column", "label_column", "positive")  # that the preparation fixes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.data import label_sets, labelled_texts, labels, paths
+from pipelines.data import label_sets, labelled_texts, labels
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.prepared import Prepared
 from pipelines.data.splits import seen_in, stratified_validation_rows
@@ -14,8 +14,8 @@ from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
-from pipelines.settings import flag
-from pipelines.support import console
+from pipelines.settings.fields import flag
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from pipelines.data import first_pass
-from pipelines.data.first_pass import Sample
-from pipelines.data.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labelled_texts import num_without_group as num_without_group_of
 from pipelines.data.labels import class_ids
 from pipelines.data.splits import comparable, stratified_validation_rows
+from pipelines.shards import first_pass
+from pipelines.shards.first_pass import Sample
+from pipelines.shards.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 from pipelines.support.errors import UserError
 
 MAX_HELD_OUT = 10_000  # validation texts: they are scored after every epoch

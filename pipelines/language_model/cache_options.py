@@ -3,7 +3,7 @@
 from pipelines.decoding.options import CACHE, with_defaults
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER
-from pipelines.settings import flag
+from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
 
 

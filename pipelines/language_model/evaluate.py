@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from pipelines.data import paths, sources, texts
-from pipelines.data.paths import Data
+from pipelines.data import sources, texts
 from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import exported_cache_options, require_cache
 from pipelines.language_model.scores import token_losses
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import counted
+from pipelines.support.paths import Data
 
 
 def evaluate(exported: Exported, data: Data | None, cache: dict | None = None, encoding: str | None = None) -> dict:

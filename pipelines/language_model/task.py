@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import part, paths, streams
+from pipelines.data import part, streams
 from pipelines.data.id_files import VALID, IdFiles, ShardedText
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
@@ -24,7 +24,7 @@ from pipelines.language_model.ngram_layer import table_sizes
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
-from pipelines.support import console
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config as complete_config

@@ -6,7 +6,7 @@ from keras import layers
 from layers import TransformerDecoderBlock
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS
-from pipelines.settings import Activation, Positions
+from pipelines.settings.fields import Activation, Positions
 from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
 

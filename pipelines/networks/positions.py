@@ -3,7 +3,7 @@
 import keras
 
 from layers import LearnedPositionalEmbedding, SinusoidalPositionalEncoding
-from pipelines.settings import Positions
+from pipelines.settings.fields import Positions
 
 
 def position_layer(

@@ -6,7 +6,7 @@ import keras
 from keras import layers
 
 from layers import HoistedGRU, HoistedLSTM, InitialStates, JordanCell, PeepholeLSTMCell
-from pipelines.settings import Activation
+from pipelines.settings.fields import Activation
 
 RECURRENT_LAYERS = {
     "simple": layers.SimpleRNN,

@@ -15,7 +15,6 @@ import json
 import logging
 from pathlib import Path
 
-from pipelines.data.paths import Data
 from pipelines.data.text_chunks import Columns
 from pipelines.distributed import cluster
 from pipelines.export.exported import Exported, files_of
@@ -25,6 +24,7 @@ from pipelines.predicting.file_steps import FileSteps
 from pipelines.support import console, machine
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
+from pipelines.support.paths import Data
 
 _CPUS_PER_ACTOR = 1
 _CORES_PER_READER = 8

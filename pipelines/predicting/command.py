@@ -7,12 +7,12 @@ from typing import Annotated, Any, ClassVar
 import tyro
 
 from pipelines.command_line import ServedModelFlags, TableFlags, print_error, print_json
-from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
-from pipelines.settings import PATH, PATHS, flag, require
+from pipelines.settings.fields import PATH, PATHS, flag, require
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, shown
 from pipelines.support.numbers import counted
+from pipelines.support.paths import Data
 
 PLAIN = ".txt"  # a file of lines: it may have any name that is not one of another format
 

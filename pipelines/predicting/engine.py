@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.data import paths
-from pipelines.data.paths import Data
 from pipelines.data.text_chunks import Chunk, Columns
 from pipelines.export.exported import Exported
 from pipelines.predicting import input_files
 from pipelines.predicting.file_steps import FileSteps, Predicted, add_counts, predict_chunk
-from pipelines.support import console
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.files import written_beside
+from pipelines.support.paths import Data
 
 _MAX_SHOWN = 5  # rows without outputs that are shown
 

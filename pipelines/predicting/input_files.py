@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.data import encodings, paths, tables
-from pipelines.data.paths import Data
+from pipelines.data import encodings, tables
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 _STORAGES = ("s3://", "gs://")  # whose addresses are a bucket and the key of an object
 _LINES = (".txt", ".text", "")  # suffixes of files with one text per line

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from pipelines import run
-from pipelines.config import TrainingConfig
 from pipelines.export.exported import version_of
 from pipelines.python import settings
 from pipelines.python.errors import UserError, user_errors
 from pipelines.python.fitted import FittedExport
 from pipelines.python.runs import Place, undisturbed
+from pipelines.runs import run
+from pipelines.settings.config import TrainingConfig
 from pipelines.support import console
 from pipelines.support.files import check_folder, with_home
 from pipelines.task import TASKS

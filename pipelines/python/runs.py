@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines import run_folder
 from pipelines.python.errors import UserError
 from pipelines.python.fitted import temporary_folder
+from pipelines.runs import run_folder
 from pipelines.support.files import check_folder, make_folders, written_beside
 
 _TEMPORARY_NAME = "fit"

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.config import TrainingConfig
 from pipelines.python.errors import UserError
-from pipelines.settings import help_of
+from pipelines.settings.config import TrainingConfig
+from pipelines.settings.fields import help_of
 from pipelines.support.errors import suggestion
 
 # Parameters that every estimator has besides the fields of its config.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from pipelines.data import paths
+from pipelines.support import paths
 from pipelines.support.files import shown, write_text, written_beside
 from pipelines.support.installation import default_folder
 from pipelines.support.numbers import counted

@@ -65,7 +65,7 @@ class RunResult(RunRecord):
         pair: languages such as "en-de"; None if unknown.
         characters: split -> characters.
         window: limits of a text (max_tokens, max_bytes) and, for training texts, what they cut off.
-        folds: of a cross-validation (pipelines/cross_validation.py): "scores" of each fold, their "mean" and
+        folds: of a cross-validation (pipelines/labelled/cross_validation.py): "scores" of each fold, their "mean" and
             "standard_deviation". Then `scores` are those of all held-out texts, and there is no export.
         attempts: the trainings from which this one was chosen (transfer/recipe.py): "name", "trainable_weights",
             "accuracy", "loss", "seconds", and whether it was "chosen".

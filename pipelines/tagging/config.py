@@ -5,16 +5,15 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.config import (
+from pipelines.data import prepared
+from pipelines.data.prepared import Prepared
+from pipelines.settings.config import (
     Presets,
     TrainingConfig,
     by_preset,
     with_expanded_paths,
 )
-from pipelines.data import prepared
-from pipelines.data.paths import Data
-from pipelines.data.prepared import Prepared
-from pipelines.settings import (
+from pipelines.settings.fields import (
     FRACTION,
     NAME,
     NEGATED,
@@ -43,6 +42,7 @@ from pipelines.settings import (
     require_divisor,
 )
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 _FULL = {
     "vocabulary_size": 50_000,

@@ -2,7 +2,8 @@
 
 import itertools
 
-from pipelines.data import paths, tagged_sentences, tagged_splits
+from pipelines.data import tagged_sentences, tagged_splits
+from pipelines.support import paths
 from pipelines.tagging import sharded
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.splits import Splits

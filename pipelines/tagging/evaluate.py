@@ -4,12 +4,13 @@ import csv
 from pathlib import Path
 
 from pipelines.data import sources, tagged_sentences, tagged_splits
-from pipelines.data.paths import Data
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 from pipelines.support.numbers import listed
+from pipelines.support.paths import Data
+from pipelines.task import TASKS
 
 
 def evaluate(
@@ -74,7 +75,7 @@ def _read(
     trained = card["config"]
     parts = tagged_sentences.read(data, column or trained.get("column"), token_column or trained.get("token_column"))
     name = next(name for name in ("test", "valid", "train") if name in parts)
-    trained_on = name == "train" and sources.is_training_data(data, card)
+    trained_on = name == "train" and sources.is_training_data(data, card, TASKS[card["task"]])
     return parts[name], name if len(parts) > 1 else None, trained_on
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from pipelines.data import shard_order, tag_schemes, tagged_sentences, tagged_splits
-from pipelines.data.held_out import hash_of
+from pipelines.data import tag_schemes, tagged_sentences, tagged_splits
 from pipelines.data.prepared import Prepared
 from pipelines.data.splits import comparable
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.shards import shard_order
+from pipelines.shards.held_out import hash_of
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.splits import ShardedSentences, Splits
 from pipelines.tagging.survey import Surveyed

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from pipelines.data import prepared, shard_batches, shard_writer, tagged_sentences
+from pipelines.data import prepared, tagged_sentences
 from pipelines.data.prepared import Contents, Prepared
-from pipelines.data.shard_writer import Row
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.shards import shard_batches, shard_writer
+from pipelines.shards.shard_writer import Row
 from pipelines.support import console
 from pipelines.tagging import batches as sentence_batches
 from pipelines.tagging import features

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.data import first_pass, paths, tag_schemes, tagged_sentences, tagged_splits
-from pipelines.data.held_out import hash_of
+from pipelines.data import tag_schemes, tagged_sentences, tagged_splits
 from pipelines.data.splits import comparable, num_held_out
 from pipelines.data.tag_schemes import Detector
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.shards import first_pass
+from pipelines.shards.held_out import hash_of
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
 

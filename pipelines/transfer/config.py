@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.config import Presets
 from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.labelled.config import LabelledConfig
-from pipelines.settings import (
+from pipelines.settings.config import Presets
+from pipelines.settings.fields import (
     FRACTION,
     NAME,
     NEGATED,

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.config import from_dict
 from pipelines.labelled import report
+from pipelines.settings.config import from_dict
 from pipelines.support.reports import duration, percent
 from pipelines.support.run_result import RunResult
 from pipelines.transfer.config import TransferConfig

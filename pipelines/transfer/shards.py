@@ -5,11 +5,11 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from pipelines.data import shard_batches, shard_writer
 from pipelines.data.prepared import Contents, Prepared
-from pipelines.data.shard_writer import Row
 from pipelines.labelled import shards
 from pipelines.labelled.sharded import Rows, Surveyed
+from pipelines.shards import shard_batches, shard_writer
+from pipelines.shards.shard_writer import Row
 from pipelines.support import console
 from pipelines.text.normalization import valid_utf8
 from pipelines.transfer.config import TransferConfig

@@ -21,7 +21,7 @@ from pipelines.data.pair_options import PairOptions
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
 from pipelines.predicting.command import PLAIN, PredictRowsCommand
-from pipelines.settings import NAME, PATH, flag
+from pipelines.settings.fields import NAME, PATH, flag
 from pipelines.support.errors import UserError
 from pipelines.translation.config import PRESETS, TranslationConfig
 

@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 
 import tyro
 
-from pipelines.config import (
-    TrainingConfig,
-    by_preset,
-)
 from pipelines.data import pair_options, prepared
 from pipelines.data.pair_options import PairOptions
 from pipelines.data.prepared import Prepared
 from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
-from pipelines.settings import (
+from pipelines.settings.config import (
+    TrainingConfig,
+    by_preset,
+)
+from pipelines.settings.fields import (
     NAME,
     NEGATED,
     PATH,

@@ -11,6 +11,7 @@ from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 from pipelines.support.numbers import counted
+from pipelines.task import TASKS
 
 _NUM_SAMPLE_PAIRS = 500
 _SAMPLE_SEED = 2  # training has seed 1
@@ -81,7 +82,7 @@ def _read(exported: Exported, source: Source) -> tuple[Pairs, str | None, bool]:
     parts = pairs.read(source.data, source.target, source.pair or card.get("pair"), source.split, options)
     name = next(name for name in ("test", "valid", "train") if name in parts)
     is_training_set = not source.split and name == "train"
-    trained_on = is_training_set and sources.is_training_data(source.data, card)
+    trained_on = is_training_set and sources.is_training_data(source.data, card, TASKS[card["task"]])
     return parts[name], source.split or (name if len(parts) > 1 else None), trained_on
 
 

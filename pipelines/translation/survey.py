@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from pipelines.data import first_pass
-from pipelines.data.first_pass import Sample
-from pipelines.data.held_out import LowestRows, fraction_of_candidates, hashes
 from pipelines.data.pairs import Chunks, Pairs
 from pipelines.data.splits import comparable, validation_rows
+from pipelines.shards import first_pass
+from pipelines.shards.first_pass import Sample
+from pipelines.shards.held_out import LowestRows, fraction_of_candidates, hashes
 
 MAX_HELD_OUT = 10_000  # validation pairs, which are scored after every epoch, or test pairs
 _MAX_CANDIDATES = 2**19  # pairs from which the validation pairs are chosen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from pipelines.inventory import main_score
+from pipelines.runs.inventory import main_score
 from pipelines.support import reports
 from pipelines.support.files import shown
 from pipelines.tune import values

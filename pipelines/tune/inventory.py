@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.inventory import is_locked, main_score
+from pipelines.runs.inventory import is_locked, main_score
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record
 from pipelines.tune import study as studies

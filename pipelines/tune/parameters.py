@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.config import TrainingConfig, from_dict
+from pipelines.settings.config import TrainingConfig, from_dict
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, write_json
 from pipelines.support.installation import IMPORT_FOLDER
@@ -95,7 +95,7 @@ def _counter(study_folder: Path, task_name: str, config: TrainingConfig) -> Call
     """Returns a function: hidden size -> number of parameters of the network that the config builds."""
     import keras
 
-    from pipelines.run import save_tokenizer
+    from pipelines.runs.run import save_tokenizer
 
     task = TASKS[task_name].task()
     shared = studies.shared_folder(study_folder, config)

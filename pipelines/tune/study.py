@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pipelines import run_folder
-from pipelines.config import TrainingConfig, from_dict
-from pipelines.settings import tuned_fields
+from pipelines.runs import run_folder
+from pipelines.settings.config import TrainingConfig, from_dict
+from pipelines.settings.fields import tuned_fields
 from pipelines.support.errors import UserError
 from pipelines.support.files import (
     check_folder,

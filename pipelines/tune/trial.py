@@ -78,7 +78,7 @@ def run(spec: Spec) -> Outcome:
 
 
 def _train(spec: Spec, folder: Path) -> Outcome:
-    from pipelines import run as runs
+    from pipelines.runs import run as runs
     from pipelines.support.quiet import import_tensorflow
     from pipelines.task import TASKS
 

@@ -7,8 +7,8 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pipelines.config import SGD_FACTOR, TrainingConfig
-from pipelines.settings import Range, Values, flag, ranges
+from pipelines.settings.config import SGD_FACTOR, TrainingConfig
+from pipelines.settings.fields import Range, Values, flag, ranges
 from pipelines.support.errors import UserError, suggestion
 
 Settings = dict[str, Any]  # field -> value

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from pipelines.support.quiet import import_tensorflow  # noqa: E402  (after the path is set)
-from pipelines.version import VERSION  # noqa: E402
+from pipelines.support.version import VERSION  # noqa: E402
 
 ANSWERS = "answers.tfrecord"
 _TINY = "--epochs 1 --hidden-size 8 --vocabulary-size 100"

@@ -6,7 +6,7 @@ import sys
 import pytest
 import tyro
 
-from pipelines import command_line, run
+from pipelines import command_line
 from pipelines.classification.config import ClassificationConfig
 from pipelines.command_line import (
     ModelFlags,
@@ -17,7 +17,8 @@ from pipelines.command_line import (
     print_json,
     subset,
 )
-from pipelines.config import TrainingConfig
+from pipelines.runs import run
+from pipelines.settings.config import TrainingConfig
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from serving import client

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.config import TrainingConfig
 from pipelines.data.corpora import CORPORA
+from pipelines.settings.config import TrainingConfig
 from pipelines.task import TASKS, Task
 from tests.command_line import ROOT
 
@@ -102,7 +102,7 @@ def test_the_data_of_a_task_is_read_by_its_load(entry):
 @pytest.mark.slow
 def test_reading_the_data_of_a_task_imports_no_tensorflow():
     imports = "; ".join(f"import pipelines.{package}.data" for package in PACKAGES)
-    code = f"import sys, pipelines.run; {imports}; print({set(HEAVY)} & set(sys.modules))"
+    code = f"import sys, pipelines.runs.run; {imports}; print({set(HEAVY)} & set(sys.modules))"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert process.stdout.strip() == "set()", process.stderr
 

@@ -3,9 +3,9 @@ import dataclasses
 import pytest
 
 from pipelines.classification.config import PRESETS, ClassificationConfig
-from pipelines.config import from_dict
 from pipelines.labelled.config import TABLE_FIELDS
-from pipelines.settings import flag
+from pipelines.settings.config import from_dict
+from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 

@@ -10,7 +10,7 @@ from pipelines.classification import shards, task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load
 from pipelines.data import batching, sample_reviews
-from pipelines.prepare import prepare
+from pipelines.runs.prepare import prepare
 
 MAX_TOKENS = 30
 

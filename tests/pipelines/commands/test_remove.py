@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from pipelines import run_folder
+from pipelines.runs import run_folder
 from pipelines.tune.study import FINISHED, Outcome
 from tests.command_line import assert_one_line
 from tests.pipelines.small_runs import write_export, write_run, write_search

@@ -83,8 +83,10 @@ def test_a_model_of_prepared_data_was_trained_on_the_data_that_it_was_made_from(
     data = sources.describe("data", str(made), entry)
     assert data["fingerprint"] == prepared.fingerprint(str(made))
     card = {"task": "classification", "data": data}
-    assert sources.is_training_data(str(path), card) and sources.is_training_data(str(made), card)
-    assert not sources.is_training_data(str(other), card)
+    assert sources.is_training_data(str(path), card, TASKS[card["task"]]) and sources.is_training_data(
+        str(made), card, TASKS[card["task"]]
+    )
+    assert not sources.is_training_data(str(other), card, TASKS[card["task"]])
 
 
 def test_a_change_in_the_block_is_an_error_also_in_place_of_another_one(tmp_path):

@@ -3,8 +3,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from pipelines.data.held_out import hash_of
 from pipelines.data.splits import folds, num_held_out, seen_in, stratified_validation_rows, validation_rows
+from pipelines.shards.held_out import hash_of
 from pipelines.support.errors import UserError
 
 

@@ -15,7 +15,7 @@ import pytest
 import main
 from pipelines.distributed import workers
 from pipelines.language_model.config import LanguageModelConfig
-from pipelines.run import Destination
+from pipelines.runs.run import Destination
 from pipelines.support.errors import UserError
 from tests.command_line import ROOT, train_here
 from tests.pipelines.distributed import small_data

@@ -41,8 +41,8 @@ def main(arguments: dict) -> int:
 
 
 def _train(training: dict, part) -> None:
-    from pipelines import run
     from pipelines.distributed import worker
+    from pipelines.runs import run
 
     entry = TASKS[training["task"]]
     default = dataclasses.replace(entry.command().Train().config, **entry.defaults)

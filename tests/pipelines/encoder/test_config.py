@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from pipelines.config import from_dict
 from pipelines.encoder.config import SIZES, EncoderConfig
+from pipelines.settings.config import from_dict
 from pipelines.support.errors import UserError
 
 

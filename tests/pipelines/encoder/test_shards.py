@@ -12,7 +12,7 @@ from pipelines.data.part import Part
 from pipelines.encoder import data as encoder_data
 from pipelines.encoder import shards, task
 from pipelines.encoder.config import EncoderConfig
-from pipelines.prepare import prepare, summarize
+from pipelines.runs.prepare import prepare, summarize
 from pipelines.support.errors import UserError
 from tests.command_line import assert_one_line, train_here, where
 

@@ -3,8 +3,8 @@ import json
 
 import pytest
 
-from pipelines.config import TrainingConfig
 from pipelines.export.card import CARD, make_card, read_card
+from pipelines.settings.config import TrainingConfig
 from pipelines.support.errors import UserError
 from tests.pipelines.results import make_result
 

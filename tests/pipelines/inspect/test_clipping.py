@@ -7,7 +7,7 @@ import tensorflow as tf
 from pipelines.inspect import clipping
 from pipelines.inspect.runs import TrainedRun
 from pipelines.language_model.config import LanguageModelConfig
-from pipelines.run import Destination, train
+from pipelines.runs.run import Destination, train
 from tests.pipelines.inspect.exports import assert_page, assert_refused, picture
 
 

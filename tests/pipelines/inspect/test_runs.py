@@ -6,7 +6,7 @@ import pytest
 import main
 from pipelines.inspect.runs import TrainedRun
 from pipelines.language_model.config import LanguageModelConfig
-from pipelines.run import Destination, train
+from pipelines.runs.run import Destination, train
 from pipelines.support.errors import UserError
 from tests.pipelines.inspect.exports import data_of
 from tests.pipelines.small_runs import write_run

@@ -3,9 +3,10 @@
 import pytest
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.data import prepared, shard_writer
+from pipelines.data import prepared
 from pipelines.labelled import shards
 from pipelines.labelled.sharded import survey
+from pipelines.shards import shard_writer
 from pipelines.support.errors import UserError
 
 

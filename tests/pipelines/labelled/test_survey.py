@@ -5,11 +5,11 @@ import pytest
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import sample_reviews
-from pipelines.data.held_out import hash_of
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import comparable, stratified_validation_rows
 from pipelines.labelled import survey as surveys
 from pipelines.labelled.splits import classes_of, read_and_split
+from pipelines.shards.held_out import hash_of
 from pipelines.support.errors import UserError
 
 

@@ -2,8 +2,8 @@ import dataclasses
 
 import pytest
 
-from pipelines.config import from_dict
 from pipelines.language_model.config import PRESETS, LanguageModelConfig
+from pipelines.settings.config import from_dict
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 

@@ -9,7 +9,7 @@ from pipelines.data import sample_text
 from pipelines.language_model import data as lm_data
 from pipelines.language_model import shards, task
 from pipelines.language_model.config import LanguageModelConfig
-from pipelines.prepare import prepare
+from pipelines.runs.prepare import prepare
 from pipelines.support.errors import UserError
 
 SETTINGS = [

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import unroll
-from pipelines import run
+from pipelines.runs import run
 
 WORDS = {True: ("lovely", "bright", "funny", "warm"), False: ("dull", "grey", "boring", "cold")}
 SMALL = {"preset": "quick", "model": "bag", "epochs": 3, "batch_size": 4, "verbose": False}

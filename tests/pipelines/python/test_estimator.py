@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import unroll
-from pipelines import run
+from pipelines.runs import run
 from tests.pipelines.python.conftest import SMALL, labelled
 
 TEXTS = ["a warm film", "a cold film"]

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
-from pipelines.config import TrainingConfig
 from pipelines.python.errors import UserError
 from pipelines.python.settings import COMMON, config_fields, estimator_of
+from pipelines.settings.config import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipelines.data import part, prepared, shard_order, tagged_sentences
+from pipelines.data import part, prepared, tagged_sentences
 from pipelines.data.tagged_sentences import TaggedSentences
-from pipelines.prepare import prepare
+from pipelines.runs.prepare import prepare
+from pipelines.shards import shard_order
 from pipelines.support.errors import UserError
 from pipelines.tagging import shards, task
 from pipelines.tagging.config import TaggingConfig

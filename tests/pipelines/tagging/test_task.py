@@ -2,8 +2,8 @@ import keras
 import numpy as np
 import pytest
 
-from pipelines import run
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.runs import run
 from pipelines.tagging import task
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import Splits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipelines.data import sample_reviews
-from pipelines.prepare import prepare
+from pipelines.runs.prepare import prepare
 from pipelines.support.errors import UserError
 from pipelines.text.normalization import Cutter
 from pipelines.transfer import shards, task

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.data import part, sample_pairs, shard_plans, shard_writer
+from pipelines.data import part, sample_pairs
 from pipelines.data.part import Part
-from pipelines.prepare import prepare
+from pipelines.runs.prepare import prepare
+from pipelines.shards import shard_plans, shard_writer
 from pipelines.support.errors import UserError
 from pipelines.text.tokenizers import PAD
 from pipelines.translation import task

@@ -2,7 +2,7 @@
 
 import os
 
-from pipelines import run_folder
+from pipelines.runs import run_folder
 from pipelines.support.files import read_json
 from pipelines.tune.inventory import all_searches, read_search
 from pipelines.tune.study import FAILED, FINISHED, PRUNED, Outcome

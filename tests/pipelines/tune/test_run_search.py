@@ -14,7 +14,7 @@ import time
 import pytest
 
 import main as main_module
-from pipelines import inventory
+from pipelines.runs import inventory
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.tune import command, run_search, workers

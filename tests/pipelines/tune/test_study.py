@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from pipelines import run_folder
+from pipelines.runs import run_folder
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.tune import study as studies

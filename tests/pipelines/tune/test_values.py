@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 import main
-from pipelines.settings import Range, ranges
+from pipelines.settings.fields import Range, ranges
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.tune import values

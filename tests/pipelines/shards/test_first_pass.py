@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pipelines.data.first_pass import Sample, lowest
-from pipelines.data.held_out import hash_of, hashes
+from pipelines.shards.first_pass import Sample, lowest
+from pipelines.shards.held_out import hash_of, hashes
 
 ROWS = [(f"source {i}", f"target {i}") for i in range(500)]
 

@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines import inventory
-from pipelines.config import TrainingConfig, recorded
+from pipelines.runs import inventory
+from pipelines.settings.config import TrainingConfig, recorded
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown
 from pipelines.support.records import read_record

@@ -13,7 +13,7 @@ import pytest
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_pairs, sample_reviews
 from pipelines.encoder.config import EncoderConfig
-from pipelines.prepare import prepare, summarize
+from pipelines.runs.prepare import prepare, summarize
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
 from pipelines.task import TaskEntry
@@ -55,7 +55,7 @@ def test_data_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, ke
             raise error
         return prepared.Contents({}, [], {}, {}, {})
 
-    monkeypatch.setattr("pipelines.prepare.import_tensorflow", lambda: None)
+    monkeypatch.setattr("pipelines.runs.prepare.import_tensorflow", lambda: None)
     monkeypatch.setattr(TaskEntry, "shards", lambda entry: SimpleNamespace(write=write))
     config = ClassificationConfig(data=str(path), polarity=True, model="gru").resolve()
     with pytest.raises(type(error) if error and keeps_time else UserError) as raised:
@@ -234,7 +234,7 @@ def test_json(source, tmp_path):
 KILLED = """
 import os, signal, sys
 import main
-from pipelines.data import shard_writer
+from pipelines.shards import shard_writer
 original = shard_writer._shuffle
 def shuffle(path, *arguments):
     if "00005" in path.name:

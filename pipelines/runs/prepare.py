@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipelines.config import TrainingConfig
-from pipelines.data import paths, prepared, sources
-from pipelines.data.paths import Data
+from pipelines.settings.config import TrainingConfig
+from pipelines.data import prepared, sources
+from pipelines.support import paths
+from pipelines.support.paths import Data
 from pipelines.data.prepared import Prepared
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, folder_written_beside, with_home

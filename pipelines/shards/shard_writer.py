@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.data.prepared import Shard
-from pipelines.data.shard_order import MAX_STREAMS
+from pipelines.shards.shard_order import MAX_STREAMS
 from pipelines.support.errors import UserError
 
 _SHARD_BYTES = 2**25  # a shard is shuffled in memory

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.data import part, prepared, shard_batches, shard_order, shard_writer
+from pipelines.data import part, prepared
 from pipelines.data.prepared import Contents
+from pipelines.shards import shard_batches, shard_order, shard_writer
 
 ROWS = 300
 

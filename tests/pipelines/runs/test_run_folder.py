@@ -6,8 +6,8 @@ import signal
 
 import pytest
 
-from pipelines import run_folder
-from pipelines.config import TrainingConfig
+from pipelines.runs import run_folder
+from pipelines.settings.config import TrainingConfig
 from pipelines.export.exported import files_of
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import SCHEMA

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 
 ROOT = Path(__file__).resolve().parents[2]
 

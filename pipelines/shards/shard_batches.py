@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from pipelines.data import batching, part, shard_order
+from pipelines.data import batching, part
 from pipelines.data.prepared import Prepared
-from pipelines.data.shard_order import Indices, Order
-from pipelines.data.shard_plans import TokenOrder
-from pipelines.data.shard_writer import FRAME
+from pipelines.shards import shard_order
+from pipelines.shards.shard_order import Indices, Order
+from pipelines.shards.shard_plans import TokenOrder
+from pipelines.shards.shard_writer import FRAME
 
 _MAX_OPEN = 2 * shard_order.MAX_STREAMS  # files
 

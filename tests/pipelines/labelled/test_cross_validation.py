@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from pipelines import cross_validation
 from pipelines.data import sample_reviews
+from pipelines.labelled import cross_validation
 from tests.command_line import assert_one_line, train_here
 
 FLAGS = [

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines import run_folder
 from pipelines.data import splits
 from pipelines.labelled import folds_report, label_errors, metrics
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.splits import LabelledData, class_ids, fold_splits, read
-from pipelines.run import fit_and_measure, removed_if_refused
+from pipelines.runs import run_folder
+from pipelines.runs.run import fit_and_measure, removed_if_refused
 from pipelines.support import console
 from pipelines.support.files import make_folders, shown, written_beside
 from pipelines.support.quiet import import_tensorflow

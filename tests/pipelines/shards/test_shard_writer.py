@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.data import shard_writer
-from pipelines.data.shard_writer import Row, features, num_shards, write
+from pipelines.shards import shard_writer
+from pipelines.shards.shard_writer import Row, features, num_shards, write
 from pipelines.support.errors import UserError
 
 

@@ -6,9 +6,7 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines.data import paths
-from pipelines.data.paths import Data
-from pipelines.settings import (
+from pipelines.settings.fields import (
     PATHS,
     POSITIVE,
     CheckpointEvery,
@@ -20,7 +18,9 @@ from pipelines.settings import (
     check_declared,
     from_to,
 )
+from pipelines.support import paths
 from pipelines.support.errors import UserError
+from pipelines.support.paths import Data
 
 SGD_FACTOR = 100  # learning rate of SGD over that of Adam, where none is given
 Presets = dict[tuple[str, str], dict]  # (model, preset) -> {field: default}

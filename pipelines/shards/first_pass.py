@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from pipelines.data.held_out import hash_of
+from pipelines.shards.held_out import hash_of
 
 
 def lowest(rows: Iterable[tuple], limit: int) -> tuple[list[tuple], int]:

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 import pytest
 
-from pipelines import settings
-from pipelines.config import TrainingConfig
-from pipelines.settings import (
+from pipelines.settings import fields as settings
+from pipelines.settings.config import TrainingConfig
+from pipelines.settings.fields import (
     FRACTION,
     POSITIVE,
     RATE,

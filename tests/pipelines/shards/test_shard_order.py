@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipelines.data.part import Part
-from pipelines.data.shard_order import MAX_STREAMS, POOL, Order, num_streams, shards_of, streams_of
+from pipelines.shards.shard_order import MAX_STREAMS, POOL, Order, num_streams, shards_of, streams_of
 
 SIZES = pytest.mark.parametrize(
     ("rows", "shards", "batch_size"),

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from pipelines.config import TrainingConfig, by_preset, from_dict
-from pipelines.settings import flag
+from pipelines.settings.config import TrainingConfig, by_preset, from_dict
+from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 

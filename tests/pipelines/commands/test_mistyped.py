@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from pipelines.mistyped import check_names, flags, parsed
+from pipelines.commands.mistyped import check_names, flags, parsed
 from pipelines.support.errors import UserError
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pipelines.data.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 from pipelines.data.splits import validation_rows
+from pipelines.shards.held_out import LowestRows, fraction_of_candidates, hash_of, hashes
 
 GROUPS = np.array([f"film {i % 700}" for i in range(3000)], object)
 

@@ -5,7 +5,7 @@ import pytest
 
 from pipelines.data import batching
 from pipelines.data.part import Part
-from pipelines.data.shard_plans import GROUP, TokenOrder, plans_of
+from pipelines.shards.shard_plans import GROUP, TokenOrder, plans_of
 
 ALL = 10**6
 SIZES = pytest.mark.parametrize(

@@ -11,17 +11,17 @@ import platform
 import secrets
 from pathlib import Path
 
-from pipelines.config import TrainingConfig, recorded
+from pipelines.settings.config import TrainingConfig, recorded
 from pipelines.data import sources
 from pipelines.export.exported import Exported, difference, versions
-from pipelines.settings import flag
+from pipelines.settings.fields import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, read_json, shown
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import SCHEMA, RunRecord, RunResult
 from pipelines.task import TaskEntry
-from pipelines.version import VERSION
+from pipelines.support.version import VERSION
 
 PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
 

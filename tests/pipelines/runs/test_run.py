@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines import run, run_folder, task
-from pipelines.config import TrainingConfig
+from pipelines import task
+from pipelines.runs import run
+from pipelines.runs import run_folder
+from pipelines.settings.config import TrainingConfig
 from pipelines.export import saved_model
 from pipelines.export.exported import files_of, versions
-from pipelines.run import Destination
+from pipelines.runs.run import Destination
 from pipelines.support.errors import UserError
 from pipelines.support.files import write_text
 from pipelines.task import TASKS, TaskEntry

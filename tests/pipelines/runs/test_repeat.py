@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 import main
-from pipelines import repeat
+from pipelines.runs import repeat
 from pipelines.classification.config import ClassificationConfig
 from pipelines.support.errors import UserError
 from tests.pipelines.small_runs import write_export, write_run

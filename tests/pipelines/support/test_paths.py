@@ -1,6 +1,6 @@
 import pytest
 
-from pipelines.data import paths
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipelines import run_folder
-from pipelines.config import TrainingConfig
+from pipelines.runs import run_folder
+from pipelines.settings.config import TrainingConfig
 from pipelines.data import sources
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported
 from pipelines.support import console
