@@ -8,9 +8,11 @@ They train as the command line does. TensorFlow, pandas and scikit-learn are imp
 """
 
 import importlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines import python
 from pipelines.python.errors import UserError
 from pipelines.version import VERSION
 
@@ -29,6 +31,7 @@ _MODULES = {
     "Translator": "translator",
     "LanguageModel": "language_model",
     "TextEncoder": "encoder",
+    "FittedExport": "fitted",  # not for users: pickles of estimators name it
 }
 
 
@@ -48,11 +51,22 @@ def load(path: str | Path):
     return loading.load(path)
 
 
+def run_command_line() -> int:
+    """The command `unroll`, and `python -m unroll`; returns the exit status."""
+    from main import main
+
+    return main()
+
+
 def __getattr__(name: str):
     if name not in _MODULES:
         raise AttributeError(f"module 'unroll' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"pipelines.python.{_MODULES[name]}"), name)
+    return getattr(importlib.import_module(f"{python.__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+    return sorted({*globals(), *__all__})
+
+
+if __name__ == "__main__":
+    sys.exit(run_command_line())

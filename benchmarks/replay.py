@@ -37,7 +37,7 @@ _SHOWN = 40  # differences that are printed
 # Fields of result.json, config.json and answers that differ between two equal runs.
 _MASKED = {
     "run", "started", "finished", "versions", "machine", "epoch_seconds", "training_seconds", "seconds", "export_files",
-    "sha256", "texts_per_second", "tokens_per_second", "rate", "peak_memory", "created", "modified",
+    "sha256", "modules", "texts_per_second", "tokens_per_second", "rate", "peak_memory", "created", "modified",
 }  # fmt: skip
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _TIMED = re.compile(

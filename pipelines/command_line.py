@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import docstring_parser
 import tyro
 
-from pipelines.config import NAME, PATH, TrainingConfig, flag
+from pipelines.config import TrainingConfig
 from pipelines.data import prepared, table_options
 from pipelines.export.exported import Exported, find_export
+from pipelines.settings import NAME, PATH, flag, help_of
 from pipelines.support import installation
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -235,17 +235,14 @@ def _announce(model: str, server: str) -> None:
 
 
 def join_help_lines(command: type) -> type:
-    """Joins the lines of the help of each field of a dataclass and of its nested dataclasses. Returns the dataclass.
+    """Gives each field of a dataclass and of its nested dataclasses its help on one line. Returns the dataclass.
 
-    The help is the docstring below a field. tyro keeps the line ends of an indented docstring, wherever they are.
+    See `settings.help_of`. tyro would keep the line ends of an indented docstring, wherever they are.
     """
-    documented = {}
-    for each in reversed(command.__mro__[:-1]):
-        documented |= {item.arg_name: item.description for item in docstring_parser.parse_from_object(each).params}
+    helps = help_of(command)
     for field in dataclasses.fields(command):
-        if documented.get(field.name):
-            text = " ".join(documented[field.name].split())
-            field.metadata = types.MappingProxyType({**field.metadata, "help": text})
+        if field.name in helps:
+            field.metadata = types.MappingProxyType({**field.metadata, "help": helps[field.name]})
         if dataclasses.is_dataclass(field.default):
             join_help_lines(type(field.default))
     return command

@@ -6,8 +6,8 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 
-from pipelines.config import flag
 from pipelines.parser_messages import one_line
+from pipelines.settings import flag
 from pipelines.support.errors import UserError, suggestion
 
 # What users call a task -> its name.

@@ -11,9 +11,10 @@ import platform
 import secrets
 from pathlib import Path
 
-from pipelines.config import TrainingConfig, flag, recorded
+from pipelines.config import TrainingConfig, recorded
 from pipelines.data import sources
 from pipelines.export.exported import Exported, difference, versions
+from pipelines.settings import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, read_json, shown

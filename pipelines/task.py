@@ -189,19 +189,19 @@ class TaskEntry:
 
     def command(self) -> ModuleType:
         """The module with `Train`, `Predict` and, where they exist, `Evaluate` and `Prepare`. Imports nothing heavy."""
-        return importlib.import_module(f"pipelines.{self.package}.command")
+        return importlib.import_module(f"{__package__}.{self.package}.command")
 
     def task(self) -> Task:
         """The module that satisfies `Task`. Imports TensorFlow."""
-        return importlib.import_module(f"pipelines.{self.package}.task")
+        return importlib.import_module(f"{__package__}.{self.package}.task")
 
     def data(self) -> ModuleType:
         """The module with `Task.load`. Imports no TensorFlow."""
-        return importlib.import_module(f"pipelines.{self.package}.data")
+        return importlib.import_module(f"{__package__}.{self.package}.data")
 
     def shards(self) -> ModuleType:
         """The module with `write(config, surveyed, folder)`, the second pass of `prepare`. Imports TensorFlow."""
-        return importlib.import_module(f"pipelines.{self.package}.shards")
+        return importlib.import_module(f"{__package__}.{self.package}.shards")
 
     def load(self, config) -> Any:
         """Calls `Task.load` without importing TensorFlow."""
@@ -209,7 +209,7 @@ class TaskEntry:
 
     def sample_version(self) -> str:
         """A text that changes whenever the embedded sample changes."""
-        return importlib.import_module(f"pipelines.data.{self.sample}").version()
+        return importlib.import_module(f"{__package__}.data.{self.sample}").version()
 
 
 TASKS = {

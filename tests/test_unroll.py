@@ -29,6 +29,11 @@ def test_the_names_are_listed_and_there():
         unroll.Textclassifier  # noqa: B018
 
 
+def test_the_module_is_the_command_line():
+    process = subprocess.run([sys.executable, "-m", "unroll", "--version"], capture_output=True, text=True, cwd=ROOT)
+    assert process.stdout == f"Unroll {VERSION}\n", process.stderr
+
+
 def code_blocks(name):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.config import flag
 from pipelines.data import paths
+from pipelines.settings import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record

@@ -8,7 +8,7 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import print_json
-from pipelines.config import PATH
+from pipelines.settings import PATH
 from pipelines.support.errors import UserError
 
 

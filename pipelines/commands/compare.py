@@ -9,8 +9,8 @@ import tyro
 from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag, print_json
 from pipelines.commands.list import table
-from pipelines.config import PATH, flag
 from pipelines.inventory import Run
+from pipelines.settings import PATH, flag
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, shown
 from pipelines.support.installation import called_name

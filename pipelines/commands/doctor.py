@@ -10,8 +10,8 @@ import tyro
 from pipelines import inventory
 from pipelines.classification.config import ClassificationConfig
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, TableFlags, print_json
-from pipelines.config import NAME, PATH
 from pipelines.data import paths
+from pipelines.settings import NAME, PATH
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, called_name, ray_installation
 from pipelines.support.numbers import counted

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_error
-from pipelines.config import PATH, require
+from pipelines.settings import PATH, require
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 from serving.settings import Limits, LoadRetries, Settings

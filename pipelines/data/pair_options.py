@@ -3,9 +3,9 @@
 import dataclasses
 from typing import Any
 
-from pipelines.config import flag
 from pipelines.data import table_options
 from pipelines.data.table_options import TableOptions
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 
 

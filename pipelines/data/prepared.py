@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from pipelines.config import flag
 from pipelines.data.paths import Data
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 from pipelines.support.files import sha256_of, with_home
 from pipelines.support.records import read_record, write_record

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from pipelines.config import flag
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 
 _PYTHON_TYPES = {"int32": int, "float32": float, "string": str}

@@ -11,9 +11,9 @@ import socket
 from pathlib import Path
 
 from pipelines import run
-from pipelines.config import flag
 from pipelines.data.part import Part
 from pipelines.distributed import cluster
+from pipelines.settings import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.quiet import import_tensorflow

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 import tyro
 
 from pipelines.command_line import PrepareCommand, TrainCommand, print_json, subset
-from pipelines.config import NAME, PATH
 from pipelines.encoder.config import SIZES, EncoderConfig
 from pipelines.export.exported import Exported, find_export
 from pipelines.predicting.command import PredictCommand
+from pipelines.settings import NAME, PATH
 from pipelines.support.errors import UserError
 
 

@@ -6,25 +6,35 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.config import (
-    NAME,
-    PATH,
-    PATHS,
-    Positions,
     Presets,
-    Range,
-    Ranges,
     TrainingConfig,
-    reject_without_effect,
-    require,
-    require_at_least,
-    require_num_heads,
-    require_positive,
-    require_rate,
     with_expanded_paths,
 )
 from pipelines.data import prepared, table_options
 from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
+from pipelines.settings import (
+    NAME,
+    PATH,
+    PATHS,
+    POSITIVE,
+    RATE,
+    Bounds,
+    CheckpointEvery,
+    Encoding,
+    Only,
+    Patience,
+    PositionalEncoding,
+    Range,
+    Schedule,
+    Tuned,
+    ValidFraction,
+    at_least,
+    only,
+    reject_without_effect,
+    require,
+    require_divisor,
+)
 
 BLANK = "[MASK]"  # what a text has where `predict` finds the missing word
 SIZES = {
@@ -65,22 +75,8 @@ SIZES = {
 _SIZE_OF_PRESET = {"quick": "tiny", "full": "small"}
 _USED_WITH_VECTORS = ("vectors", "max_tokens", "max_bytes")
 
-_RANGES = {
-    "learning_rate": Range(0.0003, 0.03, log=True),
-    "batch_size": (16, 32, 64),
-    "dropout": Range(0.0, 0.5, step=0.05),
-    "weight_decay": (0.0, 0.01, 0.03, 0.1),
-    "window": (32, 64, 128),
-}
-RANGES: Ranges = {
-    "lstm": _RANGES
-    | {
-        "hidden_size": (64, 128, 256, 384, 512, 768),
-        "embedding_size": (32, 64, 128, 256, 768),
-        "num_layers": Range(1, 12),
-    },
-    "transformer": _RANGES | {"num_layers": Range(1, 12)},
-}
+_CAUSAL = Only("it needs --direction causal", lambda config: config.direction == "causal")
+_BIDIRECTIONAL = Only("it needs --direction bidirectional", lambda config: config.direction == "bidirectional")
 
 
 def _by_size(field: str, metavar: str = "N"):
@@ -99,7 +95,6 @@ class EncoderConfig(TrainingConfig):
         ("transformer", "quick"): {"epochs": 1, "learning_rate": 0.002},
         ("transformer", "full"): {"epochs": 3, "learning_rate": 0.001},
     }
-    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
 
     data: Annotated[Data | None, PATHS] = None
@@ -110,9 +105,8 @@ class EncoderConfig(TrainingConfig):
     numbers per line."""
     text_column: Annotated[str | None, NAME] = None
     """Column of a CSV or TSV file that has the text. By default found by its name (text, sentence, ...)."""
-    encoding: Annotated[str | None, NAME] = None
-    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
-    valid_fraction: float = 0.1
+    encoding: Encoding = None
+    valid_fraction: ValidFraction = 0.1
     """Fraction of the data to split off for validation: by film where there is a `url` column, else by text; from the
     end of a text file."""
     preset: Literal["quick", "full"] | None = None
@@ -126,52 +120,58 @@ class EncoderConfig(TrainingConfig):
     size: Literal["tiny", "small", "bert-base"] | None = None
     """Size of the network. tiny: to try it out; small: half an hour on two cores; bert-base: twelve blocks of 768
     features, for a GPU. By default tiny with --preset quick and small with full."""
-    vocabulary_size: Annotated[int | None, _by_size("vocabulary_size")] = None
+    vocabulary_size: Annotated[int | None, _by_size("vocabulary_size"), at_least(40)] = None
     """Number of SentencePiece's subword tokens, including the four special ones."""
-    num_layers: Annotated[int | None, _by_size("num_layers")] = None
+    num_layers: Annotated[int | None, _by_size("num_layers"), at_least(1), Tuned(Range(1, 12))] = None
     """Number of stacked layers."""
-    hidden_size: Annotated[int | None, _by_size("hidden_size")] = None
+    hidden_size: Annotated[
+        int | None, _by_size("hidden_size"), at_least(1), Tuned((64, 128, 256, 384, 512, 768), ("lstm",))
+    ] = None
     """Size of the recurrent state, or of the transformer's features."""
-    embedding_size: Annotated[int | None, _by_size("embedding_size")] = None
-    """lstm: size of the token embeddings. A transformer's have the hidden size."""
-    num_heads: Annotated[int | None, _by_size("num_heads")] = None
-    """transformer: number of attention heads. The hidden size must be divisible by it."""
-    positions: Positions = "rotary"
-    """transformer: positional encoding. learned has --window positions, so that --max-tokens may not be more."""
-    window: Annotated[int | None, _by_size("window")] = None
+    embedding_size: Annotated[
+        int | None, _by_size("embedding_size"), at_least(1), only("lstm"), Tuned((32, 64, 128, 256, 768))
+    ] = None
+    """Size of the token embeddings. A transformer's have the hidden size."""
+    num_heads: Annotated[int | None, _by_size("num_heads"), at_least(1), only("transformer")] = None
+    """Number of attention heads. The hidden size must be divisible by it."""
+    positions: PositionalEncoding = "rotary"
+    """Positional encoding. learned has --window positions, so that --max-tokens may not be more."""
+    window: Annotated[int | None, _by_size("window"), at_least(8), Tuned((32, 64, 128))] = None
     """Number of tokens through which gradients flow back."""
-    batch_size: Annotated[int | None, _by_size("batch_size")] = None
+    batch_size: Annotated[int | None, _by_size("batch_size"), at_least(1), Tuned((16, 32, 64))] = None
     """Number of streams into which the text is cut. They are read in parallel."""
-    num_sampled: Annotated[int | None, _by_size("num_sampled")] = None
+    num_sampled: Annotated[int | None, _by_size("num_sampled"), at_least(0), _CAUSAL] = None
     """causal: number of tokens that the sampled softmax scores in training. 0 scores all tokens."""
-    dropout: Annotated[float | None, _by_size("dropout", "X")] = None
+    dropout: Annotated[float | None, _by_size("dropout", "X"), RATE, Tuned(Range(0.0, 0.5, step=0.05))] = None
     """Dropout rate."""
-    mask_rate: float = 0.15
+    mask_rate: Annotated[float, Bounds(0, 1, above=True, below=True), _BIDIRECTIONAL] = 0.15
     """bidirectional: fraction of the tokens to predict."""
     epochs: Annotated[
-        int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: quick 1; full 5, transformer 3)")
+        int | None,
+        at_least(1),
+        tyro.conf.arg(metavar="N", help_behavior_hint="(default: quick 1; full 5, transformer 3)"),
     ] = None
     """Maximum number of passes over the texts."""
     learning_rate: Annotated[
         float | None,
+        POSITIVE,
+        Tuned(Range(0.0003, 0.03, log=True)),
         tyro.conf.arg(
             metavar="X", help_behavior_hint="(default: quick 0.005, transformer 0.002; full 0.003, transformer 0.001)"
         ),
     ] = None
     """Highest learning rate."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """cosine: the learning rate rises in the first 5 % of the steps, then falls to 0 on a cosine; constant."""
-    weight_decay: float = 0.01
+    schedule: Schedule = "cosine"
+    weight_decay: Annotated[float, at_least(0), Tuned((0.0, 0.01, 0.03, 0.1))] = 0.01
     """Weight decay of AdamW, on matrices alone."""
-    max_tokens: int = 400
+    max_tokens: Annotated[int, at_least(4)] = 400
     """Maximum number of tokens per text that the exported encoder reads; longer texts keep their first and last
     half."""
-    max_bytes: int = 40_000
+    max_bytes: Annotated[int, at_least(100)] = 40_000
     """Maximum number of bytes of UTF-8 per text. The rest of a longer text is not read."""
-    patience: int = 3
+    patience: Patience = 3
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
-    checkpoint_every: int = 500
-    """Steps between checkpoints. Another checkpoint is written after every epoch."""
+    checkpoint_every: CheckpointEvery = 500
 
     def prepared(self) -> Prepared | None:
         """Returns the prepared data that --data names; None if --data is other data.
@@ -193,40 +193,21 @@ class EncoderConfig(TrainingConfig):
         config, found = dataclasses.replace(config, size=size, **missing), self.prepared()
         return prepared.settled(self, config, found) if found else config
 
+    def without_flags(self) -> "EncoderConfig":
+        """As `TrainingConfig.without_flags`; other fields depend on the size."""
+        return type(self)(preset=self.preset, model=self.model, size=self.size).resolve()
+
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
         table_options.make(encoding=self.encoding)
-        require(self.vocabulary_size >= 40, "vocabulary_size", self.vocabulary_size, "at least 40")
-        require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "batch_size", "epochs")
-        require_at_least(self, 8, "window")
-        require_at_least(self, 0, "num_sampled", "weight_decay")
-        require_rate(self, "dropout")
-        require(0 < self.mask_rate < 1, "mask_rate", self.mask_rate, "between 0 and 1")
         if self.model == "transformer":
-            require_num_heads(self, even_size=self.positions == "rotary")
+            require_divisor(self)
         elif self.direction == "bidirectional":
             require(self.hidden_size % 2 == 0, "hidden_size", self.hidden_size, "even: each direction has half of it")
-        require_positive(self, "learning_rate")
-        require_at_least(self, 4, "max_tokens")
         if self.positions == "learned":
             expected = f"at most --window {self.window} with --positions learned"
             require(self.max_tokens <= self.window, "max_tokens", self.max_tokens, expected)
-        require_at_least(self, 100, "max_bytes")
-        self._check_effects()
-
-    def _check_effects(self) -> None:
-        defaults = dataclasses.replace(self.defaults(), size=self.size, **SIZES[self.size])
         if self.vectors:
             fields = [field.name for field in dataclasses.fields(self) if field.name not in _USED_WITH_VECTORS]
             reject_without_effect(self, "with --vectors nothing is trained", *fields)
-        if self.model == "transformer":
-            reject_without_effect(
-                self, "the embeddings of a transformer have its --hidden-size", "embedding_size", defaults=defaults
-            )
-        else:
-            reject_without_effect(self, "it needs --model transformer", "num_heads", "positions", defaults=defaults)
-        if self.direction == "causal":
-            reject_without_effect(self, "it needs --direction bidirectional", "mask_rate")
-        else:
-            reject_without_effect(self, "it needs --direction causal", "num_sampled", defaults=defaults)

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from pipelines.config import PATH
 from pipelines.inspect.view import ModelsView
+from pipelines.settings import PATH
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import counted
 

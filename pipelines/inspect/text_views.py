@@ -8,8 +8,8 @@ import tyro
 
 from pipelines import inventory
 from pipelines.command_line import RUNS, RunsFlag
-from pipelines.config import PATH
 from pipelines.inspect.view import TextView, View, check_treebank
+from pipelines.settings import PATH
 from pipelines.support.errors import UserError
 
 _MAX_UNITS = 4096

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import tyro
 
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_json
-from pipelines.config import PATH
+from pipelines.settings import PATH
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, shown, write_text
 

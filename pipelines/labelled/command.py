@@ -7,12 +7,12 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import Fit, ModelFlags, TableFlags, TrainCommand, print_json
-from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
 from pipelines.predicting.command import PredictRowsCommand
+from pipelines.settings import NAME, PATH, PATHS
 from pipelines.support.errors import UserError
 
 # Fields of a config that `prepare` has.

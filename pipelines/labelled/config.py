@@ -5,9 +5,22 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import tyro
 
-from pipelines.config import NAME, PATHS, TrainingConfig, reject_without_effect, require, with_expanded_paths
+from pipelines.config import TrainingConfig, with_expanded_paths
 from pipelines.data import table_options
 from pipelines.data.paths import Data
+from pipelines.settings import (
+    NAME,
+    PATHS,
+    Encoding,
+    NoHeader,
+    Quote,
+    Separator,
+    TextColumn,
+    ValidFraction,
+    at_least,
+    from_to,
+    reject_without_effect,
+)
 from pipelines.support.errors import UserError
 
 TABLE_FIELDS = (
@@ -75,29 +88,23 @@ class LabelledConfig(TrainingConfig):
     files per class (such as aclImdb); or `imdb`, which is downloaded. Without it: the embedded sample."""
     valid: Annotated[Data | None, PATHS] = None
     """Your own validation texts, in the same formats. Without it, a part of --data is split off."""
-    valid_fraction: float = 0.1
+    valid_fraction: ValidFraction = 0.1
     """Fraction of --data to split off for validation. Rows with the same `url`, or with the same text, stay
     together."""
-    folds: Annotated[int, tyro.conf.arg(metavar="K", help_behavior_hint="")] = 0
+    folds: Annotated[int, from_to(2, 100, zero="none"), tyro.conf.arg(metavar="K", help_behavior_hint="")] = 0
     """Cross-validation: train K times, each time with another K-th of --data held out, and report the mean and the
     standard deviation of the scores, and likely label errors. No model is exported."""
-    text_column: Annotated[str | None, NAME] = None
-    """Column with the text. By default the first column with a usual name (text, sentence, ...)."""
+    text_column: TextColumn = None
     label_column: Annotated[str | None, NAME] = None
     """Column with the label. By default the first column with a usual name (label, class, ...)."""
     labels_separator: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
     """A text may have several labels, or none: they are in one column, with this text between them, such as "|"."""
     label_columns: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME", help_behavior_hint="")] = None
     """A text may have several labels, or none: each label has a column of this name with 0 or 1."""
-    encoding: Annotated[str | None, NAME] = None
-    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
-    separator: Annotated[str | None, NAME] = None
-    """Character between the cells of CSV and TSV files, or `tab`. By default found in the first line."""
-    quote: Annotated[str | None, tyro.conf.arg(metavar="CHAR|none", help_behavior_hint="")] = None
-    """Character around cells of CSV and TSV files that have a separator or a line break, or `none`. By default ", and
-    none if there are tabs between the cells, unless all cells with a " are quoted."""
-    no_header: bool = False
-    """The first row of a table has a text, not the names of the columns. The columns are then named 1, 2, 3, ..."""
+    encoding: Encoding = None
+    separator: Separator = None
+    quote: Quote = None
+    no_header: NoHeader = False
     fold_labels: bool = False
     """Read labels that differ only in case or blanks as the same label, in lower case."""
     missing_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL,LABEL", help_behavior_hint="")] = None
@@ -113,7 +120,7 @@ class LabelledConfig(TrainingConfig):
     """Probability from which a text has the label of --positive; of several labels per text, each label. best-f1 and
     precision=X choose it on the validation texts: the highest F1, or the highest recall with at least this precision.
     By default a text has its most probable label; with several labels per text, the default is best-f1."""
-    max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
+    max_bytes: Annotated[int, at_least(100), tyro.conf.arg(metavar="N")] = 40_000
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
     polarity: tyro.conf.Suppress[bool] = False
     """Whether different spellings of negative, neutral and positive are read as the same labels (data/labels.py)."""
@@ -139,8 +146,6 @@ class LabelledConfig(TrainingConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
-        require(self.max_bytes >= 100, "max_bytes", self.max_bytes, "at least 100")
-        require(self.folds == 0 or 2 <= self.folds <= 100, "folds", self.folds, "from 2 to 100")
         if self.folds:
             reject_without_effect(self, "--folds holds out parts of --data in turn", "valid", "valid_fraction")
         if self.threshold is not None:

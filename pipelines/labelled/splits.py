@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.config import flag
 from pipelines.data import label_sets, labelled_texts, labels, paths
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.prepared import Prepared
@@ -15,6 +14,7 @@ from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
+from pipelines.settings import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed

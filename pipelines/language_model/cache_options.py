@@ -1,9 +1,9 @@
 """The options of the continuous cache (cache.py) on the command line and in requests."""
 
-from pipelines.config import flag
 from pipelines.decoding.options import CACHE, with_defaults
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 
 

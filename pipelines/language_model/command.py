@@ -8,13 +8,13 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import ModelFlags, PrepareCommand, TrainCommand, print_error, print_json, subset
-from pipelines.config import NAME, PATH, PATHS, flag
 from pipelines.data import paths, table_options
 from pipelines.data.paths import Data
 from pipelines.decoding.options import BEAM_WIDTH, CACHE, LENGTH_PENALTY, SAMPLING, SEARCH, SHAPING, flags_class
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.predicting.command import PredictRowsCommand
+from pipelines.settings import NAME, PATH, PATHS, flag
 from pipelines.support.errors import UserError
 
 MAX_NEXT = 1000  # tokens

@@ -6,26 +6,41 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.config import (
-    NAME,
-    PATHS,
-    Activation,
-    Positions,
     Presets,
-    Range,
-    Ranges,
     TrainingConfig,
     by_preset,
-    reject_without_effect,
-    require,
-    require_at_least,
-    require_num_heads,
-    require_positive,
-    require_rate,
     with_expanded_paths,
 )
 from pipelines.data import prepared, table_options
 from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
+from pipelines.settings import (
+    FRACTION,
+    NAME,
+    PATHS,
+    POSITIVE,
+    RATE,
+    RECURRENT,
+    CheckpointEvery,
+    Encoding,
+    NumHeads,
+    Only,
+    Optimizer,
+    Patience,
+    PositionalEncoding,
+    Range,
+    RecurrentActivation,
+    Residual,
+    TrainingPrecision,
+    Tuned,
+    ValidFraction,
+    at_least,
+    from_to,
+    only,
+    reject_without_effect,
+    require,
+    require_divisor,
+)
 from pipelines.support.errors import UserError
 
 _RECURRENT = {
@@ -70,7 +85,11 @@ _WORDS_RECURRENT = _RECURRENT | {
 _WORDS_WINDOW = {"learning_rate": 0.003, "order": 6, "epochs": 6, "dropout": 0.3, "weight_decay": 0.0}
 _TRANSFORMER = _RECURRENT | {"hidden_size": 128, "embedding_size": 128, "batch_size": 16, "learning_rate": 0.002}
 # Every model trains for about the same time.
-_QUICK_EPOCHS = {"simple": 5, "jordan": 3, "gru": 2, "gru-reset-before": 2, "lstm": 2, "peephole": 1}
+_QUICK_EPOCHS = dict.fromkeys(RECURRENT, 2) | {"simple": 5, "jordan": 3, "peephole": 1}
+WITH_ORDER = ("ngram", "feedforward", "average")  # the models that read a fixed number of tokens
+_NETWORKS = (*RECURRENT, "transformer", "feedforward", "average")
+_SIZES, _EMBEDDING_SIZES = (64, 128, 256, 384, 512, 768), (32, 64, 128, 256, 512)
+_WITH_EMBEDDING = (*RECURRENT, "feedforward", "average")
 PRESETS = {
     **{(model, "quick"): _QUICK_RECURRENT | {"epochs": epochs} for model, epochs in _QUICK_EPOCHS.items()},
     **{(model, "full"): _FULL_RECURRENT for model in _QUICK_EPOCHS},
@@ -83,43 +102,10 @@ PRESETS = {
     **{(model, "full"): _WINDOW | {"hidden_size": 512, "epochs": 8} for model in ("feedforward", "average")},
     **{(model, "words"): _WORDS_RECURRENT | _WORDS_WINDOW for model in ("feedforward", "average")},
 }
-_TRAINING_RANGES = {
-    "learning_rate": Range(0.0005, 0.03, log=True),
-    "batch_size": (8, 16, 32, 64, 128),
-    "dropout": Range(0.0, 0.6, step=0.05),
-    "weight_decay": (0.0, 0.01, 0.03, 0.1, 0.3),
-}
-_RECURRENT_RANGES = _TRAINING_RANGES | {
-    "hidden_size": (64, 128, 256, 384, 512, 768),
-    "embedding_size": (32, 64, 128, 256, 512),
-    "num_layers": Range(1, 3),
-    "window": (8, 16, 32, 35, 64, 100),
-}
-_WINDOW_RANGES = _TRAINING_RANGES | {
-    "hidden_size": (64, 128, 256, 384, 512, 768),
-    "embedding_size": (32, 64, 128, 256, 512),
-    "order": Range(2, 10),
-}
-RANGES: Ranges = {
-    **dict.fromkeys(_QUICK_EPOCHS, _RECURRENT_RANGES),
-    "transformer": _TRAINING_RANGES
-    | {
-        "hidden_size": (64, 128, 192, 256),
-        "num_layers": Range(1, 6),
-        "num_heads": (2, 4, 8),
-        "window": (16, 32, 64, 128, 256),
-    },
-    "ngram": {"order": Range(2, 6)},
-    **dict.fromkeys(("feedforward", "average"), _WINDOW_RANGES),
-}
-
-
-_TRAINING_FIELDS = (
-    "num_layers", "hidden_size", "embedding_size", "tie_weights", "num_sampled", "activation", "window", "dropout",
-    "batch_size", "epochs", "optimizer", "learning_rate", "schedule", "weight_decay", "patience", "checkpoint_every",
-    "clip_norm", "precision",
-)  # fmt: skip
-WITH_ORDER = ("ngram", "feedforward", "average")  # the models that read a fixed number of tokens
+_BY_ROW = Only("it needs --documents row", lambda config: config.documents == "row")
+_NOT_CHARACTERS = Only("it needs --tokenizer word or subword", lambda config: config.tokenizer != "character")
+_WITH_DROPOUT = Only("it needs a --dropout above 0", lambda config: config.dropout > 0)
+_WITHOUT_SAMPLED = Only("it needs --num-sampled 0", lambda config: config.num_sampled == 0)
 _TOKENIZER_HINT = "(default: word with --preset words; else character for char-lm, subword for language-model)"
 
 
@@ -128,7 +114,6 @@ class LanguageModelConfig(TrainingConfig):
     """Settings of the training. Where a default says quick and full, --preset decides."""
 
     PRESETS: ClassVar[Presets] = PRESETS
-    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
 
     data: Annotated[Data | None, PATHS] = None
@@ -136,25 +121,20 @@ class LanguageModelConfig(TrainingConfig):
     `tiny-shakespeare`, which is downloaded. Without it: the embedded sample, Python's own help texts."""
     valid: Annotated[Data | None, PATHS] = None
     """Validation text. Without it, the end of --data is split off."""
-    valid_fraction: float = 0.1
+    valid_fraction: ValidFraction = 0.1
     """Fraction of the text to split off for validation, from its end."""
     documents: Literal["line", "file", "row"] | None = None
     """Teach where a text ends: every line, file, or row of a table is a text of its own, and the model can end what it
     writes. By default the data is one long text without an end."""
-    text_column: Annotated[str | None, NAME] = None
-    """With --documents row: the column with the text. By default the first column with a usual name (text, sentence,
+    text_column: Annotated[str | None, NAME, _BY_ROW] = None
+    """The column with the text, with --documents row. By default the first column with a usual name (text, sentence,
     ...)."""
-    encoding: Annotated[str | None, NAME] = None
-    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
+    encoding: Encoding = None
     preset: Literal["quick", "full", "words"] | None = None
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
     words: for a text of two million words, one to three hours. By default quick on the embedded sample and full with
     --data."""
-    model: (
-        Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole", "transformer"]
-        | Literal["ngram", "feedforward", "average"]
-        | None
-    ) = None
+    model: Literal[(*RECURRENT, "transformer", *WITH_ORDER)] | None = None
     """Network to train: stacked recurrent layers of that kind, or a causal transformer. simple is an Elman network;
     jordan feeds back its output; gru-reset-before applies the reset gate before the product with the previous state,
     gru after it. ngram: counts with modified Kneser-Ney smoothing; feedforward: a hidden layer over the last tokens
@@ -163,58 +143,100 @@ class LanguageModelConfig(TrainingConfig):
         Literal["character", "word", "subword"] | None, tyro.conf.arg(help_behavior_hint=_TOKENIZER_HINT)
     ] = None
     """What a token is: a character, a word between spaces, or a subword of SentencePiece."""
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(10), _NOT_CHARACTERS] = None
     """word and subword: maximum number of tokens in the vocabulary, including the four special ones. A character
     vocabulary has all characters of the training text."""
     order: Annotated[
-        int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 6; ngram with --preset words 5)")
+        int | None,
+        only(*WITH_ORDER),
+        Tuned(Range(2, 6), ("ngram",)),
+        Tuned(Range(2, 10)),
+        tyro.conf.arg(metavar="N", help_behavior_hint="(default: 6; ngram with --preset words 5)"),
     ] = None
-    """ngram, feedforward and average: predict a token from the N - 1 tokens before it."""
-    num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
+    """Predict a token from the N - 1 tokens before it."""
+    num_layers: Annotated[
+        int | None,
+        by_preset(PRESETS, "num_layers"),
+        at_least(1),
+        only(*RECURRENT, "transformer"),
+        Tuned(Range(1, 3), RECURRENT),
+        Tuned(Range(1, 6)),
+    ] = None
     """Number of stacked layers."""
-    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    hidden_size: Annotated[
+        int | None,
+        by_preset(PRESETS, "hidden_size"),
+        at_least(1),
+        only(*_NETWORKS),
+        Tuned((64, 128, 192, 256), ("transformer",)),
+        Tuned(_SIZES),
+    ] = None
     """Size of the recurrent state, or of the transformer's features."""
-    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
+    embedding_size: Annotated[
+        int | None, by_preset(PRESETS, "embedding_size"), at_least(1), only(*_WITH_EMBEDDING), Tuned(_EMBEDDING_SIZES)
+    ] = None
     """Size of the token embeddings, but for a transformer's, which have the hidden size."""
-    tie_weights: Annotated[bool | None, by_preset(PRESETS, "tie_weights", "True|False")] = None
+    tie_weights: Annotated[bool | None, by_preset(PRESETS, "tie_weights", "True|False"), only(*_NETWORKS)] = None
     """Score the next token with the token embeddings (Press and Wolf 2017)."""
-    num_sampled: Annotated[int | None, by_preset(PRESETS, "num_sampled")] = None
+    num_sampled: Annotated[int | None, by_preset(PRESETS, "num_sampled"), at_least(0), only(*_NETWORKS)] = None
     """With --tie-weights True: number of tokens that the sampled softmax scores in training, which is faster with a
     large vocabulary. 0 scores all tokens."""
-    num_heads: int = 4
-    """transformer: number of attention heads. The hidden size must be divisible by it."""
-    activation: Activation = "tanh"
-    """Recurrent models: activation of the hidden layer, or of an LSTM's candidate and output."""
-    residual: bool = False
-    """Recurrent models with several layers: add the input of each layer but the first to its output."""
-    positions: Positions = "rotary"
-    """transformer: positional encoding."""
-    window: Annotated[int | None, by_preset(PRESETS, "window")] = None
+    num_heads: Annotated[NumHeads, Tuned((2, 4, 8))] = 4
+    """Number of attention heads. The hidden size must be divisible by it."""
+    activation: Annotated[RecurrentActivation, only(*RECURRENT, "feedforward", "average")] = "tanh"
+    residual: Annotated[Residual, only(*RECURRENT)] = False
+    positions: PositionalEncoding = "rotary"
+    window: Annotated[
+        int | None,
+        by_preset(PRESETS, "window"),
+        at_least(2),
+        only(*_NETWORKS),
+        Tuned((8, 16, 32, 35, 64, 100), RECURRENT),
+        Tuned((16, 32, 64, 128, 256), ("transformer",)),
+    ] = None
     """Number of tokens through which gradients flow back. Recurrent models carry their state from one window to the
     next."""
-    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
+    dropout: Annotated[
+        float | None, by_preset(PRESETS, "dropout", "X"), RATE, only(*_NETWORKS), Tuned(Range(0.0, 0.6, step=0.05))
+    ] = None
     """Dropout rate, between layers and not between time steps."""
-    sequence_dropout: bool = False
-    """Recurrent models: use the same dropout mask at all tokens of a window (variational dropout)."""
-    teacher_forcing: float = 1.0
-    """Recurrent models: probability that training reads the true token, instead of the one that the network itself
+    sequence_dropout: Annotated[bool, only(*RECURRENT), _WITH_DROPOUT] = False
+    """Use the same dropout mask at all tokens of a window (variational dropout)."""
+    teacher_forcing: Annotated[float, FRACTION, only(*RECURRENT), _WITHOUT_SAMPLED] = 1.0
+    """Probability that training reads the true token, instead of the one that the network itself
     finds most likely (scheduled sampling, Bengio et al. 2015). 0: free running within each window."""
-    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
+    batch_size: Annotated[
+        int | None, by_preset(PRESETS, "batch_size"), at_least(1), only(*_NETWORKS), Tuned((8, 16, 32, 64, 128))
+    ] = None
     """Number of streams into which the text is cut. They are read in parallel."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1), only(*_NETWORKS)] = None
     """Maximum number of passes over the text."""
-    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
+    learning_rate: Annotated[
+        float | None,
+        by_preset(PRESETS, "learning_rate", "X"),
+        POSITIVE,
+        only(*_NETWORKS),
+        Tuned(Range(0.0005, 0.03, log=True)),
+    ] = None
     """Highest learning rate."""
-    schedule: Literal["cosine", "step", "plateau", "constant"] = "cosine"
+    schedule: Annotated[Literal["cosine", "step", "plateau", "constant"], only(*_NETWORKS)] = "cosine"
     """Course of the learning rate. cosine: rises for 5 % of the steps, then falls to zero; step: halved after each
     eighth of the second half of the training; plateau: halved after an epoch without a lower validation loss;
     constant."""
-    weight_decay: Annotated[float | None, by_preset(PRESETS, "weight_decay", "X")] = None
+    weight_decay: Annotated[
+        float | None,
+        by_preset(PRESETS, "weight_decay", "X"),
+        at_least(0),
+        only(*_NETWORKS),
+        Tuned((0.0, 0.01, 0.03, 0.1, 0.3)),
+    ] = None
     """Weight decay of AdamW, on matrices alone."""
-    patience: int = 3
+    patience: Annotated[Patience, only(*_NETWORKS)] = 3
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
-    checkpoint_every: int = 500
-    """Steps between checkpoints. Another checkpoint is written after every epoch."""
+    checkpoint_every: Annotated[CheckpointEvery, only(*_NETWORKS)] = 500
+    optimizer: Annotated[Optimizer, only(*_NETWORKS)] = "adam"
+    clip_norm: Annotated[float, POSITIVE, only(*_NETWORKS)] = 1.0
+    precision: Annotated[TrainingPrecision, only(*_NETWORKS)] = "auto"
     default_tokenizer: tyro.conf.Suppress[str] = "subword"
     """Tokenizer where neither --tokenizer nor the preset names one. The registry of tasks sets it."""
 
@@ -236,7 +258,7 @@ class LanguageModelConfig(TrainingConfig):
         found = self.prepared()
         if found:
             config = prepared.settled(self, config, found)
-        if config.model == "ngram":
+        if config.model == "ngram" and config.precision == "auto":
             config = dataclasses.replace(config, precision="float32")  # its tables are not computed in any other
         return dataclasses.replace(config, tokenizer=config.tokenizer or config.default_tokenizer)
 
@@ -256,47 +278,16 @@ class LanguageModelConfig(TrainingConfig):
                 raise UserError("--model ngram counts all tokens in memory: with prepared data choose another --model")
             reject_without_effect(self, "the validation text of prepared data is fixed", "valid")
             reject_without_effect(self, "prepared data has no text any more", "text_column", "encoding")
-        if self.documents != "row":
-            reject_without_effect(self, "it needs --documents row", "text_column")
         if self.data is None:
             reject_without_effect(self, "the embedded sample is no file", "encoding")
         table_options.make(encoding=self.encoding)
-        require(self.vocabulary_size >= 10, "vocabulary_size", self.vocabulary_size, "at least 10")
-        require_at_least(self, 1, "num_layers", "hidden_size", "embedding_size", "num_heads", "batch_size", "epochs")
-        require_at_least(self, 0, "num_sampled", "weight_decay")
-        require_at_least(self, 2, "window")
-        require_rate(self, "dropout")
-        require_positive(self, "learning_rate")
-        require(0 <= self.teacher_forcing <= 1, "teacher_forcing", self.teacher_forcing, "from 0 to 1")
         require(
             not self.num_sampled or self.tie_weights, "num_sampled", self.num_sampled, "0 without --tie-weights True"
         )
         if self.model == "transformer":
-            require_num_heads(self, even_size=self.positions == "rotary")
-        self._check_effects()
-
-    def _check_effects(self) -> None:
-        recurrent_only = ("sequence_dropout", "residual", "teacher_forcing")
-        if self.num_sampled:
-            reject_without_effect(self, "it needs --num-sampled 0", "teacher_forcing")
-        if self.model == "ngram":
-            require(2 <= self.order <= 6, "order", self.order, "from 2 to 6")
-            reject_without_effect(self, "an n-gram model only counts", *_TRAINING_FIELDS, *recurrent_only)
-        elif self.model in WITH_ORDER:
-            require(2 <= self.order <= 1000, "order", self.order, "from 2 to 1000")
-            reject_without_effect(self, "it needs another --model", "num_layers", *recurrent_only)
-        elif self.model == "transformer":
-            reject_without_effect(self, "the embeddings of a transformer have its --hidden-size", "embedding_size")
-            reject_without_effect(self, "it needs a recurrent --model", "activation", *recurrent_only)
-        if self.model not in WITH_ORDER:
-            reject_without_effect(self, f"it needs --model {', '.join(WITH_ORDER)}", "order")
-        if self.model != "transformer":
-            reject_without_effect(self, "it needs --model transformer", "num_heads", "positions")
-        if self.num_layers == 1:
-            reject_without_effect(self, "it needs at least two --num-layers", "residual")
-        if self.tokenizer == "character":
-            reject_without_effect(self, "it needs --tokenizer word or subword", "vocabulary_size")
-        if not self.dropout:
-            reject_without_effect(self, "it needs a --dropout above 0", "sequence_dropout")
+            require_divisor(self)
+        if self.model in WITH_ORDER:
+            orders = from_to(2, 6 if self.model == "ngram" else 1000)
+            require(orders.allow(self.order), "order", self.order, orders.expected())
         if self.valid:
             reject_without_effect(self, "--valid gives the validation text", "valid_fraction")

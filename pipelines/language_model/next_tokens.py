@@ -3,9 +3,9 @@
 import numpy as np
 
 from pipelines.command_line import ServedModelFlags
-from pipelines.config import flag
 from pipelines.decoding.options import SAMPLING, SHAPING, defaults, with_defaults
 from pipelines.export.exported import Exported
+from pipelines.settings import flag
 from pipelines.text.special_tokens import SPECIAL_TOKENS, UNKNOWN, never_generated
 
 _BAR_WIDTH = 24  # characters

@@ -4,9 +4,9 @@ import keras
 from keras import layers
 
 from layers import TransformerDecoderBlock
-from pipelines.config import Activation, Positions
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.settings import Activation, Positions
 from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
 

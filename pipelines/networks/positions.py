@@ -3,7 +3,7 @@
 import keras
 
 from layers import LearnedPositionalEmbedding, SinusoidalPositionalEncoding
-from pipelines.config import Positions
+from pipelines.settings import Positions
 
 
 def position_layer(

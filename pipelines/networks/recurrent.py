@@ -6,7 +6,7 @@ import keras
 from keras import layers
 
 from layers import HoistedGRU, HoistedLSTM, InitialStates, JordanCell, PeepholeLSTMCell
-from pipelines.config import Activation
+from pipelines.settings import Activation
 
 RECURRENT_LAYERS = {
     "simple": layers.SimpleRNN,

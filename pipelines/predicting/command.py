@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 import tyro
 
 from pipelines.command_line import ServedModelFlags, TableFlags, print_error, print_json
-from pipelines.config import PATH, PATHS, flag, require
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
+from pipelines.settings import PATH, PATHS, flag, require
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, shown
 from pipelines.support.numbers import counted

@@ -169,6 +169,9 @@ class TextClassifier(ClassifierMixin, Estimator):
         return tags
 
 
+TextClassifier.__module__ = "unroll"  # the name in pickles, of a checkout and of an installed package
+
+
 # How to read the files that `fit` writes, whatever the user's own files need.
 _TABLE = {field.name: field.default for field in dataclasses.fields(LabelledConfig) if field.name in TABLE_FIELDS}
 

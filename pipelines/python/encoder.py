@@ -86,3 +86,6 @@ class TextEncoder(TransformerMixin, Estimator):
         tags.input_tags.string = tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+
+TextEncoder.__module__ = "unroll"  # the name in pickles, of a checkout and of an installed package

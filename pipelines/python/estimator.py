@@ -68,7 +68,10 @@ class Estimator(BaseEstimator):
     def _set_export(self, export: FittedExport) -> None:
         """Makes the estimator a fitted one."""
         self._export = export
-        self.card_ = export.card
+        self._set_card()
+
+    def _set_card(self) -> None:
+        self.card_ = self._export.card
         self.scores_ = self.card_["scores"]
 
     @property
@@ -135,9 +138,14 @@ class Estimator(BaseEstimator):
             return saved_model.copy(fitted.exported.path, fitted.loaded, parent.name, parent.parent, version).path
 
     def __getstate__(self) -> dict:
-        """Returns the state for pickle: with the files of the export, without the run."""
+        """Returns the state for pickle: with the files of the export, which have the card; without the run."""
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "run_"}
+        return {name: value for name, value in state.items() if name not in ("run_", "card_", "scores_")}
+
+    def __setstate__(self, state: dict) -> None:
+        super().__setstate__(state)
+        if "_export" in state:
+            self._set_card()
 
 
 def _for_data(fields: dict[str, Any], files: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -75,3 +75,6 @@ class FittedExport:
             file.write_bytes(content)
         (path / "variables").mkdir(parents=True, exist_ok=True)
         self.__init__(path)
+
+
+FittedExport.__module__ = "unroll"  # the name in pickles, of a checkout and of an installed package

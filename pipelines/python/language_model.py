@@ -102,3 +102,6 @@ class LanguageModel(Estimator):
     @staticmethod
     def _file_names() -> dict[str, str]:
         return {"data.txt": "the text", "validation.txt": "the validation text"}
+
+
+LanguageModel.__module__ = "unroll"  # the name in pickles, of a checkout and of an installed package

@@ -28,7 +28,7 @@ def load(path: str | Path):
         if task not in TASKS:
             raise UserError(f"{folder} is a model of the task {task}, which this version of Unroll does not have")
         module, name = _ESTIMATORS[TASKS[task].package]
-    return getattr(importlib.import_module(f"pipelines.python.{module}"), name).from_export(folder)
+    return getattr(importlib.import_module(f"{__package__}.{module}"), name).from_export(folder)
 
 
 def _version_at(folder: Path) -> Path:

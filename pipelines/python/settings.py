@@ -6,11 +6,11 @@ import types
 import typing
 from typing import Any
 
-import docstring_parser
 import numpy as np
 
 from pipelines.config import TrainingConfig
 from pipelines.python.errors import UserError
+from pipelines.settings import help_of
 from pipelines.support.errors import suggestion
 
 # Parameters that every estimator has besides the fields of its config.
@@ -109,9 +109,6 @@ def _members(hint) -> tuple:
 
 def _documentation(config_class: type, defaults: dict[str, Any]) -> str:
     """Returns the part of a docstring that lists the parameters."""
-    helps = dict(_HELP)
-    for each in reversed(config_class.__mro__[:-1]):
-        found = docstring_parser.parse_from_object(each).params
-        helps |= {item.arg_name: " ".join((item.description or "").split()) for item in found}
+    helps = _HELP | help_of(config_class)
     lines = [f"    {name} (default {default!r}): {helps.get(name, '')}".rstrip() for name, default in defaults.items()]
     return "\n\nParameters:\n" + "\n".join(lines) + "\n"

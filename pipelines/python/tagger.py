@@ -101,6 +101,9 @@ class Tagger(Estimator):
         return {"data.tsv": "the sentences", "valid.tsv": "the validation sentences"}
 
 
+Tagger.__module__ = "unroll"  # the name in pickles, of a checkout and of an installed package
+
+
 def _checked(X, y) -> str | tuple[list[list[str]], list[list[str]]]:
     """Returns a path, or the sentences and their tags.
 

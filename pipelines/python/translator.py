@@ -97,6 +97,9 @@ class Translator(Estimator):
         }
 
 
+Translator.__module__ = "unroll"  # the name in pickles, of a checkout and of an installed package
+
+
 def _validation_fields(folder: Path, validation_data) -> dict[str, str]:
     X, y = validation_data if isinstance(validation_data, tuple) else (validation_data, None)
     if inputs.is_path(X):

@@ -3,7 +3,9 @@
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[2]  # of the checkout; of an installed Unroll, the package `unroll`
+# Where Python finds this code: the checkout, or the folder with the installed packages.
+IMPORT_FOLDER = Path(__file__).resolve().parents[__name__.count(".")]
 COMMAND = "unroll"  # that `pip install` makes
 _ENTRY_POINT = "main.py"
 

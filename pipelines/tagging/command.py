@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar
 import tyro
 
 from pipelines.command_line import ModelFlags, PrepareCommand, TrainCommand, print_json, subset
-from pipelines.config import NAME, PATH, PATHS
 from pipelines.data import paths
 from pipelines.data.paths import Data
 from pipelines.export.exported import Exported
 from pipelines.predicting.command import PredictCommand
+from pipelines.settings import NAME, PATH, PATHS
 from pipelines.tagging.config import TaggingConfig
 
 

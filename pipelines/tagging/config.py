@@ -6,31 +6,43 @@ from typing import Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.config import (
-    NAME,
-    NEGATED,
-    PATH,
-    PATHS,
-    Activation,
-    Positions,
     Presets,
-    Range,
-    Ranges,
     TrainingConfig,
     by_preset,
-    reject_without_effect,
-    require,
-    require_at_least,
-    require_num_heads,
-    require_positive,
-    require_rate,
     with_expanded_paths,
 )
 from pipelines.data import prepared
 from pipelines.data.paths import Data
 from pipelines.data.prepared import Prepared
+from pipelines.settings import (
+    FRACTION,
+    NAME,
+    NEGATED,
+    PATH,
+    PATHS,
+    POSITIVE,
+    RATE,
+    RECURRENT,
+    LearnedState,
+    Merge,
+    NumHeads,
+    Only,
+    Patience,
+    Positions,
+    Range,
+    RecurrentActivation,
+    Residual,
+    Schedule,
+    Tuned,
+    ValidFraction,
+    at_least,
+    from_to,
+    only,
+    reject_without_effect,
+    require,
+    require_divisor,
+)
 from pipelines.support.errors import UserError
-
-RECURRENT = ("simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole")
 
 _FULL = {
     "vocabulary_size": 50_000,
@@ -69,21 +81,11 @@ PRESETS: Presets = {
 }
 
 
-_RANGES = {
-    "learning_rate": Range(0.0005, 0.02, log=True),
-    "batch_size": (16, 32, 64),
-    "embedding_size": (50, 100, 200),
-    "character_size": (25, 50, 100),
-    "hidden_size": (32, 64, 128, 256, 384),
-    "num_layers": Range(1, 3),
-    "word_dropout": Range(0.0, 0.4, step=0.05),
-    "embedding_dropout": Range(0.0, 0.6, step=0.05),
-    "dropout": Range(0.0, 0.6, step=0.05),
-}
-RANGES: Ranges = {
-    **dict.fromkeys(RECURRENT, _RANGES),
-    "transformer": _RANGES | {"num_layers": Range(1, 6), "num_heads": (2, 4, 8)},
-}
+_WITH_CHARACTERS = Only("it needs --characters cnn or lstm", lambda config: config.characters != "none")
+# `prepare` fixes the characters of a word, also for trainings that read none.
+_WITH_CHARACTERS_OR_PREPARED = Only(
+    _WITH_CHARACTERS.reason, lambda config: config.characters != "none" or config.prepared() is not None
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,6 @@ class TaggingConfig(TrainingConfig):
     """Settings of the training. A default such as "quick 64; full 256" depends on --preset and --model."""
 
     PRESETS: ClassVar[Presets] = PRESETS
-    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
 
@@ -109,13 +110,13 @@ class TaggingConfig(TrainingConfig):
     valid: Annotated[Data | None, PATHS] = None
     """Your own validation sentences, in the same formats. By default those of the corpus or folder, else a part of
     --data."""
-    valid_fraction: float = 0.1
+    valid_fraction: ValidFraction = 0.1
     """Fraction of --data to split off for validation if there are no validation sentences: whole documents where the
     data has at least ten, else whole groups of equal sentences."""
     preset: Literal["quick", "full"] | None = None
     """quick: a small network in two minutes; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Literal["lstm", "simple", "jordan", "gru", "gru-reset-before", "peephole", "transformer"] | None = None
+    model: Literal[(*RECURRENT, "transformer")] | None = None
     """Network that reads the sentence: a recurrent network with these cells (simple is Elman's), or self-attention. By
     default lstm."""
     tokenizer: Literal["english", "unicode", "whitespace"] | None = None
@@ -125,61 +126,72 @@ class TaggingConfig(TrainingConfig):
     encoder: Annotated[str | None, PATH] = None
     """Also give the network the vectors of a pretrained encoder, one for each token: the folder of an export of
     `train encoder`, such as saved_models/encoder/1. The encoder is not trained further."""
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(1)] = None
     """Maximum number of words in the vocabulary. Words are lower-cased, and their digits are 0."""
-    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
+    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size"), at_least(1), Tuned((50, 100, 200))] = (
+        None
+    )
     """Size of a word's vector."""
     characters: Literal["cnn", "lstm", "none"] = "cnn"
     """How the characters of a word become a vector: convolutions, or an LSTM in both directions. With none, unknown
     words differ only in their capitalization and digits."""
-    character_size: Annotated[int | None, by_preset(PRESETS, "character_size")] = None
+    character_size: Annotated[
+        int | None, by_preset(PRESETS, "character_size"), at_least(1), _WITH_CHARACTERS, Tuned((25, 50, 100))
+    ] = None
     """cnn: number of filters of each length (2, 3 and 4); lstm: hidden size of each direction."""
-    max_characters: Annotated[int, tyro.conf.arg(metavar="N")] = 20
+    max_characters: Annotated[int, tyro.conf.arg(metavar="N"), from_to(4, 100), _WITH_CHARACTERS_OR_PREPARED] = 20
     """Maximum characters per word; longer words keep their first and last half."""
-    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    hidden_size: Annotated[
+        int | None, by_preset(PRESETS, "hidden_size"), at_least(1), Tuned((32, 64, 128, 256, 384))
+    ] = None
     """Recurrent networks: hidden size of each direction. transformer: size of its vectors."""
-    num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
+    num_layers: Annotated[
+        int | None, by_preset(PRESETS, "num_layers"), at_least(1), Tuned(Range(1, 3), RECURRENT), Tuned(Range(1, 6))
+    ] = None
     """Number of layers."""
-    bidirectional: Annotated[bool, NEGATED] = True
+    bidirectional: Annotated[bool, NEGATED, only(*RECURRENT)] = True
     """Read each sentence only forwards. By default the network reads it in both directions."""
-    merge: Literal["concat", "sum"] = "concat"
-    """Recurrent networks: the outputs of the two directions side by side, or their sum."""
-    activation: Activation = "tanh"
-    """Recurrent networks: activation of the hidden layer, or of an LSTM's or GRU's candidate."""
-    residual: bool = False
-    """Recurrent networks with several layers: add the input of each layer but the first to its output."""
-    learned_state: bool = False
-    """Recurrent networks: learn the first state of each layer. By default it is zero."""
-    num_heads: Annotated[int, tyro.conf.arg(metavar="N")] = 4
-    """transformer: number of attention heads; it divides --hidden-size."""
-    positions: Annotated[Positions | None, tyro.conf.arg(help_behavior_hint="(default: rotary)")] = None
-    """transformer: positional encoding."""
+    merge: Annotated[Merge, only(*RECURRENT)] = "concat"
+    activation: Annotated[RecurrentActivation, only(*RECURRENT)] = "tanh"
+    residual: Annotated[Residual, only(*RECURRENT)] = False
+    learned_state: Annotated[LearnedState, only(*RECURRENT)] = False
+    num_heads: Annotated[NumHeads, Tuned((2, 4, 8))] = 4
+    """Number of attention heads; it divides --hidden-size."""
+    positions: Annotated[
+        Positions | None, only("transformer"), tyro.conf.arg(help_behavior_hint="(default: rotary)")
+    ] = None
+    """Positional encoding."""
     crf: Annotated[bool, NEGATED] = True
     """Score each tag on its own. By default a conditional random field scores whole sequences of tags."""
-    word_dropout: Annotated[float | None, by_preset(PRESETS, "word_dropout", "X")] = None
+    word_dropout: Annotated[
+        float | None, by_preset(PRESETS, "word_dropout", "X"), RATE, Tuned(Range(0.0, 0.4, step=0.05))
+    ] = None
     """Fraction of the words that are replaced by the unknown word in training; their characters are kept."""
-    embedding_dropout: Annotated[float | None, by_preset(PRESETS, "embedding_dropout", "X")] = None
+    embedding_dropout: Annotated[
+        float | None, by_preset(PRESETS, "embedding_dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))
+    ] = None
     """Dropout rate of the vectors of words and characters."""
-    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
+    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))] = None
     """Dropout rate of the outputs of each layer."""
-    join_rate: Annotated[float | None, by_preset(PRESETS, "join_rate", "X")] = None
+    join_rate: Annotated[float | None, by_preset(PRESETS, "join_rate", "X"), FRACTION] = None
     """Fraction of the training sentences that are joined with the next one, because sentences of raw text are not
     always divided correctly."""
-    final_stop_dropout: Annotated[float | None, by_preset(PRESETS, "final_stop_dropout", "X")] = None
+    final_stop_dropout: Annotated[float | None, by_preset(PRESETS, "final_stop_dropout", "X"), FRACTION] = None
     """Fraction of the training sentences that lose their last token if it is punctuation."""
-    max_tokens: Annotated[int, tyro.conf.arg(metavar="N")] = 150
+    max_tokens: Annotated[int, tyro.conf.arg(metavar="N"), from_to(4, 1000)] = 150
     """Maximum tokens that the network reads at once; longer sentences are divided."""
-    max_bytes: Annotated[int, tyro.conf.arg(metavar="N")] = 40_000
+    max_bytes: Annotated[int, tyro.conf.arg(metavar="N"), from_to(1, 10**6)] = 40_000
     """Maximum bytes per text in the exported model; the rest is cut."""
-    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size")] = None
+    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64))] = None
     """Sentences per training step."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1)] = None
     """Maximum number of passes over the training sentences."""
-    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
+    learning_rate: Annotated[
+        float | None, by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
+    ] = None
     """Highest learning rate."""
-    schedule: Literal["cosine", "constant"] = "cosine"
-    """cosine: the learning rate rises in the first 5 % of the steps, then falls to 0 on a cosine; constant."""
-    patience: Annotated[int, tyro.conf.arg(metavar="N")] = 5
+    schedule: Schedule = "cosine"
+    patience: Patience = 5
     """Stop after N epochs without a better validation score: F1 of spans, or accuracy. The weights of the best epoch
     are kept."""
     no_baseline: bool = False
@@ -208,34 +220,11 @@ class TaggingConfig(TrainingConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`."""
         super().check()
-        is_prepared = self.prepared() is not None
-        if is_prepared:
+        if self.prepared():
             self._check_prepared()
-        require_at_least(
-            self, 1, "vocabulary_size", "embedding_size", "character_size", "hidden_size", "num_layers", "num_heads",
-            "batch_size", "epochs",
-        )  # fmt: skip
-        require(4 <= self.max_characters <= 100, "max_characters", self.max_characters, "from 4 to 100")
-        require(4 <= self.max_tokens <= 1000, "max_tokens", self.max_tokens, "from 4 to 1000")
-        require(1 <= self.max_bytes <= 10**6, "max_bytes", self.max_bytes, "from 1 to 1000000")
-        require_rate(self, "word_dropout", "embedding_dropout", "dropout")
-        for field in ("join_rate", "final_stop_dropout"):
-            require(0 <= getattr(self, field) <= 1, field, getattr(self, field), "from 0 to 1")
-        require_positive(self, "learning_rate")
-        if self.characters == "none":
-            fields = ("character_size",) if is_prepared else ("character_size", "max_characters")
-            reject_without_effect(self, "it needs --characters cnn or lstm", *fields)
         if self.model == "transformer":
-            require_num_heads(self, even_size=self.positions == "rotary")
+            require_divisor(self)
             require(self.hidden_size % 2 == 0, "hidden_size", self.hidden_size, "even")
-            fields = ("bidirectional", "merge", "activation", "residual", "learned_state")
-            reject_without_effect(self, "it needs a recurrent --model", *fields)
-        else:
-            reject_without_effect(self, "it needs --model transformer", "num_heads", "positions")
-        if not self.bidirectional:
-            reject_without_effect(self, "it needs two directions", "merge")
-        if self.num_layers == 1:
-            reject_without_effect(self, "it needs at least two --num-layers", "residual")
 
     def _check_prepared(self) -> None:
         """Checks the settings of a training on prepared data.

@@ -6,21 +6,25 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.config import (
-    NAME,
-    NEGATED,
-    Presets,
-    Range,
-    Ranges,
-    reject_without_effect,
-    require,
-    require_at_least,
-    require_positive,
-    require_rate,
-)
+from pipelines.config import Presets
 from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.labelled.config import LabelledConfig
+from pipelines.settings import (
+    FRACTION,
+    NAME,
+    NEGATED,
+    POSITIVE,
+    RATE,
+    Bounds,
+    Only,
+    Patience,
+    Range,
+    Tuned,
+    at_least,
+    reject_without_effect,
+    require,
+)
 
 HANDLE = tyro.conf.arg(metavar="HANDLE")
 
@@ -37,17 +41,10 @@ BY_DEPTH = ((1, 0.001), (5, 0.0002), (float("inf"), 0.00003))
 UNFREEZE_GROUPS = 2
 HEAD_LEARNING_RATE, RESET_LEARNING_RATE = 0.005, 0.001  # of the first stage, without and with --reset-top
 
-RANGES: Ranges = {
-    "hub": {
-        "head_learning_rate": Range(0.0003, 0.03, log=True),
-        "learning_rate": Range(0.00001, 0.003, log=True),
-        "layer_decay": Range(0.6, 1.0, step=0.1),
-        "weight_decay": (0.0, 0.01, 0.03, 0.1),
-        "dropout": Range(0.0, 0.5, step=0.05),
-        "batch_size": (8, 16, 32),
-        "head_layers": Range(0, 1),
-    }
-}
+_CHOSEN = Only("--recipe chooses it", lambda config: not config.recipe)
+_HIDDEN = Only("it needs --head-layers", lambda config: config.recipe or config.head_layers > 0)
+_ALL_LAYERS = Only("--drop-layers leaves the top layers out", lambda config: not config.drop_layers)
+_OWN_OUTPUT = Only("--drop-layers chooses the output", lambda config: not config.drop_layers)
 
 
 def _by_num_texts(field: str):
@@ -97,7 +94,6 @@ class TransferConfig(LabelledConfig, _Handles):
     """Settings of the training."""
 
     PRESETS: ClassVar[Presets] = {("hub", "quick"): {}, ("hub", "full"): {}}
-    RANGES: ClassVar[Ranges] = RANGES
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "hub", "full": "hub"}
 
     preset: tyro.conf.Suppress[str | None] = None
@@ -111,62 +107,65 @@ class TransferConfig(LabelledConfig, _Handles):
 
     signature: Annotated[str | None, NAME] = None
     """Signature of the encoder to call. By default the encoder itself is called, or its default signature."""
-    output_key: Annotated[str | None, NAME] = None
+    output_key: Annotated[str | None, NAME, _OWN_OUTPUT] = None
     """Output of the encoder to classify by. By default pooled_output if there is one, else the mean over
     sequence_output."""
-    drop_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    drop_layers: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN] = 0
     """Leave out the encoder's top N layers and classify by the mean over the layer below them. For encoders with
     `encoder_outputs`."""
-    reset_top: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    reset_top: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN, _ALL_LAYERS] = 0
     """Initialize the weights of the encoder's N top groups (pooler, layers, embeddings) at random. They are trained
     from the first stage on."""
-    head_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    head_layers: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN, Tuned(Range(0, 1))] = 0
     """Put N hidden layers between the encoder and the layer that scores the classes."""
-    head_size: Annotated[int, tyro.conf.arg(metavar="N")] = 128
+    head_size: Annotated[int, tyro.conf.arg(metavar="N"), at_least(1), _HIDDEN] = 128
     """Units of each of --head-layers."""
     recipe: bool = False
     """Try several of these settings and keep the training with the lowest validation loss: a frozen encoder; with top
     groups trained; then with few labels without top layers, with many with new top layers or a hidden layer."""
-    max_labels: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    max_labels: Annotated[int, tyro.conf.arg(metavar="N"), at_least(2, zero="all")] = 0
     """Train on at most N labelled texts, with the same number of each class where possible; 0 uses all."""
-    head_epochs: Annotated[int | None, _by_num_texts("head_epochs")] = None
+    head_epochs: Annotated[int | None, _by_num_texts("head_epochs"), at_least(0), _CHOSEN] = None
     """First stage: epochs in which only the head is trained, with the groups of --reset-top, and the rest of the
     encoder is frozen."""
     head_learning_rate: Annotated[
         float | None,
+        POSITIVE,
+        Tuned(Range(0.0003, 0.03, log=True)),
         tyro.conf.arg(
             metavar="X",
             help_behavior_hint=f"(default: {HEAD_LEARNING_RATE}; with --reset-top {RESET_LEARNING_RATE})",
         ),
     ] = None
     """First stage: highest learning rate."""
-    top_epochs: Annotated[int | None, _by_num_texts("top_epochs")] = None
+    top_epochs: Annotated[int | None, _by_num_texts("top_epochs"), at_least(0), _CHOSEN] = None
     """Second stage: epochs in which the top groups of the encoder's weights are trained, too. 0 for an encoder without
     trainable weights."""
     unfreeze_groups: Annotated[
         int | None,
+        at_least(1),
         tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {UNFREEZE_GROUPS}, or all if there are fewer)"),
     ] = None
     """Second stage: number of groups of the encoder's weights (pooler, layers, embeddings) to train, counted from the
     top, including those that --drop-layers leaves out."""
-    all_epochs: Annotated[int, tyro.conf.arg(metavar="N")] = 0
+    all_epochs: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN] = 0
     """Third stage: epochs in which the whole encoder is trained."""
-    learning_rate: Annotated[float | None, _by_depth()] = None
+    learning_rate: Annotated[float | None, _by_depth(), POSITIVE, Tuned(Range(0.00001, 0.003, log=True))] = None
     """Second and third stage: highest learning rate, of the head and of the encoder's top group."""
-    layer_decay: float = 0.8
+    layer_decay: Annotated[float, Bounds(0, 1, above=True), Tuned(Range(0.6, 1.0, step=0.1))] = 0.8
     """The learning rate of each group of the encoder's weights is that of the group above it, times this factor."""
-    warmup_fraction: float = 0.1
+    warmup_fraction: Annotated[float, FRACTION] = 0.1
     """Fraction of each stage in which the learning rate rises; then it falls to 0. Both are linear."""
-    weight_decay: float = 0.01
+    weight_decay: Annotated[float, at_least(0), Tuned((0.0, 0.01, 0.03, 0.1))] = 0.01
     """Weight decay of AdamW, for matrices only."""
-    dropout: float = 0.2
+    dropout: Annotated[float, RATE, Tuned(Range(0.0, 0.5, step=0.05))] = 0.2
     """Dropout rate of the encoder's features."""
-    batch_size: Annotated[int | None, _by_num_texts("batch_size")] = None
+    batch_size: Annotated[int | None, _by_num_texts("batch_size"), at_least(1), Tuned((8, 16, 32))] = None
     """Texts per training step."""
     split_batches: Annotated[bool, NEGATED] = True
     """Compute whole batches. By default, without a GPU, the two halves of each batch are computed in parallel, which is
     faster, unless the encoder has random operations of its own."""
-    patience: Annotated[int, tyro.conf.arg(metavar="N")] = 100
+    patience: Patience = 100
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
 
     @property
@@ -241,16 +240,6 @@ class TransferConfig(LabelledConfig, _Handles):
             reject_without_effect(self, reason, "valid", "folds")
             require(not self.max_labels, "max_labels", self.max_labels, "0 with prepared data")
         require(self.encoder, "encoder", "is missing", "a TF Hub handle, a folder with a SavedModel, or a .tar.gz")
-        require(
-            self.max_labels == 0 or self.max_labels >= 2, "max_labels", self.max_labels, "0, for all, or at least 2"
-        )
-        require_at_least(self, 0, "drop_layers", "reset_top", "head_layers", "weight_decay")
-        require_at_least(self, 0, "head_epochs", "top_epochs", "all_epochs")
-        require_at_least(self, 1, "unfreeze_groups", "head_size", "batch_size")
-        require_positive(self, "head_learning_rate", "learning_rate")
-        require(0 < self.layer_decay <= 1, "layer_decay", self.layer_decay, "above 0 and at most 1")
-        require(0 <= self.warmup_fraction <= 1, "warmup_fraction", self.warmup_fraction, "from 0 to 1")
-        require_rate(self, "dropout")
         trains_encoder = self.top_epochs != 0 or self.all_epochs != 0
         require(
             self.head_epochs != 0 or trains_encoder,
@@ -259,14 +248,7 @@ class TransferConfig(LabelledConfig, _Handles):
             "at least 1, if no other stage has epochs",
         )
         if self.recipe:
-            chosen = ("drop_layers", "reset_top", "head_layers", "head_epochs", "top_epochs", "all_epochs")
-            reject_without_effect(self, "--recipe chooses it", *chosen)
             reject_without_effect(self, "--recipe compares on one validation split", "folds")
-        elif not self.head_layers:
-            reject_without_effect(self, "it needs --head-layers", "head_size")
-        if self.drop_layers:
-            reject_without_effect(self, "--drop-layers chooses the output", "output_key")
-            reject_without_effect(self, "--drop-layers leaves the top layers out", "reset_top")
 
     def module_handles(self) -> dict[str, str]:  # noqa: D102
         handles = {"encoder": self.encoder, "preprocessor": self.preprocessor}

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from pipelines.config import require
 from pipelines.labelled import sharded
 from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
 from pipelines.labelled.splits import Labelled, LabelledSplits, read_and_split
+from pipelines.settings import require
 from pipelines.transfer.config import TransferConfig
 
 

@@ -16,12 +16,12 @@ from pipelines.command_line import (
     print_json,
     subset,
 )
-from pipelines.config import NAME, PATH, flag
 from pipelines.data import pair_options
 from pipelines.data.pair_options import PairOptions
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
 from pipelines.predicting.command import PLAIN, PredictRowsCommand
+from pipelines.settings import NAME, PATH, flag
 from pipelines.support.errors import UserError
 from pipelines.translation.config import PRESETS, TranslationConfig
 

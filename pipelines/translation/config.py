@@ -6,28 +6,39 @@ from typing import Annotated, Literal
 import tyro
 
 from pipelines.config import (
-    NAME,
-    NEGATED,
-    PATH,
-    Activation,
-    Positions,
-    Precision,
-    Range,
-    Ranges,
     TrainingConfig,
     by_preset,
-    flag,
-    reject_without_effect,
-    require,
-    require_at_least,
-    require_num_heads,
-    require_positive,
-    require_rate,
 )
 from pipelines.data import pair_options, prepared
 from pipelines.data.pair_options import PairOptions
 from pipelines.data.prepared import Prepared
 from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
+from pipelines.settings import (
+    NAME,
+    NEGATED,
+    PATH,
+    POSITIVE,
+    RATE,
+    RECURRENT,
+    Encoding,
+    Only,
+    Patience,
+    PositionalEncoding,
+    Quote,
+    Range,
+    RecurrentActivation,
+    Separator,
+    TrainingPrecision,
+    Tuned,
+    ValidFraction,
+    at_least,
+    flag,
+    from_to,
+    only,
+    reject_without_effect,
+    require,
+    require_divisor,
+)
 from pipelines.support.errors import UserError
 from pipelines.support.source_tables import table_keys
 
@@ -101,29 +112,16 @@ PRESETS = {
 }
 
 
-_RANGES = {
-    "learning_rate": Range(0.0005, 0.02, log=True),
-    "dropout": Range(0.0, 0.5, step=0.05),
-    "label_smoothing": (0.0, 0.05, 0.1, 0.2),
-    "ema_momentum": (0.0, 0.99, 0.999),
-}
-_RECURRENT_RANGES = _RANGES | {
-    "batch_tokens": (400, 600, 1000, 2000),
-    "hidden_size": (64, 128, 256, 384, 512),
-    "embedding_size": (64, 128, 256),
-    "num_layers": Range(1, 3),
-}
-RANGES: Ranges = {
-    **dict.fromkeys(MODELS[:-1], _RECURRENT_RANGES),
-    "transformer": _RANGES
-    | {
-        "batch_tokens": (500, 1000, 2000, 4000, 25_000),
-        "hidden_size": (64, 128, 256, 512),
-        "num_layers": Range(2, 6),
-        "num_heads": (2, 4, 8),
-        "warmup_steps": (50, 100, 200, 400, 800, 1600, 4000),
-    },
-}
+_RECURRENT_MODELS = MODELS[:-1]
+_LUONG = Only(
+    "it needs --model attention --attention-style luong",
+    lambda config: config.model == "attention" and config.attention_style == "luong",
+)
+# A bidirectional encoder reads backwards anyway, and attention finds each word wherever it stands.
+_FORWARD = Only(
+    "it needs --model single-rnn, or --model rnn --no-bidirectional",
+    lambda config: config.model == "single-rnn" or (config.model == "rnn" and not config.bidirectional),
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,14 +130,13 @@ class TranslationConfig(TrainingConfig):
 
     PRESETS = PRESETS
     SCALED_BEFORE = True
-    RANGES = RANGES
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
 
     data: Annotated[str | None, PATH] = None
     """Training pairs: multi30k or tatoeba-spa-eng (downloaded), a table (.tsv, .csv, .jsonl, .parquet, .xlsx, or lines
     with tabs), a folder of files such as train.en and train.de, or, with --target, a file with one source sentence per
     line. Without it: an embedded sample, generated English and Spanish sentences."""
-    valid_fraction: float = 0.05
+    valid_fraction: ValidFraction = 0.05
     """Fraction of --data to split off for validation, by source sentence, if there are no validation pairs."""
     preset: Literal["quick", "full", "base"] | None = None
     """Set of defaults. quick: about two minutes on two cores; full: about forty minutes on two cores; base: the size of
@@ -148,11 +145,9 @@ class TranslationConfig(TrainingConfig):
     """single-rnn: one recurrent network reads the source and writes the target; rnn: a recurrent encoder passes one
     vector to a recurrent decoder; attention: the decoder attends to all states of the encoder; transformer. By default
     transformer."""
-    patience: int = 5
+    patience: Patience = 5
     """Stop after N epochs without a better validation score (--monitor). The weights of the best epoch are kept."""
-    precision: Annotated[Precision | None, by_preset(PRESETS, "precision", metavar=None)] = None
-    """Precision of training. auto takes mixed_bfloat16 where the hardware multiplies it faster. Scores and exports are
-    always float32."""
+    precision: Annotated[TrainingPrecision, by_preset(PRESETS, "precision", metavar=None)] = None
 
     target: Annotated[str | None, PATH] = None
     """The translations of --data, line by line."""
@@ -165,13 +160,9 @@ class TranslationConfig(TrainingConfig):
     target_column: Annotated[str | None, NAME] = None
     """Column of a table with the translations, as --source-column. By default the one with the name of the target
     language, or `target`, or the second column that has no ids."""
-    encoding: Annotated[str | None, NAME] = None
-    """Encoding of text files, such as cp1252. By default UTF-8, or what a byte order mark states."""
-    separator: Annotated[str | None, NAME] = None
-    """Character between the cells of a row, or `tab`. By default found in the first lines."""
-    quote: Annotated[str | None, tyro.conf.arg(metavar="CHAR|none", help_behavior_hint="")] = None
-    """Character around cells of CSV and TSV files that have a separator or a line break, or `none`. By default ", and
-    none if there are tabs between the cells, unless all cells with a " are quoted."""
+    encoding: Encoding = None
+    separator: Separator = None
+    quote: Quote = None
     no_header: bool = False
     """The first line of a table is a pair, not the names of the columns. By default found out."""
     valid: Annotated[str | None, PATH] = None
@@ -180,70 +171,102 @@ class TranslationConfig(TrainingConfig):
     valid_target: Annotated[str | None, PATH] = None
     """The translations of --valid, line by line."""
 
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size")] = None
+    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(40)] = None
     """Number of subword tokens, including the four special tokens."""
     joint_vocabulary: Annotated[bool, NEGATED] = True
     """Give each language a vocabulary of its own. By default both share one."""
-    subword_alpha: Annotated[float | None, by_preset(PRESETS, "subword_alpha", "X")] = None
+    subword_alpha: Annotated[float | None, by_preset(PRESETS, "subword_alpha", "X"), at_least(0)] = None
     """Above 0: split the training sentences into different subword tokens in every epoch (subword regularization, Kudo
     2018). Lower values vary the tokens more. 0 always takes the split with the highest probability."""
-    max_tokens: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 100)")] = None
+    max_tokens: Annotated[
+        int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 100)"), from_to(3, MAX_TRANSLATION_LENGTH)
+    ] = None
     """Maximum tokens per sentence. Pairs with a longer side are left out of training; the export cuts longer
     sources."""
 
-    num_layers: Annotated[int | None, by_preset(PRESETS, "num_layers")] = None
+    num_layers: Annotated[
+        int | None,
+        by_preset(PRESETS, "num_layers"),
+        at_least(1),
+        Tuned(Range(1, 3), _RECURRENT_MODELS),
+        Tuned(Range(2, 6)),
+    ] = None
     """Number of layers of single-rnn, of the encoder, and of the transformer's decoder."""
-    decoder_layers: Annotated[int, tyro.conf.arg(metavar="N")] = 1
-    """rnn, attention: number of layers of the decoder. In attention the lowest one attends to the source."""
-    hidden_size: Annotated[int | None, by_preset(PRESETS, "hidden_size")] = None
+    decoder_layers: Annotated[int, tyro.conf.arg(metavar="N"), at_least(1), only(*WITH_ENCODER)] = 1
+    """Number of layers of the decoder. In attention the lowest one attends to the source."""
+    hidden_size: Annotated[
+        int | None,
+        by_preset(PRESETS, "hidden_size"),
+        at_least(1),
+        Tuned((64, 128, 256, 384, 512), _RECURRENT_MODELS),
+        Tuned((64, 128, 256, 512)),
+    ] = None
     """Size of the recurrent states, or of the transformer's token vectors."""
-    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size")] = None
-    """Recurrent models: size of the token embeddings."""
-    cell: Literal["simple", "jordan", "gru", "gru-reset-before", "lstm", "peephole"] = "gru"
-    """Recurrent models: kind of recurrent layer. simple is Elman's; gru-reset-before applies the reset gate before the
+    embedding_size: Annotated[
+        int | None, by_preset(PRESETS, "embedding_size"), at_least(1), only(*_RECURRENT_MODELS), Tuned((64, 128, 256))
+    ] = None
+    """Size of the token embeddings."""
+    cell: Annotated[Literal[RECURRENT], only(*_RECURRENT_MODELS)] = "gru"
+    """Kind of recurrent layer. simple is Elman's; gru-reset-before applies the reset gate before the
     product with the previous state, gru after it."""
-    activation: Activation = "tanh"
-    """Recurrent models: activation of the hidden layer, or of an LSTM's or GRU's candidate."""
-    bidirectional: Annotated[bool, NEGATED] = True
-    """rnn, attention: the encoder reads from left to right only. By default it reads in both directions."""
-    reverse_source: bool = False
+    activation: Annotated[RecurrentActivation, only(*_RECURRENT_MODELS)] = "tanh"
+    bidirectional: Annotated[bool, NEGATED, only(*WITH_ENCODER)] = True
+    """The encoder reads from left to right only. By default it reads in both directions."""
+    reverse_source: Annotated[bool, _FORWARD] = False
     """single-rnn, and rnn with --no-bidirectional: read the source from its end, which moves its first words close to
     the first words of the target (Sutskever et al. 2014)."""
-    attention_score: Literal[ATTENTION_SCORES] = "additive"
-    """attention: score of a query and a state of the encoder."""
-    attention_style: Literal["bahdanau", "luong"] = "bahdanau"
-    """attention: bahdanau attends before the recurrent step and feeds the context into it; luong attends after the
+    attention_score: Annotated[Literal[ATTENTION_SCORES], only("attention")] = "additive"
+    """Score of a query and a state of the encoder."""
+    attention_style: Annotated[Literal["bahdanau", "luong"], only("attention")] = "bahdanau"
+    """bahdanau attends before the recurrent step and feeds the context into it; luong attends after the
     step."""
-    input_feeding: bool = False
+    input_feeding: Annotated[bool, _LUONG] = False
     """attention with --attention-style luong: feed the previous output into the next step."""
-    num_heads: Annotated[int | None, by_preset(PRESETS, "num_heads")] = None
-    """transformer: number of attention heads; must divide the hidden size."""
-    positions: Positions = "sinusoidal"
-    """transformer: positional encoding of encoder and decoder."""
-    feedforward_size: Annotated[
-        int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 2 x hidden size; base 4 x hidden size)")
+    num_heads: Annotated[
+        int | None, by_preset(PRESETS, "num_heads"), at_least(1), only("transformer"), Tuned((2, 4, 8))
     ] = None
-    """transformer: size of the hidden layer in each feed-forward network."""
-    norm: Literal["pre", "post"] = "pre"
-    """transformer: layer normalization before each sublayer, or after it as in the paper."""
-    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X")] = None
+    """Number of attention heads; must divide the hidden size."""
+    positions: PositionalEncoding = "sinusoidal"
+    """Positional encoding of encoder and decoder."""
+    feedforward_size: Annotated[
+        int | None,
+        at_least(1),
+        only("transformer"),
+        tyro.conf.arg(metavar="N", help_behavior_hint="(default: 2 x hidden size; base 4 x hidden size)"),
+    ] = None
+    """Size of the hidden layer in each feed-forward network."""
+    norm: Annotated[Literal["pre", "post"], only("transformer")] = "pre"
+    """Layer normalization before each sublayer, or after it as in the paper."""
+    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.5, step=0.05))] = None
     """Dropout rate."""
 
-    label_smoothing: float = 0.1
+    label_smoothing: Annotated[float, RATE, Tuned((0.0, 0.05, 0.1, 0.2))] = 0.1
     """Fraction of the target probability that is spread over all tokens (Szegedy et al. 2016)."""
-    batch_tokens: Annotated[int | None, by_preset(PRESETS, "batch_tokens")] = None
+    batch_tokens: Annotated[
+        int | None,
+        by_preset(PRESETS, "batch_tokens"),
+        Tuned((400, 600, 1000, 2000), _RECURRENT_MODELS),
+        Tuned((500, 1000, 2000, 4000, 25_000)),
+    ] = None
     """Maximum tokens per batch, padding included, on the longer side. A batch has sentences of similar length. With
     --subword-alpha a batch can be larger, because other splits have more tokens."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs")] = None
+    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1)] = None
     """Maximum number of passes over the training pairs."""
-    learning_rate: Annotated[float | None, by_preset(PRESETS, "learning_rate", "X")] = None
+    learning_rate: Annotated[
+        float | None, by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
+    ] = None
     """Highest learning rate of Adam, reached at the end of the warm-up."""
     schedule: Literal["cosine", "inverse-sqrt", "constant"] = "cosine"
     """Learning rate after the warm-up. cosine: falls to 0 at the last step; inverse-sqrt: falls with 1 / sqrt(step), as
     in the paper; constant: the same at all steps, without a warm-up."""
-    warmup_steps: Annotated[int | None, by_preset(PRESETS, "warmup_steps")] = None
+    warmup_steps: Annotated[
+        int | None,
+        by_preset(PRESETS, "warmup_steps"),
+        at_least(1),
+        Tuned((50, 100, 200, 400, 800, 1600, 4000), ("transformer",)),
+    ] = None
     """Steps in which the learning rate rises from 0. cosine takes at most half of all steps."""
-    ema_momentum: float = 0.999
+    ema_momentum: Annotated[float, RATE, Tuned((0.0, 0.99, 0.999))] = 0.999
     """Score and export a moving average of the weights with this momentum. 0 takes the weights themselves."""
     monitor: Literal["bleu", "loss"] = "bleu"
     """Validation score that chooses the best epoch and stops the training."""
@@ -293,10 +316,6 @@ class TranslationConfig(TrainingConfig):
             self._check_prepared()
         self._check_data()
         self._check_network()
-        self._reject_without_effect()
-        require_rate(self, "dropout", "label_smoothing", "ema_momentum")
-        require_at_least(self, 1, "epochs", "warmup_steps")
-        require_positive(self, "learning_rate")
         require(
             self.batch_tokens >= self.max_tokens,
             "batch_tokens",
@@ -332,46 +351,14 @@ class TranslationConfig(TrainingConfig):
                 raise UserError(
                     f"{flag(target)} {getattr(self, target)}: give the source sentences with {flag(source)}"
                 )
-        require_at_least(self, 40, "vocabulary_size")
-        require_at_least(self, 0, "subword_alpha")
-        require(
-            3 <= self.max_tokens <= MAX_TRANSLATION_LENGTH,
-            "max_tokens",
-            self.max_tokens,
-            f"from 3 to {MAX_TRANSLATION_LENGTH}",
-        )
 
     def _check_network(self) -> None:
-        require_at_least(
-            self, 1, "num_layers", "decoder_layers", "hidden_size", "embedding_size", "num_heads", "feedforward_size"
-        )
         if self.model == "transformer":
-            require_num_heads(self, even_size=self.positions == "rotary")
+            require_divisor(self)
         if self.model in WITH_ENCODER and self.bidirectional:
             require(
                 self.hidden_size % 2 == 0,
                 "hidden_size",
                 self.hidden_size,
                 "even: each direction of the encoder has half of it",
-            )
-
-    def _reject_without_effect(self) -> None:
-        """Rejects flags that change nothing for the chosen model."""
-        if self.model == "transformer":
-            fields = ("cell", "activation", "embedding_size")
-            reject_without_effect(self, "it needs a recurrent model (single-rnn, rnn or attention)", *fields)
-        else:
-            fields = ("num_heads", "positions", "feedforward_size", "norm")
-            reject_without_effect(self, "it needs --model transformer", *fields)
-        if self.model not in WITH_ENCODER:
-            fields = ("bidirectional", "decoder_layers")
-            reject_without_effect(self, "it needs --model rnn or --model attention", *fields)
-        if self.model != "attention":
-            reject_without_effect(self, "it needs --model attention", "attention_score", "attention_style")
-        if self.model != "attention" or self.attention_style != "luong":
-            reject_without_effect(self, "it needs --model attention --attention-style luong", "input_feeding")
-        # A bidirectional encoder reads backwards anyway, and attention finds each word wherever it stands.
-        if self.model != "single-rnn" and (self.model != "rnn" or self.bidirectional):
-            reject_without_effect(
-                self, "it needs --model single-rnn, or --model rnn --no-bidirectional", "reverse_source"
             )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.config import flag, require
 from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import (
     BEAM_WIDTH,
@@ -20,6 +19,7 @@ from pipelines.decoding.options import (
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, versions
 from pipelines.predicting.file_steps import FileSteps
 from pipelines.predicting.row_files import RowTask, row_steps
+from pipelines.settings import flag, require
 from pipelines.support.errors import UserError
 from pipelines.text.invisible import is_blank
 

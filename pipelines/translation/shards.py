@@ -5,12 +5,12 @@ from pathlib import Path
 
 import tensorflow as tf
 
-from pipelines.config import flag
 from pipelines.data import prepared, shard_batches, shard_order, shard_plans, shard_writer
 from pipelines.data.pairs import Pairs
 from pipelines.data.prepared import Contents
 from pipelines.data.shard_plans import TokenOrder
 from pipelines.data.shard_writer import Row
+from pipelines.settings import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.text.tokenizers import Tokenizer

@@ -8,12 +8,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.config import flag
 from pipelines.data import batching
 from pipelines.data.pairs import Pairs
 from pipelines.data.prepared import TOKENIZER
 from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATION, TRANSLATION, example_values
 from pipelines.export.signatures import BatchedSignature
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config  # noqa: F401 (a member of Task)

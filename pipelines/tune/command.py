@@ -8,7 +8,8 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_json
-from pipelines.config import NAME, TrainingConfig
+from pipelines.config import TrainingConfig
+from pipelines.settings import NAME
 from pipelines.support.errors import UserError
 from pipelines.task import TaskEntry
 from pipelines.tune import values

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from pipelines.config import flag
+from pipelines.settings import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, shown, write_json

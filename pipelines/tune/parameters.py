@@ -16,7 +16,7 @@ from pathlib import Path
 from pipelines.config import TrainingConfig, from_dict
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json, write_json
-from pipelines.support.installation import ROOT
+from pipelines.support.installation import IMPORT_FOLDER
 from pipelines.task import TASKS
 from pipelines.tune import study as studies
 
@@ -40,9 +40,12 @@ def equal_sizes(study_folder: Path, task: str, configs: list[TrainingConfig]) ->
     with tempfile.TemporaryDirectory() as folder:
         request = {"study": str(study_folder), "task": task, "configs": [dataclasses.asdict(each) for each in configs]}
         write_json(Path(folder) / _REQUEST, request)
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORT_FOLDER), *filter(None, sys.path)])}
         process = subprocess.run(
-            [sys.executable, "-m", "pipelines.tune.parameters", folder], env=environment, capture_output=True, text=True
+            [sys.executable, "-P", "-m", f"{__package__}.parameters", folder],
+            env=environment,
+            capture_output=True,
+            text=True,
         )
         if process.returncode:
             raise RuntimeError(f"the parameters cannot be counted:\n{process.stderr}")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines import run_folder
-from pipelines.config import TrainingConfig, Values
+from pipelines.config import TrainingConfig
+from pipelines.settings import Values
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, shown, write_json

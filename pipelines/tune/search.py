@@ -11,7 +11,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-from pipelines.config import Values
+from pipelines.settings import Values
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.tune import study as studies

@@ -5,8 +5,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from pipelines.config import Values
 from pipelines.inventory import main_score
+from pipelines.settings import Values
 from pipelines.support import reports
 from pipelines.support.files import shown, written_beside
 from pipelines.support.numbers import counted

@@ -21,6 +21,7 @@ from typing import Any
 
 from pipelines import run_folder
 from pipelines.config import TrainingConfig, from_dict
+from pipelines.settings import tuned_fields
 from pipelines.support.errors import UserError
 from pipelines.support.files import (
     check_folder,
@@ -214,7 +215,7 @@ def shared_folder(study_folder: Path, config: TrainingConfig) -> Path:
 
     They have all settings alike except those with a range, which change neither.
     """
-    own = {field for ranges in config.RANGES.values() for field in ranges}
+    own = tuned_fields(type(config))
     values = {name: value for name, value in dataclasses.asdict(config).items() if name not in own}
     return study_folder / "shared" / run_folder.short_hash(json.loads(json.dumps(values)))
 
@@ -245,7 +246,19 @@ def keep_splits(folder: Path, load: Callable[[], Any]) -> None:
 
 def shared_splits(folder: Path) -> Any:
     """Returns the splits that `keep_splits` has kept."""
-    return pickle.loads((folder / _SPLITS).read_bytes())
+    with open(folder / _SPLITS, "rb") as file:
+        return _Unpickler(file).load()
+
+
+class _Unpickler(pickle.Unpickler):
+    """Reads also what an installed Unroll has written in a checkout, and the other way round."""
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Returns a class of this code for one of `pipelines` or `unroll.pipelines`."""
+        name = module_name.removeprefix("unroll.")
+        if name.startswith("pipelines."):
+            module_name = __name__.removesuffix("pipelines.tune.study") + name
+        return super().find_class(module_name, global_name)
 
 
 @contextlib.contextmanager

@@ -7,7 +7,8 @@ import typing
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from pipelines.config import SGD_FACTOR, Range, TrainingConfig, Values, flag
+from pipelines.config import SGD_FACTOR, TrainingConfig
+from pipelines.settings import Range, Values, flag, ranges
 from pipelines.support.errors import UserError, suggestion
 
 Settings = dict[str, Any]  # field -> value
@@ -33,20 +34,20 @@ def searched(config: TrainingConfig, fields: Sequence[str] = ()) -> dict[str, Va
         UserError: a field has no range, or its value was given, or no field is left.
     """
     resolved = config.resolve()
-    ranges = config.RANGES[resolved.model]
+    values_of = ranges(type(config), resolved.model)
     defaults = {field.name: field.default for field in dataclasses.fields(config)}
     for field in fields:
-        if field not in ranges:
+        if field not in values_of:
             raise UserError(
-                f"--fields {field}: {resolved.model} has no range for it{suggestion(field, ranges)}; the ranges are of "
-                f"{', '.join(ranges)}"
+                f"--fields {field}: {resolved.model} has no range for it{suggestion(field, values_of)}; the ranges are "
+                f"of {', '.join(values_of)}"
             )
         if getattr(config, field) != defaults[field]:
             raise UserError(f"--fields {field}: {flag(field)} gives its value: leave out one of them")
-    chosen = fields or [field for field in ranges if getattr(config, field) == defaults[field]]
+    chosen = fields or [field for field in values_of if getattr(config, field) == defaults[field]]
     if not chosen:
-        raise UserError(f"every field that has a range is given: leave out one of {', '.join(map(flag, ranges))}")
-    found = {field: ranges[field] for field in chosen}
+        raise UserError(f"every field that has a range is given: leave out one of {', '.join(map(flag, values_of))}")
+    found = {field: values_of[field] for field in chosen}
     if config.optimizer == "sgd" and "learning_rate" in found:
         low, high, *rest = found["learning_rate"]
         found["learning_rate"] = Range(low * SGD_FACTOR, high * SGD_FACTOR, *rest)

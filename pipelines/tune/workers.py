@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pipelines.distributed import cluster
 from pipelines.support import machine
 from pipelines.support.errors import UserError
-from pipelines.support.installation import ROOT
+from pipelines.support.installation import IMPORT_FOLDER
 from pipelines.tune import study as studies
 from pipelines.tune.study import FAILED, UNFINISHED, Outcome
 from pipelines.tune.trial import Spec
@@ -77,12 +77,12 @@ class Processes:
 
     def start(self, spec: Spec) -> subprocess.Popen:
         """Starts a trial. It stops when the pipe to its stdin is closed, so also when this process is killed."""
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORT_FOLDER), *filter(None, sys.path)])}
         if self.parallel > 1:
             environment |= _thread_variables(max(1, machine.processor()["cores"] // self.parallel))
         with open(spec.folder / "log.txt", "a") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "pipelines.tune.trial", json.dumps(dataclasses.asdict(spec))],
+                [sys.executable, "-P", "-m", f"{__package__}.trial", json.dumps(dataclasses.asdict(spec))],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import pytest
 
-from pipelines import config as configs
-from pipelines.config import TrainingConfig, by_preset, flag, from_dict, reject_without_effect
+from pipelines.config import TrainingConfig, by_preset, from_dict
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -94,45 +94,6 @@ def test_a_config_cannot_be_changed():
 def test_the_help_shows_the_defaults_of_all_presets():
     text = repr(by_preset(Config.PRESETS, "hidden_size"))
     assert "(default: quick 8; full 64, bag 8)" in text and "N" in text
-
-
-def test_the_name_of_a_flag():
-    assert flag("num_layers") == "--num-layers"
-
-
-def test_a_switch_is_refused_without_a_value():
-    with pytest.raises(UserError, match="^--tie-weights: it must be off$"):
-        configs.require(False, "tie_weights", "", "off")
-
-
-@pytest.mark.parametrize(
-    ("check", "good", "bad", "message"),
-    [
-        (
-            lambda config: configs.require_at_least(config, 2, "num_heads"),
-            {"num_heads": 2},
-            {"num_heads": 1},
-            "at least 2",
-        ),
-        (lambda config: configs.require_at_least(config, 1, "epochs"), {"epochs": None}, {"epochs": 0}, "at least 1"),
-        (lambda config: configs.require_rate(config, "dropout"), {"dropout": 0.0}, {"dropout": 1.0}, "below 1"),
-        (lambda config: configs.require_rate(config, "dropout"), {"dropout": 0.99}, {"dropout": -0.1}, "at least 0"),
-        (lambda config: configs.require_positive(config, "dropout"), {"dropout": 0.1}, {"dropout": 0.0}, "above 0"),
-        (lambda config: configs.require_positive(config, "epochs"), {"epochs": None}, {"epochs": -1}, "above 0"),
-    ],
-)
-def test_ranges_are_checked(check, good, bad, message):
-    check(Config(**good))
-    with pytest.raises(UserError, match=f"^{flag(*bad)} .*: it must be .*{message}"):
-        check(Config(**bad))
-
-
-def test_a_flag_without_an_effect_is_refused():
-    reason = "it needs --model transformer"
-    reject_without_effect(Config().resolve(), reason, "num_heads")
-    reject_without_effect(Config(num_heads=2, epochs=1).resolve(), reason, "num_heads", "epochs")
-    with pytest.raises(UserError, match="^--num-heads has no effect here: it needs --model transformer$"):
-        reject_without_effect(Config(num_heads=4).resolve(), reason, "epochs", "num_heads")
 
 
 ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)

@@ -96,7 +96,7 @@ def test_an_interrupted_cross_validation_continues_with_the_fold_at_which_it_sto
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--folds", "1"], "--folds 1: it must be from 2 to 100"),
+        (["--folds", "1"], "--folds 1: it must be 0 (none) or from 2 to 100"),
         (["--folds", "2", "--valid", "b.csv"], "--valid has no effect here: --folds holds out parts of --data in turn"),
         (["--folds", "2", "--name", "x"], "--name x has no effect: --folds exports no model"),
         (["--folds", "2", "--tensorboard"], "--tensorboard has no effect: --folds keeps no learning curves"),

@@ -2,9 +2,10 @@ import dataclasses
 
 import pytest
 
-from pipelines.classification.config import PRESETS, USED_BY, ClassificationConfig
-from pipelines.config import flag, from_dict
+from pipelines.classification.config import PRESETS, ClassificationConfig
+from pipelines.config import from_dict
 from pipelines.labelled.config import TABLE_FIELDS
+from pipelines.settings import flag
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -81,49 +82,6 @@ def test_a_value_that_cannot_be_used_is_named(values):
     name = list(values)[-1]
     with pytest.raises(UserError, match=f"^{flag(name)} .*must be"):
         sentiment(**values).resolve().check()
-
-
-CHANGED = {
-    "max_encoder_tokens": 50,
-    "word_vectors": "cooccurrence",
-    "num_negations": 10,
-    "span_rate": 0.7,
-    "word_dropout": 0.2,
-    "embedding_size": 12,
-    "dropout": 0.7,
-    "epochs": 7,
-    "learning_rate": 0.1,
-    "patience": 9,
-    "ngram_buckets": 1000,
-    "embedding_dropout": 0.5,
-    "hidden_size": 10,
-    "num_layers": 3,
-    "bidirectional": False,
-    "pooling": "mean",
-    "num_heads": 2,
-    "optimizer": "sgd",
-    "schedule": "constant",
-    "merge": "sum",
-    "activation": "relu",
-    "residual": True,
-    "learned_state": True,
-    "positions": "rotary",
-}
-
-
-@pytest.mark.parametrize("field", USED_BY)
-def test_a_flag_without_effect_on_the_model_is_refused(field):
-    for model, preset in PRESETS:
-        value = "random" if field == "word_vectors" and model != "linear" else CHANGED[field]
-        needs = {"num_layers": 2} if field == "residual" and model in USED_BY[field] else {}
-        config = sentiment(model=model, preset=preset, **{field: value}, **needs).resolve()
-        if model in USED_BY[field]:
-            config.check()
-        else:
-            with pytest.raises(
-                UserError, match=f"{field.replace('_', '-')} has no effect here: it needs --model .*{USED_BY[field][0]}"
-            ):
-                config.check()
 
 
 def test_options_of_two_directions_and_of_several_layers_need_them():

@@ -37,7 +37,17 @@ def test_a_pickle_works_without_the_files(fitted, tmp_path):
         joblib.load(tmp_path / "classifier.joblib"),
     ):
         assert again.get_params() == fitted.get_params() and not hasattr(again, "run_")
+        assert (again.card_, again.scores_) == (fitted.card_, fitted.scores_)
         np.testing.assert_array_equal(again.predict_proba(TEXTS), fitted.predict_proba(TEXTS))
+
+
+@pytest.mark.parametrize("name", [name for name in unroll.__all__ if name[0].isupper() and name != "UserError"])
+def test_a_pickle_names_the_module_unroll(name):
+    """In a checkout and in an installed package, the modules of pipelines/ have different names."""
+    estimator = getattr(unroll, name)()
+    content = pickle.dumps(estimator)
+    assert b"unroll" in content and b"pipelines" not in content
+    assert type(pickle.loads(content)) is type(estimator)
 
 
 @pytest.mark.long

@@ -22,6 +22,7 @@ def test_an_export_knows_its_name_and_card(tmp_path):
 def test_a_pickle_holds_the_files(tmp_path):
     path = an_export(tmp_path)
     content = pickle.dumps(FittedExport(path))
+    assert b"unroll" in content and b"pipelines" not in content
     for file in [file for file in path.rglob("*") if file.is_file()]:
         file.unlink()
     copy = pickle.loads(content)

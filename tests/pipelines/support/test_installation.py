@@ -21,6 +21,10 @@ def test_the_folders_of_a_checkout_are_beside_main():
     assert (installation.default_folder("runs").parent / "main.py").is_file()
 
 
+def test_python_finds_a_checkout_in_its_folder():
+    assert installation.IMPORT_FOLDER == ROOT
+
+
 def test_the_folders_of_an_installation_are_in_the_current_folder(installed):
     assert installation.default_folder("saved_models") == Path.cwd() / "saved_models"
 

@@ -121,8 +121,8 @@ def test_a_value_that_no_training_can_use_is_an_error_that_names_the_flag(flags)
         ({"model": "rnn", "num_heads": 2}, "--model transformer"),
         ({"model": "attention", "feedforward_size": 512}, "--model transformer"),
         ({"model": "single-rnn", "norm": "post"}, "--model transformer"),
-        ({"cell": "lstm"}, "a recurrent model"),
-        ({"embedding_size": 32}, "a recurrent model"),
+        ({"cell": "lstm"}, "single-rnn, rnn or attention"),
+        ({"embedding_size": 32}, "single-rnn, rnn or attention"),
         ({"model": "attention", "reverse_source": True}, "--model rnn --no-bidirectional"),
         ({"model": "rnn", "reverse_source": True}, "--model rnn --no-bidirectional"),
         ({"reverse_source": True}, "--model single-rnn"),
@@ -137,7 +137,7 @@ def test_a_flag_that_changes_nothing_is_an_error_with_the_reason(flags, reason):
 
 @pytest.mark.parametrize("model", ["single-rnn", "transformer"])
 def test_no_bidirectional_needs_a_model_with_an_encoder_of_its_own(model):
-    with pytest.raises(UserError, match="^--no-bidirectional has no effect here: it needs --model rnn or"):
+    with pytest.raises(UserError, match="^--no-bidirectional has no effect here: it needs --model rnn or attention"):
         resolved(model=model, bidirectional=False).check()
 
 

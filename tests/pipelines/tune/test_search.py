@@ -5,7 +5,7 @@ import dataclasses
 import optuna
 import pytest
 
-from pipelines.config import Range
+from pipelines.settings import Range
 from pipelines.support.errors import UserError
 from pipelines.tune import search as searching
 from pipelines.tune import study as studies

@@ -1,6 +1,7 @@
 """The folder of a study: its name and record, trials, shared data, its time, and a trial that becomes a run."""
 
 import dataclasses
+import pickle
 import threading
 
 import pytest
@@ -84,6 +85,16 @@ def test_the_data_is_read_once_and_without_its_test_set(tmp_path, monkeypatch):
     splits = entry.data().load(config)
     assert len(calls) == 1 and first.test is None and len(first.valid) > 0
     assert list(first.train.texts) == list(splits.train.texts) and list(first.valid.texts) == list(splits.valid.texts)
+
+
+def test_the_data_that_an_installed_package_has_read_is_that_of_a_checkout(tmp_path):
+    splits = studies.load_splits("sentiment", config_of().resolve())
+    content = pickle.dumps(splits, protocol=0)  # with the names of modules as lines of text
+    renamed = content.replace(b"cpipelines.", b"cunroll.pipelines.")
+    assert renamed != content
+    (tmp_path / "splits.pickle").write_bytes(renamed)
+    again = studies.shared_splits(tmp_path)
+    assert type(again) is type(splits) and list(again.train.texts) == list(splits.train.texts)
 
 
 def test_the_lock_of_shared_data_is_waited_for(tmp_path):

@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 import main
-from pipelines.config import Range
+from pipelines.settings import Range, ranges
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 from pipelines.tune import values
@@ -39,8 +39,8 @@ def contains(of, value):
 def test_a_range_contains_the_value_of_every_preset(task, model, preset):
     config = dataclasses.replace(config_of(task), model=model, preset=preset)
     resolved = config.resolve()
-    assert config.RANGES[model]
-    for field, of in config.RANGES[model].items():
+    assert ranges(type(config), model)
+    for field, of in ranges(type(config), model).items():
         value = getattr(resolved, field)
         assert value is None or contains(of, value), f"{field} {value}"
 
@@ -50,7 +50,7 @@ def test_the_config_accepts_the_ends_of_every_range(task, model, preset):
     config = dataclasses.replace(config_of(task), model=model, preset=preset)
     if task == "transfer":
         config = dataclasses.replace(config, encoder="an encoder")
-    for field, of in config.RANGES[model].items():
+    for field, of in ranges(type(config), model).items():
         for value in ends(of):
             values.with_settings(config, {field: value})
 
@@ -61,7 +61,7 @@ def test_the_config_accepts_all_ends_together(task, model, preset, end):
     config = dataclasses.replace(config_of(task), model=model, preset=preset)
     if task == "transfer":
         config = dataclasses.replace(config, encoder="an encoder")
-    values.with_settings(config, {field: ends(of)[end] for field, of in config.RANGES[model].items()})
+    values.with_settings(config, {field: ends(of)[end] for field, of in ranges(type(config), model).items()})
 
 
 ONE_MODEL_OF_EACH = [
@@ -81,7 +81,7 @@ def test_no_range_changes_the_data_or_the_tokenizer(task, model, tmp_path):
         base = dataclasses.replace(base, encoder="an encoder")
     other = {
         field: next(v for v in ends(of) if v != getattr(base.resolve(), field))
-        for field, of in base.RANGES[model].items()
+        for field, of in ranges(type(base), model).items()
     }
     found = []
     for name, config in (("base", base.resolve()), ("other", values.with_settings(base, other))):
@@ -102,7 +102,7 @@ def files_in(folder):
 def test_a_search_is_over_the_ranges_of_fields_that_are_not_given():
     config = dataclasses.replace(config_of("sentiment"), model="bag", learning_rate=0.01)
     space = values.searched(config)
-    assert set(space) == set(config.RANGES["bag"]) - {"learning_rate"}
+    assert set(space) == set(ranges(type(config), "bag")) - {"learning_rate"}
     assert list(values.searched(config, ("dropout",))) == ["dropout"]
 
 
@@ -119,7 +119,7 @@ def test_fields_that_cannot_be_searched_are_refused():
 def test_the_learning_rate_of_sgd_is_searched_where_that_of_its_preset_is():
     config = dataclasses.replace(config_of("char-lm"), optimizer="sgd")
     assert contains(values.searched(config)["learning_rate"], config.resolve().learning_rate)
-    assert not contains(config.RANGES["lstm"]["learning_rate"], config.resolve().learning_rate)
+    assert not contains(ranges(type(config), "lstm")["learning_rate"], config.resolve().learning_rate)
 
 
 def test_suggested_values_are_of_the_range_and_can_be_repeated_from_their_text():
