@@ -11,6 +11,7 @@ PRIVATE = re.compile(r"keras\.src|tensorflow\.python|raw_ops|ray\._private|from 
 FOLDERS = ("layers", "pipelines", "serving", "benchmarks", "tests")
 FILES = [
     ROOT / "main.py",
+    ROOT / "setup.py",
     ROOT / "unroll.py",
     *(path for name in FOLDERS for path in sorted((ROOT / name).rglob("*.py"))),
 ]
