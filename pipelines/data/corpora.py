@@ -146,11 +146,13 @@ def existing_files(data: tuple[str, ...], kind: str) -> list[Path]:
     """Returns the paths of several files.
 
     Raises:
-        UserError: one does not exist, or is a folder, a pipe or a device.
+        UserError: one does not exist, or is a folder that is no table, a pipe or a device.
     """
+    from pipelines.data import tables  # takes half a second that most commands do not need
+
     files = [existing(each, kind) for each in data]
     for path in files:
-        if path.is_dir():
+        if path.is_dir() and not tables.is_table(path):
             raise UserError(f"{path} is a folder: give one folder, or several files")
     return files
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.data import encodings, quotes, table_rows
 from pipelines.data.table_options import TableOptions
-from pipelines.data.table_rows import Row
+from pipelines.data.table_rows import Format, Row
 from pipelines.support.errors import UserError
 
 _USUAL_SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -147,3 +147,6 @@ def _row_sizes(text: str, separator: str, quote: str) -> list[int]:
 
 def _is_regular(sizes: list[int]) -> bool:
     return sum(size == sizes[0] for size in sizes) > len(sizes) / 2
+
+
+FORMAT = Format(SUFFIXES, rows, frozenset({"encoding", "separator", "quote", "header"}))

@@ -71,7 +71,7 @@ def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, Label
         splits = folders.read(corpora.fetch(data))
     elif isinstance(data, tuple):
         splits = {"train": tables.read(corpora.existing_files(data, KIND), options)}
-    elif (path := corpora.existing(data, KIND)).is_dir():
+    elif not tables.is_table(path := corpora.existing(data, KIND)) and path.is_dir():
         splits = folders.read(path)
     else:
         splits = {"train": tables.read([path], options)}
@@ -91,7 +91,7 @@ def read_chunks(data: Data, split: str, options: TableOptions = DEFAULTS) -> Ite
     _check_labels(data, options)
     if corpora.named(data, KIND):
         chunks = folders.read_chunks(corpora.fetch(data), split)
-    elif not isinstance(data, tuple) and (path := corpora.existing(data, KIND)).is_dir():
+    elif not isinstance(data, tuple) and not tables.is_table(path := corpora.existing(data, KIND)) and path.is_dir():
         chunks = folders.read_chunks(path, split)
     elif split == "train":
         chunks = tables.read_chunks(corpora.existing_files(tuple(paths.each(data)), KIND), options)
@@ -108,7 +108,7 @@ def num_without_group(rows: LabelledTexts) -> int:
 
 def _check_labels(data: Data | None, options: TableOptions) -> None:
     """Raises a UserError if a text is to have several labels and the data is no table."""
-    is_table = isinstance(data, tuple) or (data is not None and not Path(data).is_dir())
+    is_table = isinstance(data, tuple) or (data is not None and (tables.is_table(data) or not Path(data).is_dir()))
     if options.multi_label and (not is_table or corpora.named(data, KIND)):
         raise UserError(
             f"{data or 'the sample'}: each text has one label; several labels per text come from a table, with "

@@ -67,15 +67,22 @@ def language_pair(
     if data in _DEFAULT_PAIRS:
         return _DEFAULT_PAIRS[data]
     path = Path(os.path.expanduser(data))
-    return pair_tables.read(path, None, options)[0].pair if path.is_file() else None
+    return pair_tables.read(path, None, options)[0].pair if _is_table(path) else None
 
 
 def usable_options(data: str | None, target: str | None, options: PairOptions) -> PairOptions:
     """Returns those of the options for other data that `data` and `target` have a use for."""
     if data is None or corpora.named(data, "pairs"):
         return DEFAULTS
-    is_table = not target and Path(os.path.expanduser(data)).is_file()
+    is_table = not target and _is_table(Path(os.path.expanduser(data)))
     return options if is_table else PairOptions(encoding=options.encoding)
+
+
+def _is_table(path: Path) -> bool:
+    """Whether a path is that of a table of pairs: a file, or a folder that is a table itself."""
+    from pipelines.data import tables  # takes half a second that files do not need
+
+    return path.is_file() or (path.is_dir() and tables.is_table(path))
 
 
 def joined(chunks: Iterable[Pairs]) -> Pairs:
@@ -146,7 +153,7 @@ def find(
     columns = _CORPUS_COLUMNS.get(data)
     if columns:
         path = path / _TATOEBA_FILE
-    if path.is_dir():
+    if not _is_table(path):
         options.reject(TABLE_FIELDS, f"{data} is a folder, and not a table")
         return _find_in_folder(path, pair, split, options.encoding)
     if split:

@@ -2,15 +2,38 @@
 
 import collections
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pipelines.data.cells import MISSING, shown, to_cell
+from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
 
 Row = dict[str, object] | str  # name of a column -> cell, or why a row is left out
+
+
+class Format(NamedTuple):
+    """A format of tables. `tables.FORMATS` lists them.
+
+    Attributes:
+        suffixes: of the names of its files, without that of a compression.
+        rows: (path, options, names of the columns to read or None for all) -> the rows: see `tables.named_chunks`.
+        options: the fields of `TableOptions` that it reads, of those that not every format does.
+        can_grow: whether later rows can have other columns than the first ones.
+        is_folder: whether a folder is a table of this format. None: its tables are files.
+    """
+
+    suffixes: tuple[str, ...]
+    rows: Callable[[Path, TableOptions, Collection[str] | None], Iterator[Row]]
+    options: frozenset[str] = frozenset()
+    can_grow: bool = False
+    is_folder: Callable[[Path], bool] | None = None
+
+
 SURROGATES = re.compile("[\ud800-\udfff]")  # lone halves of pairs, and bytes that are in no encoding
 TOO_DEEP = "a cell has lists in lists in lists"  # why a row is left out
 MAX_COLUMNS = 2**15

@@ -8,47 +8,51 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import delimited, encodings, label_sets, table_rows, typed_tables, workbooks
+from pipelines.data import dataset_folders, delimited, encodings, label_sets, table_rows, typed_tables, workbooks
 from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data.table_rows import Format
 from pipelines.support.errors import UserError
 from pipelines.text.invisible import is_blank
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
 LABEL_NAMES = ("label", "labels", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
 GROUP_NAME = "url"
-# Suffix -> function that reads rows.
-READERS = {
-    **dict.fromkeys(delimited.SUFFIXES, delimited.rows),
-    ".jsonl": typed_tables.json_lines,
-    ".ndjson": typed_tables.json_lines,
-    ".parquet": typed_tables.parquet,
-    ".xlsx": workbooks.excel,
-}
-_TEXT_SUFFIXES = (*delimited.SUFFIXES, ".jsonl", ".ndjson")
-_OPTIONS_OF = {
-    "encoding": _TEXT_SUFFIXES,
-    "separator": delimited.SUFFIXES,
-    "quote": delimited.SUFFIXES,
-    "header": (*delimited.SUFFIXES, ".xlsx"),
-}
-_GROWING = (".jsonl", ".ndjson", ".xlsx")  # a row can have further columns
+FORMATS = (
+    delimited.FORMAT,
+    typed_tables.JSON_LINES,
+    typed_tables.PARQUET,
+    workbooks.EXCEL,
+    dataset_folders.FORMAT,
+)
+SUFFIXES = tuple(suffix for each in FORMATS for suffix in each.suffixes)
 _NUM_FIRST_ROWS = 100
 _CHUNK_ROWS = 10_000
 _MAX_WORDS_OF_A_NAME = 5
 _MAX_SHOWN = 40
-FORMATS = "a .csv, .tsv, .jsonl, .parquet or .xlsx file"
+EXPECTED = "a .csv, .tsv, .jsonl, .parquet or .xlsx file"
+
+
+def format_of(path: Path) -> Format | None:
+    """Returns the format of a table by the suffix of its name, with or without that of a compression; of a folder by
+    its files. None: it is no table.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return next((each for each in FORMATS if each.is_folder and each.is_folder(path)), None)
+    suffix = encodings.suffix(path)
+    return next((each for each in FORMATS if suffix in each.suffixes), None)
 
 
 def is_table(path: Path) -> bool:
-    """Whether the file's name is that of a table, with or without the suffix of a compression."""
-    return encodings.suffix(path) in READERS
+    """Whether the file or folder is a table."""
+    return format_of(path) is not None
 
 
 def chunks(path: Path, rows: int, options: TableOptions = DEFAULTS) -> Iterator[tuple[pd.DataFrame, int]]:
     """Reads `path` in chunks with all columns, every cell as str.
 
     Args:
-        path: a file with a suffix in READERS; those of text also with the suffix of a compression.
+        path: a table of one of FORMATS; those of text also with the suffix of a compression.
         rows: maximum number of rows per chunk.
 
     Yields:
@@ -82,7 +86,8 @@ def all_names(path: Path, options: TableOptions = DEFAULTS) -> list[str] | None:
     Raises:
         UserError: as `chunks`.
     """
-    if encodings.suffix(path) not in _GROWING:
+    found = format_of(path)
+    if found is None or not found.can_grow:
         return None
     names: dict[str, None] = {}
     for row in _rows(path, options):
@@ -94,18 +99,19 @@ def all_names(path: Path, options: TableOptions = DEFAULTS) -> list[str] | None:
 
 def _rows(path: Path, options: TableOptions, names: Collection[str] | None = None) -> Iterator[table_rows.Row]:
     """Yields the rows of a table; for what is raised, see `chunks`."""
-    if not is_table(path):
+    found = format_of(path)
+    if found is None:
         raise UserError(
-            f"{path}: expected {FORMATS} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
+            f"{path}: expected {EXPECTED} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
         )
-    suffix = encodings.suffix(path)
-    for field, suffixes in _OPTIONS_OF.items():
+    for field in dict.fromkeys(option for each in FORMATS for option in sorted(each.options)):
         value = getattr(options, field)
-        if value != getattr(DEFAULTS, field) and suffix not in suffixes:
+        if value != getattr(DEFAULTS, field) and field not in found.options:
             name = "--no-header" if field == "header" else f"--{field} {value}"
+            suffixes = [suffix for each in FORMATS if field in each.options for suffix in each.suffixes]
             raise UserError(f"{name} has no effect: {path} is not {' or '.join(suffixes)}")
     with encodings.reading(path):
-        yield from READERS[suffix](path, options, names)
+        yield from found.rows(path, options, names)
 
 
 def columns(path: Path, options: TableOptions = DEFAULTS) -> pd.DataFrame:

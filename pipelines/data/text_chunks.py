@@ -91,7 +91,7 @@ def read_file(
 def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Iterator[Chunk]:
     path = Path(source)
     if source != "-":
-        if not path.is_file():
+        if not path.is_file() and not tables.is_table(path):
             raise UserError(f"no such file: {source}")
         if path.stat().st_size == 0:
             raise UserError(f"{source} is empty")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pipelines.data import encodings, table_rows
 from pipelines.data.cells import parse_fraction
 from pipelines.data.table_options import TableOptions
-from pipelines.data.table_rows import SURROGATES, Row, without_surrogates
+from pipelines.data.table_rows import SURROGATES, Format, Row, without_surrogates
 from pipelines.support.errors import UserError
 
 NO_OBJECT = "the line is no JSON object"  # why a row is left out
@@ -50,14 +50,14 @@ def parquet(path: Path, options: TableOptions, names: Collection[str] | None = N
                 raise UserError(f"{path} has several columns of one name: give each column another name")
             read = None if names is None else [name for name in columns if name in names]
             for batch in file.iter_batches(_BATCH_ROWS, columns=read):
-                yield from _rows(batch, options)
+                yield from batch_rows(batch, options)
     except (pyarrow.ArrowException, OSError) as error:
         if encodings.is_of_system(error):
             raise
         raise encodings.damaged(path, "no Parquet file", error) from error
 
 
-def _rows(batch, options: TableOptions) -> list[dict]:
+def batch_rows(batch, options: TableOptions) -> list[dict]:
     """Returns the rows of a record batch. Not all programs that write Parquet check that strings are UTF-8."""
     import pyarrow
 
@@ -97,3 +97,7 @@ def _object(line: str, is_strict: bool) -> dict | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+JSON_LINES = Format((".jsonl", ".ndjson"), json_lines, frozenset({"encoding"}), can_grow=True)
+PARQUET = Format((".parquet",), parquet)

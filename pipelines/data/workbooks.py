@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipelines.data import encodings, table_rows
 from pipelines.data.table_options import TableOptions
-from pipelines.data.table_rows import Row
+from pipelines.data.table_rows import Format, Row
 from pipelines.support.errors import UserError
 
 _MAX_CELL, _MAX_ROW, _MAX_OTHERS = 2**24, 2**26, 2**28  # bytes of XML; _MAX_OTHERS: of all parts but the sheets
@@ -100,3 +100,6 @@ def _bytes_since(block: bytes, mark: bytes, before: int) -> int:
 
 def _too_large(path: Path, what: str, limit: int) -> UserError:
     return UserError(f"{path} has {what}, and at most {limit // 2**20} MiB are read: shorten it, or save it as CSV")
+
+
+EXCEL = Format((".xlsx",), excel, frozenset({"header"}), can_grow=True)

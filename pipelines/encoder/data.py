@@ -148,7 +148,7 @@ def _chunks(config: EncoderConfig) -> Iterator[_Chunk]:
     if not files or (files[0] / "train").is_dir():
         for chunk in labelled_texts.read_chunks(config.data, "train"):
             yield _Chunk(chunk.texts, chunk.groups, chunk.dropped)
-    elif files[0].is_dir():
+    elif files[0].is_dir() and not tables.is_table(files[0]):
         for of_files, dropped in folders.read_texts(files[0]):
             yield _Chunk(of_files, None, dropped)
     else:

@@ -89,14 +89,14 @@ def here(path: str) -> Iterator[str]:
 def _find_here(path: str) -> list[InputFile]:
     if path == "-":
         return [InputFile(path, 0, 0)]
-    if Path(path).is_dir():
+    if Path(path).is_dir() and not tables.is_table(Path(path)):
         files = [file for file in sorted(Path(path).rglob("*")) if file.is_file()]
         names = _of_folder(path, [str(file.relative_to(path)) for file in files])
         matches = [Path(path) / name for name in names]
     elif glob.has_magic(path) and not Path(path).exists():
         matches = [Path(each) for each in paths.each(paths.expanded(path))]
         _check_suffixes([str(each) for each in matches])
-    elif not Path(path).is_file():
+    elif not Path(path).exists():
         raise UserError(f"no such file: {path}")
     else:
         matches = [Path(path)]
@@ -134,7 +134,7 @@ def _of_folder(folder: str, names: list[str]) -> list[str]:
     """Returns the names of a folder's files without those of programs, such as _SUCCESS and .part-0.crc."""
     kept = [name for name in names if not any(part.startswith((".", "_")) for part in Path(name).parts)]
     if not kept:
-        raise UserError(f"{folder} has no files: give a folder with {tables.FORMATS}, or with .txt files")
+        raise UserError(f"{folder} has no files: give a folder with {tables.EXPECTED}, or with .txt files")
     _check_suffixes(kept)
     return kept
 
@@ -143,7 +143,7 @@ def _check_suffixes(names: list[str]) -> None:
     for name in names:
         if not tables.is_table(Path(name)) and encodings.suffix(Path(name)) not in _LINES:
             raise UserError(
-                f"{name} has an unknown suffix: a folder or pattern may have {', '.join(tables.READERS)} and .txt "
+                f"{name} has an unknown suffix: a folder or pattern may have {', '.join(tables.SUFFIXES)} and .txt "
                 "files; name it alone to read it line by line"
             )
 
