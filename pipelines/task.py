@@ -7,7 +7,7 @@ Arguments have the same order everywhere: config, splits, tokenizer, encoded, mo
 """
 
 import dataclasses
-import importlib
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the registry is read before TensorFlow is imported
     import keras
     import tensorflow as tf
 
+    from pipelines.config import TrainingConfig
     from pipelines.support.run_result import RunResult
     from pipelines.training.fit import FitOptions
 
@@ -176,7 +177,16 @@ class TaskEntry:
         data_kind: kind of corpora that it reads (`Corpus.kind` in data/corpora.py).
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
-        has_evaluation: whether `evaluate` exists.
+
+        A task may lack what follows, and also `Evaluate` and `Prepare` in its command.py, and trace.py:
+
+        measures: measures of a validation set; the first one that a result has is the one that is listed.
+        keeps_predictions: whether a run keeps its validation predictions (labelled/predictions.py), for `compare`.
+        estimator: module and class in pipelines/python/.
+        explains: what `inspect` explains of its models: "next token", "label" or "tag". Its networks.py then has
+            `of_export`, which builds the network of an export again: see `inspect.weights.load_network`.
+        no_trace: why no export has the signature `trace`.
+        other_names: what users also call it; the command line then names the task.
     """
 
     name: str
@@ -185,11 +195,20 @@ class TaskEntry:
     data_kind: str
     sample: str
     defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
-    has_evaluation: bool = True
+    measures: tuple[str, ...] = ("loss",)
+    keeps_predictions: bool = False
+    estimator: str | None = None
+    explains: str | None = None
+    no_trace: str = ""
+    other_names: tuple[str, ...] = ()
 
     def command(self) -> ModuleType:
-        """The module with `Train`, `Predict` and, where they exist, `Evaluate` and `Prepare`. Imports nothing heavy."""
+        """The module with `Train` and, where they exist, `Predict`, `Evaluate` and `Prepare`. Imports nothing heavy."""
         return importlib.import_module(f"pipelines.{self.package}.command")
+
+    def config_class(self) -> type["TrainingConfig"]:
+        """The class of the task's config."""
+        return type(self.command().Train(task=self.name).config)
 
     def task(self) -> Task:
         """The module that satisfies `Task`. Imports TensorFlow."""
@@ -203,6 +222,19 @@ class TaskEntry:
         """The module with `write(config, surveyed, folder)`, the second pass of `prepare`. Imports TensorFlow."""
         return importlib.import_module(f"pipelines.{self.package}.shards")
 
+    def networks(self) -> ModuleType:
+        """The module with the networks. Imports TensorFlow."""
+        return importlib.import_module(f"pipelines.{self.package}.networks")
+
+    def estimator_class(self) -> type:
+        """The class of `estimator`. Imports scikit-learn."""
+        module, _, name = self.estimator.partition(".")
+        return getattr(importlib.import_module(f"pipelines.python.{module}"), name)
+
+    def has(self, name: str) -> bool:
+        """Whether the package has a module, such as "trace"."""
+        return importlib.util.find_spec(f"pipelines.{self.package}.{name}") is not None
+
     def load(self, config) -> Any:
         """Calls `Task.load` without importing TensorFlow."""
         return self.data().load(config)
@@ -212,56 +244,80 @@ class TaskEntry:
         return importlib.import_module(f"pipelines.data.{self.sample}").version()
 
 
+_CLASSIFICATION = TaskEntry(
+    "classification",
+    "a classifier of texts",
+    "classification",
+    "labelled texts",
+    "sample_reviews",
+    measures=("accuracy", "micro_f1", "f1", "loss"),
+    keeps_predictions=True,
+    estimator="classifier.TextClassifier",
+    explains="label",
+)
+_LANGUAGE_MODEL = TaskEntry(
+    "language-model",
+    "a language model of subwords or words",
+    "language_model",
+    "text",
+    "sample_text",
+    estimator="language_model.LanguageModel",
+    explains="next token",
+)
+_TRANSLATION = TaskEntry(
+    "translation",
+    "a translator",
+    "translation",
+    "pairs",
+    "sample_pairs",
+    measures=("bleu", "loss"),
+    estimator="translator.Translator",
+)
 TASKS = {
     entry.name: entry
     for entry in (
-        TaskEntry(
-            "classification",
-            "a classifier of texts",
-            "classification",
-            "labelled texts",
-            "sample_reviews",
+        _CLASSIFICATION,
+        dataclasses.replace(
+            _CLASSIFICATION,
+            name="sentiment",
+            description="a classifier of positive and negative texts, such as film reviews",
+            defaults={"polarity": True},
         ),
         TaskEntry(
-            "sentiment",
-            "a classifier of positive and negative texts, such as film reviews",
-            "classification",
-            "labelled texts",
-            "sample_reviews",
-            {"polarity": True},
+            "tagging",
+            "a tagger of tokens",
+            "tagging",
+            "tagged sentences",
+            "sample_tags",
+            measures=("span_f1", "accuracy", "f1", "loss"),
+            estimator="tagger.Tagger",
+            explains="tag",
+            other_names=("ner", "pos", "pos-tagging", "tagger", "chunking"),
         ),
-        TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
-        TaskEntry(
-            "language-model",
-            "a language model of subwords or words",
-            "language_model",
-            "text",
-            "sample_text",
+        _LANGUAGE_MODEL,
+        dataclasses.replace(
+            _LANGUAGE_MODEL,
+            name="char-lm",
+            description="a language model of characters",
+            defaults={"default_tokenizer": "character"},
         ),
-        TaskEntry(
-            "char-lm",
-            "a language model of characters",
-            "language_model",
-            "text",
-            "sample_text",
-            {"default_tokenizer": "character"},
-        ),
-        TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
-        TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),
+        _TRANSLATION,
+        dataclasses.replace(_TRANSLATION, name="nmt", description="a translator (another name of `translation`)"),
         TaskEntry(
             "encoder",
             "a text encoder with TF Hub's interface, from texts without labels or from word vectors",
             "encoder",
             "text",
             "sample_reviews",
-            has_evaluation=False,
+            estimator="encoder.TextEncoder",
         ),
-        TaskEntry(
-            "transfer",
-            "a classifier of texts that starts from a pretrained encoder",
-            "transfer",
-            "labelled texts",
-            "sample_reviews",
+        dataclasses.replace(
+            _CLASSIFICATION,
+            name="transfer",
+            description="a classifier of texts that starts from a pretrained encoder",
+            package="transfer",
+            explains=None,
+            no_trace="its encoder is a module of TF Hub, which does not show its layers",
         ),
     )
 }
