@@ -7,11 +7,11 @@
 They train as the command line does. TensorFlow, pandas and scikit-learn are imported at first use. See docs/python.md.
 """
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipelines.python.errors import UserError
+from pipelines.task import TASKS
 from pipelines.version import VERSION
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LanguageModel", "Tagger", "TextClassifier", "TextEncoder", "Translator", "UserError", "load"]
 __version__ = VERSION
-_MODULES = {
-    "TextClassifier": "classifier",
-    "Tagger": "tagger",
-    "Translator": "translator",
-    "LanguageModel": "language_model",
-    "TextEncoder": "encoder",
-}
+_ENTRIES = {entry.estimator.split(".")[1]: entry for entry in TASKS.values() if entry.estimator}  # of each class
 
 
 def load(path: str | Path):
@@ -49,10 +43,10 @@ def load(path: str | Path):
 
 
 def __getattr__(name: str):
-    if name not in _MODULES:
+    if name not in _ENTRIES:
         raise AttributeError(f"module 'unroll' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"pipelines.python.{_MODULES[name]}"), name)
+    return _ENTRIES[name].estimator_class()
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULES])
+    return sorted([*globals(), *_ENTRIES])
