@@ -56,6 +56,11 @@ class TrainCommand:
     """Ray cluster of --workers: local (the default) starts one on this machine; auto, HOST:PORT or ray://HOST:PORT."""
     gpus: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """Train on N GPUs of this machine: as --workers N, and refused where there are fewer. Needs Ray, too."""
+    config: TrainingConfig = TrainingConfig()
+
+    def __call__(self) -> None:
+        """Trains, and prints the summary."""
+        self.train(self.config.resolve())
 
     def train(self, config: TrainingConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains with the resolved config and prints the summary.

@@ -8,6 +8,7 @@ Arguments have the same order everywhere: config, splits, tokenizer, encoded, mo
 
 import dataclasses
 import importlib.util
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -58,7 +59,7 @@ class Task(Protocol):
         """
 
     def describe(self, splits) -> str:
-        """Returns one line for the terminal: how much data there is to train and to validate on."""
+        """Returns one line for the terminal: how much data there is to train and to validate on. Default: rows."""
 
     def make_tokenizer(self, config, splits) -> TokenizerLike:
         """Makes the tokenizer from the training data alone. Called for a new run; a resumed run loads the saved one.
@@ -70,7 +71,8 @@ class Task(Protocol):
     def load_tokenizer(self, folder: Path) -> TokenizerLike:
         """Loads the tokenizer from the run's folder.
 
-        Called after the seeds are set: setting a seed unloads SentencePiece models that are already loaded.
+        Called after the seeds are set: setting a seed unloads SentencePiece models that are already loaded. Default:
+        `text.tokenizers.load_tokenizer`.
         """
 
     def complete_config(self, config, splits, tokenizer) -> Any:
@@ -88,7 +90,7 @@ class Task(Protocol):
         """
 
     def steps_per_epoch(self, config, encoded) -> int:
-        """Returns the number of training steps in every epoch, at least 1."""
+        """Returns the number of training steps in every epoch, at least 1. Default: by `config.batch_size`."""
 
     def build(self, config, splits, tokenizer, encoded, training: bool) -> "keras.Model":
         """Builds the network. With `training` False it is the inference model: the same weights in the same order."""
@@ -109,7 +111,7 @@ class Task(Protocol):
         """
 
     def items_per_epoch(self, encoded) -> int:
-        """Returns how many UNITs an epoch has, for the progress bar."""
+        """Returns how many UNITs an epoch has, for the progress bar. Default: len(encoded)."""
 
     def fit_options(self, config, encoded, model) -> "FitOptions":
         """Returns what `training.fit.fit` does besides plain epochs: class weights, callbacks, what to monitor.
@@ -134,24 +136,49 @@ class Task(Protocol):
         """
 
     def describe_data(self, config, splits, encoded) -> dict[str, Any]:
-        """Returns the optional fields of `RunResult` that describe the data (rows, notes, window, classes, ...)."""
+        """Returns the optional fields of `RunResult` that describe the data (rows, notes, window, classes, ...).
+
+        Default: the rows of each split.
+        """
 
     def example_requests(self, servable) -> dict[str, dict]:
         """Returns requests for the export's warm-up and verification: signature -> input -> values, for each signature.
 
-        The texts are written for this purpose, so that no training data is in an export.
+        The texts are written for this purpose, so that no training data is in an export. Default: texts alone, for all.
         """
 
     def write_report(self, result: "RunResult", details: dict, folder: Path) -> None:
-        """Writes report.md and its pictures to the run's folder. Called after the export."""
+        """Writes report.md and its pictures to the run's folder. Called after the export. Default: the scores."""
 
     def summarize(self, result: "RunResult") -> str:
-        """Returns the lines that the terminal shows at the end of a run."""
+        """Returns the lines that the terminal shows at the end of a run. Default: the scores."""
+
+
+def describe(splits) -> str:
+    """The default: the rows to train and to validate on."""
+    return f"{len(splits.train):,} rows to train on, {len(splits.valid):,} rows to validate on"
+
+
+def load_tokenizer(folder: Path) -> TokenizerLike:
+    """The default: a tokenizer of pipelines/text/tokenizers.py."""
+    from pipelines.text import tokenizers
+
+    return tokenizers.load_tokenizer(folder)
 
 
 def complete_config(config, splits, tokenizer):
     """The default: nothing depends on the data."""
     return config
+
+
+def steps_per_epoch(config, encoded) -> int:
+    """The default: each batch has `config.batch_size` items; the last one may have fewer."""
+    return math.ceil(len(encoded) / config.batch_size)
+
+
+def items_per_epoch(encoded) -> int:
+    """The default: the length of what is encoded."""
+    return len(encoded)
 
 
 def needs_inference_model(config) -> bool:
@@ -164,6 +191,34 @@ def fit_options(config, encoded, model) -> "FitOptions":
     from pipelines.training.fit import FitOptions
 
     return FitOptions()
+
+
+def describe_data(config, splits, encoded) -> dict[str, Any]:
+    """The default: the rows of each split."""
+    return {"rows": {"train": len(splits.train), "valid": len(splits.valid)}}
+
+
+def example_requests(servable) -> dict[str, dict]:
+    """The default: usual and unusual texts (long, empty, no letters, with accents and HTML) for every signature."""
+    from pipelines.data import sample_reviews
+
+    texts = sample_reviews.generate(4, seed=2)[0].tolist()
+    odd = ["", "\N{GRINNING FACE}", "Caf\N{LATIN SMALL LETTER E WITH ACUTE} &amp; more<br />"]
+    return {name: {"text": [*texts, " ".join(texts * 20), *odd]} for name in servable.signatures()}
+
+
+def write_report(result: "RunResult", details: dict, folder: Path) -> None:
+    """The default: the scores, the learning curves and the record."""
+    from pipelines.support import reports
+
+    reports.write_plain(result, folder)
+
+
+def summarize(result: "RunResult") -> str:
+    """The default: the scores, and where the report and the export are."""
+    from pipelines.support import reports
+
+    return reports.summarize_plain(result)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,8 +27,7 @@ from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
-from pipelines.task import complete_config as complete_config
-from pipelines.text import tokenizers
+from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
 from pipelines.text.tokenizers import Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
@@ -37,8 +36,6 @@ from pipelines.training.schedules import warmup_schedule
 
 UNIT = "tokens"
 _WARMUP_FRACTION = 0.05  # of the steps
-
-load_tokenizer = tokenizers.load_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +48,9 @@ class Encoded:
     train: np.ndarray | IdFiles
     valid: np.ndarray
     vocabulary_size: int
+
+    def __len__(self) -> int:
+        return len(self.train)
 
 
 def describe(splits: Splits) -> str:
@@ -91,11 +91,6 @@ def _ids(splits: Splits, tokenizer: Tokenizer, folder: Path) -> dict[str, np.nda
 def steps_per_epoch(config: EncoderConfig, encoded: Encoded) -> int:
     """Returns the number of windows per stream."""
     return streams.steps_per_epoch(len(encoded.train), config.batch_size, config.window)
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training tokens."""
-    return len(encoded.train)
 
 
 def needs_inference_model(config: EncoderConfig) -> bool:
@@ -192,6 +187,4 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
     report.write(result, folder)
 
 
-def summarize(result: RunResult) -> str:
-    """Returns the lines for the terminal."""
-    return report.summarize(result)
+summarize = report.summarize

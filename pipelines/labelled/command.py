@@ -104,7 +104,7 @@ class Predict(PredictRowsCommand):
             self._label_on_server()
         else:
             exported = self.model.find(self.task)
-            self._print_results(exported.title, self.label(exported))
+            self.print_predictions(exported.title, self.label(exported))
 
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""
@@ -137,11 +137,4 @@ class Predict(PredictRowsCommand):
         else:
             columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
             results = [{"text": text, "label": label, "score": score} for text, label, score in columns]
-        self._print_results(model, results)
-
-    def _print_results(self, model: str, results: list[dict]) -> None:
-        if self.json:
-            print_json({"model": model, "predictions": results})
-        else:
-            for result in results:
-                print(self.format_result(result))
+        self.print_predictions(model, results)

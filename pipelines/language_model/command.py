@@ -36,10 +36,6 @@ class Train(TrainCommand):
 
     config: LanguageModelConfig = LanguageModelConfig()
 
-    def __call__(self) -> None:
-        """Trains and prints the summary."""
-        self.train(self.config.resolve())
-
 
 _ToPrepare = subset(
     LanguageModelConfig,

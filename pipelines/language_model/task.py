@@ -27,7 +27,7 @@ from pipelines.networks.traced import FEATURES
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.run_result import RunResult
-from pipelines.task import complete_config as complete_config
+from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
 from pipelines.text import tokenizers
 from pipelines.text.tokenizers import START, Tokenizer
 from pipelines.training.checkpoints import Position
@@ -39,8 +39,6 @@ UNIT = "tokens"
 _VALIDATION_STREAMS = 16
 _WARMUP_FRACTION = 0.05  # of the steps
 _SHOWN_PROMPT = 40  # characters of the validation text
-
-load_tokenizer = tokenizers.load_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +52,9 @@ class Encoded:
     train: np.ndarray | IdFiles
     valid: np.ndarray
     ngrams: Tables | None = None  # of an n-gram model
+
+    def __len__(self) -> int:
+        return len(self.train)
 
 
 def describe(splits: TextSplits) -> str:
@@ -102,11 +103,6 @@ def _ids(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, 
 def steps_per_epoch(config: LanguageModelConfig, encoded: Encoded) -> int:
     """Returns the number of windows per stream."""
     return streams.steps_per_epoch(len(encoded.train), config.batch_size, config.window)
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training tokens."""
-    return len(encoded.train)
 
 
 def needs_inference_model(config: LanguageModelConfig) -> bool:
@@ -267,6 +263,4 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
     report.write(result, details["samples"], details["ngrams"], folder)
 
 
-def summarize(result: RunResult) -> str:
-    """Returns the lines for the terminal."""
-    return report.summarize(result)
+summarize = report.summarize

@@ -85,6 +85,23 @@ class PredictCommand:
         """Returns the `FileSteps` of the task for files with this suffix."""
         raise NotImplementedError
 
+    def print_predictions(self, title: str, results: list[dict]) -> None:
+        """Prints a dict for each text: as JSON, or each as `format_result` writes it.
+
+        Args:
+            title: of the model.
+        """
+        if self.json:
+            print_json({"model": title, "predictions": results})
+        else:
+            for result in results:
+                print(self.format_result(result))
+
+    def format_result(self, result: dict) -> str:
+        """Returns the lines of one text for a terminal."""
+        text, *values = result.values()
+        return "   ".join([*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values), text])
+
     def needs_input(self) -> dict[str, Any]:
         """Returns flag -> value of the flags that have no effect without --input."""
         return {"--output": self.output, **self.table.given()}
@@ -162,12 +179,42 @@ class PredictCommand:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictRowsCommand(PredictCommand):
-    """The flags of a `predict` that writes a row for each text: see `row_files`."""
+    """The flags of a `predict` that writes a row for each text: see `row_files`.
+
+    By default the outputs are `outputs`.
+    """
 
     suffixes: ClassVar = (".csv", ".tsv", ".jsonl")
+    outputs: ClassVar[tuple[str, ...]] = ()
+    """Outputs of the signature `serving_default`, a value for each text."""
+
     prefix: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
     """With --input: start of the names of the columns that are added. By default none, or model_ if the input has a
     column of one of these names."""
+
+    def __call__(self) -> None:
+        """Predicts the texts, and prints or writes the outputs."""
+        self.check()
+        if self.input:
+            self.predict_files()
+            return
+        from pipelines.predicting.row_files import signature_task
+
+        task = signature_task(self.outputs)
+        if self.model.server:
+            title = self.model.name or self.task
+            outputs = self.model.ask(title, {"text": list(self.texts)})
+        else:
+            exported = self.model.find(self.task)
+            title, outputs = exported.title, task.load(exported)(list(self.texts))
+        columns = {"text": self.texts} | {name: values.tolist() for name, values in task.columns(outputs).items()}
+        self.print_predictions(title, [dict(zip(columns, row)) for row in zip(*columns.values())])
+
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
+        from pipelines.predicting.row_files import row_steps, signature_task
+
+        return row_steps(signature_task(self.outputs), self.table.options(), suffix, self.prefix)
 
     def needs_input(self) -> dict[str, Any]:
         """See `PredictCommand.needs_input`."""

@@ -13,6 +13,7 @@ import pandas as pd
 from pipelines.data.cells import MissingCell, to_json
 from pipelines.data.table_options import TableOptions
 from pipelines.data.text_chunks import Columns
+from pipelines.export.exported import Exported
 from pipelines.predicting.file_steps import FileSteps, Predicted, add_counts, table_steps
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -42,6 +43,28 @@ class RowTask(NamedTuple):
     count: Callable[..., dict] | None = None
     given: dict = {}
     chunks_per_part: int = _PART_CHUNKS
+
+
+def signature_task(names: tuple[str, ...]) -> RowTask:
+    """Returns the task that writes outputs of the signature `serving_default`, one value of each for each text."""
+    return RowTask(names, load_signature, functools.partial(_chosen, names))
+
+
+def load_signature(exported: Exported, loaded=None):
+    """Returns the signature `serving_default`: texts -> dict of arrays.
+
+    Args:
+        loaded: `exported`, if it is loaded already.
+    """
+    loaded = loaded or exported.load()
+    from pipelines.export.signatures import BatchedSignature  # after `load`, which hides TensorFlow's messages
+
+    return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
+
+
+def _chosen(names: tuple[str, ...], outputs: Mapping[str, Sequence]) -> dict[str, np.ndarray]:
+    """See `RowTask.columns`."""
+    return {name: np.asarray(outputs[name]) for name in names}
 
 
 def row_steps(task: RowTask, options: TableOptions, suffix: str, prefix: str | None = None) -> FileSteps:

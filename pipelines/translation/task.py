@@ -266,6 +266,4 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
     report.write(result, folder, **details)
 
 
-def summarize(result: RunResult) -> str:
-    """Returns the lines that the terminal shows at the end of a run."""
-    return report.summarize(result)
+summarize = report.summarize

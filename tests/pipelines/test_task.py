@@ -5,10 +5,12 @@ import importlib
 import inspect
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
+from pipelines import task
 from pipelines.config import TrainingConfig
 from pipelines.data.corpora import CORPORA
 from pipelines.task import TASKS, Task
@@ -17,8 +19,7 @@ from tests.command_line import ROOT
 PACKAGES = sorted({entry.package for entry in TASKS.values()})
 MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
 ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
-FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py", "predict.py", "report.py"}
-WITHOUT_PREDICT = {"transfer"}  # its predict is that of labelled/
+FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py"}
 HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 SHARED_ROOMS = ("labelled", "networks", "training", "text", "data", "export", "support")
 
@@ -81,8 +82,7 @@ def test_the_unit_is_a_plural_noun(package):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_task_has_the_same_files(package):
     files = {path.name for path in (ROOT / "pipelines" / package).glob("*.py")}
-    expected = FILES - ({"predict.py"} if package in WITHOUT_PREDICT else set())
-    assert expected <= files, f"missing: {expected - files}"
+    assert files >= FILES, f"missing: {FILES - files}"
 
 
 @ENTRIES
@@ -116,6 +116,20 @@ def test_the_defaults_of_an_entry_are_fields_of_its_config(entry):
 @ENTRIES
 def test_the_second_pass_of_a_preparation_is_in_shards(entry):
     assert arguments(entry.shards().write)[-1][0] == "folder"
+
+
+@ENTRIES
+def test_the_network_of_an_export_of_a_task_that_is_explained_is_built_again(entry):
+    assert hasattr(entry.networks(), "of_export") == (entry.explains is not None)
+    assert entry.has("trace") != bool(entry.no_trace)
+
+
+def test_the_usual_example_requests_have_unusual_texts():
+    servable = types.SimpleNamespace(signatures=lambda: {"serving_default": None, "trace": None})
+    requests = task.example_requests(servable)
+    texts = requests["trace"]["text"]
+    assert requests["serving_default"] == {"text": texts}
+    assert "" in texts and any(not text.isascii() for text in texts) and any(len(text) > 2000 for text in texts)
 
 
 @ENTRIES
