@@ -96,7 +96,7 @@ class TrainCommand:
         if result is None:
             return  # the chief has it
         if self.json:
-            print_json(dataclasses.asdict(result))
+            print_json(result.to_json())
         else:
             print(TASKS[self.task].task().summarize(result))
 

@@ -136,7 +136,7 @@ class Task(Protocol):
         """
 
     def describe_data(self, config, splits, encoded) -> dict[str, Any]:
-        """Returns the optional fields of `RunResult` that describe the data (rows, notes, window, classes, ...).
+        """Returns what `RunResult` has of the data (rows, notes, ...), and facts for its `about` (classes, ...).
 
         Default: the rows of each split.
         """

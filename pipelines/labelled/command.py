@@ -51,7 +51,7 @@ class LabelledTrainCommand(TrainCommand):
         from pipelines.labelled import folds_report
 
         result = cross_validation.cross_validate(self.task, config, self.runs, self.run)
-        print_json(dataclasses.asdict(result)) if self.json else print(folds_report.summarize(result))
+        print_json(result.to_json()) if self.json else print(folds_report.summarize(result))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

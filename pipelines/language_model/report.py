@@ -73,7 +73,7 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
         lines += _ngram_lines(ngrams)
     lines += ["## Data", ""]
     for name, split in (("Training", "train"), ("Validation", "valid")):
-        lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.characters[split]:,} characters.")
+        lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.about['characters'][split]:,} characters.")
     evaluate = f"{shell_command()} evaluate {result.task} --data FILE{reports.model_flags(result)}"
     return [*lines, "", *reports.use_lines(result, [_predict_command(result), evaluate]), *reports.record_lines(result)]
 

@@ -163,7 +163,7 @@ def measure(
 
 
 def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> dict:
-    """Returns the fields of `RunResult` that describe the data."""
+    """Returns rows, notes, classes, and what is cut off."""
     notes = dict(splits.notes)
     if encoded.divided:
         notes[f"training sentences with more than {config.max_tokens} tokens, which are divided"] = encoded.divided

@@ -39,7 +39,7 @@ class Alignment(NamedTuple):
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    name = f"{result.task} {result.pair}" if result.pair else result.task
+    name = " ".join([result.task, *filter(None, [result.about.get("pair")])])
     title = f"{name}, {result.config['model']}, {reports.data_name(result)}"
     lines = [
         f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {scores['bleu']:.2f}   chrF {scores['chrf']:.2f}   "
@@ -132,7 +132,9 @@ def _printable(token: str) -> str:
 
 def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str]:
     validation, config = result.scores["validation"], result.config
-    title = f"Translation: {config['model']}, {result.pair or 'source to target'}, {reports.data_name(result)}"
+    title = (
+        f"Translation: {config['model']}, {result.about.get('pair') or 'source to target'}, {reports.data_name(result)}"
+    )
     sentence = (
         f"The translations of {validation['rows']:,} sentences that were not in training score "
         f"**BLEU {validation['bleu']:.2f}**. (100 means identical to the references; two people hardly reach 50.)"

@@ -225,7 +225,7 @@ def measure(
 
 
 def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -> dict:
-    """Returns the fields of `RunResult` that describe the data, and the defaults of the exported model."""
+    """Returns rows, notes, languages, limits, and the defaults of the exported model."""
     notes = dict(splits.notes)
     if encoded.train.too_long:
         notes[too_long(config.max_tokens)] = encoded.train.too_long

@@ -6,7 +6,7 @@ from pipelines.support.run_result import RunResult
 
 
 def make_result(tmp_path, **flags):
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="encoder",

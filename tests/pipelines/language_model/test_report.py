@@ -17,7 +17,7 @@ def make_result(tmp_path, unknown_tokens=0):
         "perplexity": 4.48,
         "bits_per_character": 1.08,
     }
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="char-lm",

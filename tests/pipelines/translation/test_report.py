@@ -20,7 +20,7 @@ def result(tmp_path):
     config = TranslationConfig(data="pairs.tsv", model="transformer").resolve()
     scores = metrics.measures(PAIRS.source, TRANSLATIONS, PAIRS.target)
     row = {"loss": 2.0, "val_loss": 2.5, "val_bleu": 12.5}
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="nmt",
@@ -90,7 +90,7 @@ def test_the_summary_has_a_line_per_split_and_a_command_to_try(result):
 
 
 def test_the_summary_without_a_language_pair(result):
-    lines = report.summarize(dataclasses.replace(result, pair=None)).splitlines()
+    lines = report.summarize(dataclasses.replace(result, about={})).splitlines()
     assert lines[0] == "nmt, transformer, pairs.tsv"
 
 
