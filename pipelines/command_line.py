@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import docstring_parser
 import tyro
@@ -103,7 +103,10 @@ class TrainCommand:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PrepareCommand:
-    """The flags of every `prepare`, and what it does."""
+    """The flags of every `prepare`, and what it does. A command has `config`, a `subset` of the task's config."""
+
+    needed: ClassVar[dict[str, str]] = {"preset": "full", "model": "lstm"}
+    """Fields that the config needs; the shards do not depend on them."""
 
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
@@ -111,6 +114,10 @@ class PrepareCommand:
     """Folder to write, new or empty. It appears when it is complete."""
     json: bool = False
     """Print what was prepared as one JSON object."""
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(TASKS[self.task].config_class()(**vars(self.config), **self.needed))
 
     def prepare(self, config: TrainingConfig) -> None:
         """Prepares the data of the config and prints what was made.

@@ -257,6 +257,10 @@ class TaskEntry:
     no_trace: str = ""
     other_names: tuple[str, ...] = ()
 
+    def named(self, name: str, description: str, **defaults) -> "TaskEntry":
+        """Returns the entry of the same package under another name, with other defaults."""
+        return dataclasses.replace(self, name=name, description=description, defaults=defaults)
+
     def command(self) -> ModuleType:
         """The module with `Train` and, where they exist, `Predict`, `Evaluate` and `Prepare`. Imports nothing heavy."""
         return importlib.import_module(f"pipelines.{self.package}.command")
@@ -332,11 +336,8 @@ TASKS = {
     entry.name: entry
     for entry in (
         _CLASSIFICATION,
-        dataclasses.replace(
-            _CLASSIFICATION,
-            name="sentiment",
-            description="a classifier of positive and negative texts, such as film reviews",
-            defaults={"polarity": True},
+        _CLASSIFICATION.named(
+            "sentiment", "a classifier of positive and negative texts, such as film reviews", polarity=True
         ),
         TaskEntry(
             "tagging",
@@ -350,14 +351,9 @@ TASKS = {
             other_names=("ner", "pos", "pos-tagging", "tagger", "chunking"),
         ),
         _LANGUAGE_MODEL,
-        dataclasses.replace(
-            _LANGUAGE_MODEL,
-            name="char-lm",
-            description="a language model of characters",
-            defaults={"default_tokenizer": "character"},
-        ),
+        _LANGUAGE_MODEL.named("char-lm", "a language model of characters", default_tokenizer="character"),
         _TRANSLATION,
-        dataclasses.replace(_TRANSLATION, name="nmt", description="a translator (another name of `translation`)"),
+        _TRANSLATION.named("nmt", "a translator (another name of `translation`)"),
         TaskEntry(
             "encoder",
             "a text encoder with TF Hub's interface, from texts without labels or from word vectors",

@@ -10,9 +10,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import continuing, cooccurrence, linear_model, networks, report, shards
+from pipelines.classification import continuing, cooccurrence, linear_model, networks, shards
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
+from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.classification.servable import Classifier, characters_of, network_inputs
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
@@ -207,7 +208,3 @@ def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded:
     """Returns rows, classes, notes, and what is cut off."""
     window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.cut}
     return describe_splits(splits) | {"window": window}
-
-
-write_report = report.write_report
-summarize = report.summarize

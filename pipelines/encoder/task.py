@@ -18,15 +18,15 @@ from pipelines.data import paths, streams
 from pipelines.data.id_files import VALID, IdFiles
 from pipelines.data.part import current
 from pipelines.data.prepared import TOKENIZER
-from pipelines.encoder import networks, report, shards
+from pipelines.encoder import networks, shards
 from pipelines.encoder.blanks import make_fill
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
 from pipelines.encoder.masking import masked_batches
+from pipelines.encoder.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
 from pipelines.support.errors import UserError
-from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
 from pipelines.text.tokenizers import Tokenizer
 from pipelines.training.checkpoints import Position
@@ -180,11 +180,3 @@ def example_requests(servable: TextEncoder) -> dict[str, dict]:
         "trace": {"text": text},
     }
     return {name: requests[name] for name in servable.signatures()}
-
-
-def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes report.md and curves.png."""
-    report.write(result, folder)
-
-
-summarize = report.summarize

@@ -60,10 +60,6 @@ class Prepare(PrepareCommand):
 
     config: _ToPrepare = _ToPrepare()
 
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(LanguageModelConfig(**vars(self.config), preset="full", model="lstm"))
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:

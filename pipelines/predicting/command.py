@@ -60,7 +60,7 @@ class RayFlags:
 class PredictCommand:
     """The flags of every `predict`, and what it does with files.
 
-    A task's command states `suffixes` and `file_steps`; it may check more, and predicts the texts of the command line.
+    A task's command states `suffixes`, `file_steps`, `predict_texts` and `ask_server`; it may check and print more.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -81,8 +81,28 @@ class PredictCommand:
     distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
+    def __call__(self) -> None:
+        """Predicts the texts, and prints or writes what was predicted."""
+        self.check()
+        if self.input:
+            self.predict_files()
+        elif self.model.server:
+            title = self.model.name or self.task
+            self.print_predictions(title, self.ask_server(title))
+        else:
+            exported = self.model.find(self.task)
+            self.print_predictions(exported.title, self.predict_texts(exported))
+
     def file_steps(self, exported: Exported, suffix: str) -> Any:
         """Returns the `FileSteps` of the task for files with this suffix."""
+        raise NotImplementedError
+
+    def predict_texts(self, exported: Exported) -> list[dict]:
+        """Returns a dict for each text of the command line, first of all the text."""
+        raise NotImplementedError
+
+    def ask_server(self, model: str) -> list[dict]:
+        """Returns what `predict_texts` does, by the model of this name on the server."""
         raise NotImplementedError
 
     def print_predictions(self, title: str, results: list[dict]) -> None:
@@ -192,30 +212,31 @@ class PredictRowsCommand(PredictCommand):
     """With --input: start of the names of the columns that are added. By default none, or model_ if the input has a
     column of one of these names."""
 
-    def __call__(self) -> None:
-        """Predicts the texts, and prints or writes the outputs."""
-        self.check()
-        if self.input:
-            self.predict_files()
-            return
-        from pipelines.predicting.row_files import signature_task
+    def predict_texts(self, exported: Exported) -> list[dict]:
+        """See `PredictCommand.predict_texts`."""
+        from pipelines.predicting.row_files import load_signature
 
-        task = signature_task(self.outputs)
-        if self.model.server:
-            title = self.model.name or self.task
-            outputs = self.model.ask(title, {"text": list(self.texts)})
-        else:
-            exported = self.model.find(self.task)
-            title, outputs = exported.title, task.load(exported)(list(self.texts))
-        columns = {"text": self.texts} | {name: values.tolist() for name, values in task.columns(outputs).items()}
-        self.print_predictions(title, [dict(zip(columns, row)) for row in zip(*columns.values())])
+        return self._results(load_signature(exported)(list(self.texts)))
+
+    def ask_server(self, model: str) -> list[dict]:
+        """See `PredictCommand.ask_server`."""
+        return self._results(self.model.ask(model, {"text": list(self.texts)}))
 
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""
-        from pipelines.predicting.row_files import row_steps, signature_task
+        from pipelines.predicting.row_files import RowTask, load_signature, row_steps
 
-        return row_steps(signature_task(self.outputs), self.table.options(), suffix, self.prefix)
+        return row_steps(RowTask(self.outputs, load_signature), self.table.options(), suffix, self.prefix)
 
     def needs_input(self) -> dict[str, Any]:
         """See `PredictCommand.needs_input`."""
         return {**super().needs_input(), "--prefix": self.prefix is not None}
+
+    def _results(self, outputs: dict) -> list[dict]:
+        columns = {"text": self.texts} | {name: list(map(_plain, outputs[name])) for name in self.outputs}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(value):
+    """Returns a number or a list of NumPy as one of Python."""
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -30,7 +30,7 @@ class RowTask(NamedTuple):
         names: names of the outputs; see `columns`.
         load: see `FileSteps`.
         columns: what the function of `load` returned -> output -> a value for each text, in the order of `names`: str,
-            int, float, or a list for JSON.
+            int, float, or a list for JSON. None: it is a dict that has these outputs.
         count: (texts, what the function of `load` returned, bool [texts]: whether a text has outputs of its own) ->
             counts of the task; see `FileSteps.write`. None: there are no others.
         given: settings on which the outputs depend, for `table_steps`.
@@ -39,15 +39,10 @@ class RowTask(NamedTuple):
 
     names: tuple[str, ...]
     load: Callable
-    columns: Callable[..., Mapping[str, Sequence]]
+    columns: Callable[..., Mapping[str, Sequence]] | None = None
     count: Callable[..., dict] | None = None
     given: dict = {}
     chunks_per_part: int = _PART_CHUNKS
-
-
-def signature_task(names: tuple[str, ...]) -> RowTask:
-    """Returns the task that writes outputs of the signature `serving_default`, one value of each for each text."""
-    return RowTask(names, load_signature, functools.partial(_chosen, names))
 
 
 def load_signature(exported: Exported, loaded=None):
@@ -60,11 +55,6 @@ def load_signature(exported: Exported, loaded=None):
     from pipelines.export.signatures import BatchedSignature  # after `load`, which hides TensorFlow's messages
 
     return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
-
-
-def _chosen(names: tuple[str, ...], outputs: Mapping[str, Sequence]) -> dict[str, np.ndarray]:
-    """See `RowTask.columns`."""
-    return {name: np.asarray(outputs[name]) for name in names}
 
 
 def row_steps(task: RowTask, options: TableOptions, suffix: str, prefix: str | None = None) -> FileSteps:
@@ -105,7 +95,8 @@ def _write_lines(task: RowTask, predicted: list[Predicted], num_before: int) -> 
 
 def _outputs(task: RowTask, predicted: Predicted) -> Mapping[str, Sequence]:
     """Returns output -> values. Those of a row without outputs of its own are empty."""
-    outputs, poisoned = task.columns(predicted.outputs), predicted.poisoned
+    outputs, poisoned = predicted.outputs, predicted.poisoned
+    outputs = task.columns(outputs) if task.columns else {name: outputs[name] for name in task.names}
     if not poisoned.any():
         return outputs
     emptied = {}

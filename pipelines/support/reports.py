@@ -54,7 +54,7 @@ def write_plain(result: RunResult, folder: Path) -> None:
         f"- Rows: {rows}.",
         *note_lines(result),
         "",
-        *use_lines(result, [_try_command(result)]),
+        *use_lines(result, [predict_command(result)]),
         *record_lines(result),
     ]
     write(folder, lines)
@@ -67,15 +67,16 @@ def summarize_plain(result: RunResult) -> str:
         for split, scores in result.scores.items()
     ]
     title = f"{result.task}, {result.config['model']}, {data_name(result)}"
-    return summary(result, title, lines, _try_command(result))
+    return summary(result, title, lines, predict_command(result))
 
 
 def _numbers(scores: dict) -> dict[str, float]:
     return {name: value for name, value in scores.items() if isinstance(value, int | float)}
 
 
-def _try_command(result: RunResult) -> str:
-    return f'{shell_command()} predict {result.task} "TEXT"{model_flags(result)}'
+def predict_command(result: RunResult, text: str = "TEXT") -> str:
+    """Returns the command that predicts a text."""
+    return f'{shell_command()} predict {result.task} "{text}"{model_flags(result)}'
 
 
 def header_lines(result: RunResult, title: str, result_in_one_sentence: str) -> list[str]:

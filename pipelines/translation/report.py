@@ -13,8 +13,8 @@ from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY
 from pipelines.support.run_result import RunResult
 from pipelines.translation.config import WITH_ATTENTION
-from pipelines.translation.servable import Translator
 
+_EXAMPLE = "A man is riding a bike."
 _NUM_EXAMPLES = 8
 _DRAWN_WORDS = 10  # words of the sentence whose attention is drawn: enough to see something, few enough to read
 _SCORES = (
@@ -46,16 +46,16 @@ def summarize(result: RunResult) -> str:
         f"TER {scores['ter']:.2f}"
         for split, scores in result.scores.items()
     ]
-    return reports.summary(result, title, lines, _predict_command(result))
+    return reports.summary(result, title, lines, reports.predict_command(result, _EXAMPLE))
 
 
-def write(result: RunResult, folder: Path, valid: Pairs, translations: list[str], servable: Translator) -> None:
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes `folder`/report.md, curves.png and lengths.png, and attention.png for a model with attention.
 
     Args:
-        valid: the validation pairs.
-        translations: their translations.
+        details: "valid", the validation pairs, their "translations", and the "servable".
     """
+    valid = details["valid"]
     curves = {"loss": "loss, nats per token", "bleu": "BLEU, greedy"}
     reports.save(reports.curves(result, curves), folder / "curves.png")
     reports.save(draw_lengths(result.scores), folder / "lengths.png")
@@ -64,9 +64,9 @@ def write(result: RunResult, folder: Path, valid: Pairs, translations: list[str]
 
         words = np.array([len(source.split()) for source in valid.source])
         row = int(np.argmin(np.abs(words - _DRAWN_WORDS)))
-        picture = draw_attention(read_alignment(servable.align, tf.constant([valid.source[row]])))
+        picture = draw_attention(read_alignment(details["servable"].align, tf.constant([valid.source[row]])))
         reports.save(picture, folder / "attention.png")
-    reports.write(folder, _lines(result, valid, translations))
+    reports.write(folder, _lines(result, valid, details["translations"]))
 
 
 def read_alignment(align: Callable, text) -> Alignment:
@@ -141,7 +141,7 @@ def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str
     )
     flags = reports.model_flags(result)
     commands = [
-        _predict_command(result),
+        reports.predict_command(result, _EXAMPLE),
         f"{shell_command()} predict {result.task} --input FILE --output FILE{flags}",
         f"{shell_command()} evaluate {result.task} --data FILE --target FILE{flags}",
     ]
@@ -181,7 +181,3 @@ def _reason(config: dict) -> str:
     """Why the weights of the best epoch were kept."""
     average = "; they are a moving average" if config["ema_momentum"] else ""
     return f"the {'highest validation BLEU' if config['monitor'] == 'bleu' else 'lowest validation loss'}{average}"
-
-
-def _predict_command(result: RunResult) -> str:
-    return f'{shell_command()} predict {result.task} "A man is riding a bike."{reports.model_flags(result)}'

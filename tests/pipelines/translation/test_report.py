@@ -61,8 +61,11 @@ class StubTranslator:
         return align(text)
 
 
+DETAILS = {"valid": PAIRS, "translations": TRANSLATIONS, "servable": StubTranslator()}
+
+
 def test_the_report_has_scores_examples_commands_and_pictures(result, tmp_path):
-    report.write(result, tmp_path, PAIRS, TRANSLATIONS, StubTranslator())
+    report.write_report(result, DETAILS, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "# Translation: transformer, en-es, pairs.tsv" in text
     assert f"**BLEU {result.scores['validation']['bleu']:.2f}**" in text and "tok:13a" in text
@@ -76,7 +79,7 @@ def test_the_report_has_scores_examples_commands_and_pictures(result, tmp_path):
 
 def test_a_model_without_attention_has_no_picture_of_it(result, tmp_path):
     result.config |= {"model": "rnn", "monitor": "loss", "ema_momentum": 0.0}
-    report.write(result, tmp_path, PAIRS, TRANSLATIONS, None)
+    report.write_report(result, DETAILS | {"servable": None}, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "attention.png" not in text and not (tmp_path / "attention.png").exists()
     assert "were kept (the lowest validation loss)." in text
