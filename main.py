@@ -60,18 +60,19 @@ _OTHER_COMMANDS = {
 
 
 def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
-    """Returns task -> an instance of its class for `command`, a key of _HELP, with the defaults."""
+    """Returns task -> an instance of its class for `command`, a key of _HELP, with the defaults; tasks may lack it."""
     defaults = {}
     for entry in TASKS.values():
-        if command != "Evaluate" or entry.has_evaluation:
-            made = tune.command_of(entry) if command == "Tune" else getattr(entry.command(), command)
-            default = join_help_lines(made)(task=entry.name)
-            if command in ("Train", "Tune", "Prepare"):
-                config = dataclasses.replace(default.config, **entry.defaults)
-                if command == "Train" and start and start.task == entry.name:
-                    config = start.config
-                default = dataclasses.replace(default, config=config)
-            defaults[entry.name] = default
+        made = tune.command_of(entry) if command == "Tune" else getattr(entry.command(), command, None)
+        if made is None:
+            continue
+        default = join_help_lines(made)(task=entry.name)
+        if command in ("Train", "Tune", "Prepare"):
+            config = dataclasses.replace(default.config, **entry.defaults)
+            if command == "Train" and start and start.task == entry.name:
+                config = start.config
+            default = dataclasses.replace(default, config=config)
+        defaults[entry.name] = default
     return defaults
 
 

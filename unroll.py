@@ -7,14 +7,13 @@
 They train as the command line does. TensorFlow, pandas and scikit-learn are imported at first use. See docs/python.md.
 """
 
-import importlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines import python
 from pipelines.python.errors import UserError
 from pipelines.support.version import VERSION
+from pipelines.task import TASKS
 
 if TYPE_CHECKING:
     from pipelines.python.classifier import TextClassifier
@@ -25,14 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LanguageModel", "Tagger", "TextClassifier", "TextEncoder", "Translator", "UserError", "load"]
 __version__ = VERSION
-_MODULES = {
-    "TextClassifier": "classifier",
-    "Tagger": "tagger",
-    "Translator": "translator",
-    "LanguageModel": "language_model",
-    "TextEncoder": "encoder",
-    "FittedExport": "fitted",  # not for users: pickles of estimators name it
-}
+_ENTRIES = {entry.estimator.split(".")[1]: entry for entry in TASKS.values() if entry.estimator}  # of each class
 
 
 def load(path: str | Path):
@@ -59,13 +51,17 @@ def run_command_line() -> int:
 
 
 def __getattr__(name: str):
-    if name not in _MODULES:
+    if name == "FittedExport":  # not for users: pickles of estimators name it
+        from pipelines.python.fitted import FittedExport
+
+        return FittedExport
+    if name not in _ENTRIES:
         raise AttributeError(f"module 'unroll' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{python.__name__}.{_MODULES[name]}"), name)
+    return _ENTRIES[name].estimator_class()
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_ENTRIES})
 
 
 if __name__ == "__main__":

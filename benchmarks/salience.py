@@ -38,7 +38,7 @@ def main() -> None:
     columns = ("rank correlation", "shared of 3", "gap", "by gradients", "by occlusion", "at random")
     print(f"| model | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for model in models.find(arguments.saved_models, tuple(arguments.models)):
-        texts = explained_tokens if model.package == "language_model" else explained_lines
+        texts = explained_tokens if model.entry.explains == "next token" else explained_lines
         generator = np.random.default_rng(1)
         values = np.array([measure(each, generator) for each in texts(model, arguments.data, arguments.texts)])
         sums = resampled_sums(values) / len(values)

@@ -8,7 +8,7 @@ import types
 import typing
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
@@ -56,6 +56,11 @@ class TrainCommand:
     """Ray cluster of --workers: local (the default) starts one on this machine; auto, HOST:PORT or ray://HOST:PORT."""
     gpus: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")] = None
     """Train on N GPUs of this machine: as --workers N, and refused where there are fewer. Needs Ray, too."""
+    config: TrainingConfig = TrainingConfig()
+
+    def __call__(self) -> None:
+        """Trains, and prints the summary."""
+        self.train(self.config.resolve())
 
     def train(self, config: TrainingConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains with the resolved config and prints the summary.
@@ -91,14 +96,17 @@ class TrainCommand:
         if result is None:
             return  # the chief has it
         if self.json:
-            print_json(dataclasses.asdict(result))
+            print_json(result.to_json())
         else:
             print(TASKS[self.task].task().summarize(result))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PrepareCommand:
-    """The flags of every `prepare`, and what it does."""
+    """The flags of every `prepare`, and what it does. A command has `config`, a `subset` of the task's config."""
+
+    needed: ClassVar[dict[str, str]] = {"preset": "full", "model": "lstm"}
+    """Fields that the config needs; the shards do not depend on them."""
 
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
@@ -106,6 +114,10 @@ class PrepareCommand:
     """Folder to write, new or empty. It appears when it is complete."""
     json: bool = False
     """Print what was prepared as one JSON object."""
+
+    def __call__(self) -> None:
+        """Prepares, and prints what was made."""
+        self.prepare(TASKS[self.task].config_class()(**vars(self.config), **self.needed))
 
     def prepare(self, config: TrainingConfig) -> None:
         """Prepares the data of the config and prints what was made.

@@ -7,7 +7,8 @@ Arguments have the same order everywhere: config, splits, tokenizer, encoded, mo
 """
 
 import dataclasses
-import importlib
+import importlib.util
+import math
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # the registry is read before TensorFlow is imported
     import keras
     import tensorflow as tf
 
+    from pipelines.settings.config import TrainingConfig
     from pipelines.support.run_result import RunResult
     from pipelines.training.fit import FitOptions
 
@@ -57,7 +59,7 @@ class Task(Protocol):
         """
 
     def describe(self, splits) -> str:
-        """Returns one line for the terminal: how much data there is to train and to validate on."""
+        """Returns one line for the terminal: how much data there is to train and to validate on. Default: rows."""
 
     def make_tokenizer(self, config, splits) -> TokenizerLike:
         """Makes the tokenizer from the training data alone. Called for a new run; a resumed run loads the saved one.
@@ -69,7 +71,8 @@ class Task(Protocol):
     def load_tokenizer(self, folder: Path) -> TokenizerLike:
         """Loads the tokenizer from the run's folder.
 
-        Called after the seeds are set: setting a seed unloads SentencePiece models that are already loaded.
+        Called after the seeds are set: setting a seed unloads SentencePiece models that are already loaded. Default:
+        `text.tokenizers.load_tokenizer`.
         """
 
     def complete_config(self, config, splits, tokenizer) -> Any:
@@ -87,7 +90,7 @@ class Task(Protocol):
         """
 
     def steps_per_epoch(self, config, encoded) -> int:
-        """Returns the number of training steps in every epoch, at least 1."""
+        """Returns the number of training steps in every epoch, at least 1. Default: by `config.batch_size`."""
 
     def build(self, config, splits, tokenizer, encoded, training: bool) -> "keras.Model":
         """Builds the network. With `training` False it is the inference model: the same weights in the same order."""
@@ -108,7 +111,7 @@ class Task(Protocol):
         """
 
     def items_per_epoch(self, encoded) -> int:
-        """Returns how many UNITs an epoch has, for the progress bar."""
+        """Returns how many UNITs an epoch has, for the progress bar. Default: len(encoded)."""
 
     def fit_options(self, config, encoded, model) -> "FitOptions":
         """Returns what `training.fit.fit` does besides plain epochs: class weights, callbacks, what to monitor.
@@ -133,24 +136,49 @@ class Task(Protocol):
         """
 
     def describe_data(self, config, splits, encoded) -> dict[str, Any]:
-        """Returns the optional fields of `RunResult` that describe the data (rows, notes, window, classes, ...)."""
+        """Returns what `RunResult` has of the data (rows, notes, ...), and facts for its `about` (classes, ...).
+
+        Default: the rows of each split.
+        """
 
     def example_requests(self, servable) -> dict[str, dict]:
         """Returns requests for the export's warm-up and verification: signature -> input -> values, for each signature.
 
-        The texts are written for this purpose, so that no training data is in an export.
+        The texts are written for this purpose, so that no training data is in an export. Default: texts alone, for all.
         """
 
     def write_report(self, result: "RunResult", details: dict, folder: Path) -> None:
-        """Writes report.md and its pictures to the run's folder. Called after the export."""
+        """Writes report.md and its pictures to the run's folder. Called after the export. Default: the scores."""
 
     def summarize(self, result: "RunResult") -> str:
-        """Returns the lines that the terminal shows at the end of a run."""
+        """Returns the lines that the terminal shows at the end of a run. Default: the scores."""
+
+
+def describe(splits) -> str:
+    """The default: the rows to train and to validate on."""
+    return f"{len(splits.train):,} rows to train on, {len(splits.valid):,} rows to validate on"
+
+
+def load_tokenizer(folder: Path) -> TokenizerLike:
+    """The default: a tokenizer of pipelines/text/tokenizers.py."""
+    from pipelines.text import tokenizers
+
+    return tokenizers.load_tokenizer(folder)
 
 
 def complete_config(config, splits, tokenizer):
     """The default: nothing depends on the data."""
     return config
+
+
+def steps_per_epoch(config, encoded) -> int:
+    """The default: each batch has `config.batch_size` items; the last one may have fewer."""
+    return math.ceil(len(encoded) / config.batch_size)
+
+
+def items_per_epoch(encoded) -> int:
+    """The default: the length of what is encoded."""
+    return len(encoded)
 
 
 def needs_inference_model(config) -> bool:
@@ -165,6 +193,34 @@ def fit_options(config, encoded, model) -> "FitOptions":
     return FitOptions()
 
 
+def describe_data(config, splits, encoded) -> dict[str, Any]:
+    """The default: the rows of each split."""
+    return {"rows": {"train": len(splits.train), "valid": len(splits.valid)}}
+
+
+def example_requests(servable) -> dict[str, dict]:
+    """The default: usual and unusual texts (long, empty, no letters, with accents and HTML) for every signature."""
+    from pipelines.data import sample_reviews
+
+    texts = sample_reviews.generate(4, seed=2)[0].tolist()
+    odd = ["", "\N{GRINNING FACE}", "Caf\N{LATIN SMALL LETTER E WITH ACUTE} &amp; more<br />"]
+    return {name: {"text": [*texts, " ".join(texts * 20), *odd]} for name in servable.signatures()}
+
+
+def write_report(result: "RunResult", details: dict, folder: Path) -> None:
+    """The default: the scores, the learning curves and the record."""
+    from pipelines.support import reports
+
+    reports.write_plain(result, folder)
+
+
+def summarize(result: "RunResult") -> str:
+    """The default: the scores, and where the report and the export are."""
+    from pipelines.support import reports
+
+    return reports.summarize_plain(result)
+
+
 @dataclasses.dataclass(frozen=True)
 class TaskEntry:
     """One line of the registry: a command, and the package that implements it.
@@ -176,7 +232,16 @@ class TaskEntry:
         data_kind: kind of corpora that it reads (`Corpus.kind` in data/corpora.py).
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
-        has_evaluation: whether `evaluate` exists.
+
+        A task may lack what follows, and also `Evaluate` and `Prepare` in its command.py, and trace.py:
+
+        measures: measures of a validation set; the first one that a result has is the one that is listed.
+        keeps_predictions: whether a run keeps its validation predictions (labelled/predictions.py), for `compare`.
+        estimator: module and class in pipelines/python/.
+        explains: what `inspect` explains of its models: "next token", "label" or "tag". Its networks.py then has
+            `of_export`, which builds the network of an export again: see `inspect.weights.load_network`.
+        no_trace: why no export has the signature `trace`.
+        other_names: what users also call it; the command line then names the task.
     """
 
     name: str
@@ -185,11 +250,24 @@ class TaskEntry:
     data_kind: str
     sample: str
     defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
-    has_evaluation: bool = True
+    measures: tuple[str, ...] = ("loss",)
+    keeps_predictions: bool = False
+    estimator: str | None = None
+    explains: str | None = None
+    no_trace: str = ""
+    other_names: tuple[str, ...] = ()
+
+    def named(self, name: str, description: str, **defaults) -> "TaskEntry":
+        """Returns the entry of the same package under another name, with other defaults."""
+        return dataclasses.replace(self, name=name, description=description, defaults=defaults)
 
     def command(self) -> ModuleType:
-        """The module with `Train`, `Predict` and, where they exist, `Evaluate` and `Prepare`. Imports nothing heavy."""
+        """The module with `Train` and, where they exist, `Predict`, `Evaluate` and `Prepare`. Imports nothing heavy."""
         return importlib.import_module(f"{__package__}.{self.package}.command")
+
+    def config_class(self) -> type["TrainingConfig"]:
+        """The class of the task's config."""
+        return type(self.command().Train(task=self.name).config)
 
     def task(self) -> Task:
         """The module that satisfies `Task`. Imports TensorFlow."""
@@ -203,6 +281,19 @@ class TaskEntry:
         """The module with `write(config, surveyed, folder)`, the second pass of `prepare`. Imports TensorFlow."""
         return importlib.import_module(f"{__package__}.{self.package}.shards")
 
+    def networks(self) -> ModuleType:
+        """The module with the networks. Imports TensorFlow."""
+        return importlib.import_module(f"{__package__}.{self.package}.networks")
+
+    def estimator_class(self) -> type:
+        """The class of `estimator`. Imports scikit-learn."""
+        module, _, name = self.estimator.partition(".")
+        return getattr(importlib.import_module(f"{__package__}.python.{module}"), name)
+
+    def has(self, name: str) -> bool:
+        """Whether the package has a module, such as "trace"."""
+        return importlib.util.find_spec(f"{__package__}.{self.package}.{name}") is not None
+
     def load(self, config) -> Any:
         """Calls `Task.load` without importing TensorFlow."""
         return self.data().load(config)
@@ -212,56 +303,72 @@ class TaskEntry:
         return importlib.import_module(f"{__package__}.data.{self.sample}").version()
 
 
+_CLASSIFICATION = TaskEntry(
+    "classification",
+    "a classifier of texts",
+    "classification",
+    "labelled texts",
+    "sample_reviews",
+    measures=("accuracy", "micro_f1", "f1", "loss"),
+    keeps_predictions=True,
+    estimator="classifier.TextClassifier",
+    explains="label",
+)
+_LANGUAGE_MODEL = TaskEntry(
+    "language-model",
+    "a language model of subwords or words",
+    "language_model",
+    "text",
+    "sample_text",
+    estimator="language_model.LanguageModel",
+    explains="next token",
+)
+_TRANSLATION = TaskEntry(
+    "translation",
+    "a translator",
+    "translation",
+    "pairs",
+    "sample_pairs",
+    measures=("bleu", "loss"),
+    estimator="translator.Translator",
+)
 TASKS = {
     entry.name: entry
     for entry in (
-        TaskEntry(
-            "classification",
-            "a classifier of texts",
-            "classification",
-            "labelled texts",
-            "sample_reviews",
+        _CLASSIFICATION,
+        _CLASSIFICATION.named(
+            "sentiment", "a classifier of positive and negative texts, such as film reviews", polarity=True
         ),
         TaskEntry(
-            "sentiment",
-            "a classifier of positive and negative texts, such as film reviews",
-            "classification",
-            "labelled texts",
-            "sample_reviews",
-            {"polarity": True},
+            "tagging",
+            "a tagger of tokens",
+            "tagging",
+            "tagged sentences",
+            "sample_tags",
+            measures=("span_f1", "accuracy", "f1", "loss"),
+            estimator="tagger.Tagger",
+            explains="tag",
+            other_names=("ner", "pos", "pos-tagging", "tagger", "chunking"),
         ),
-        TaskEntry("tagging", "a tagger of tokens", "tagging", "tagged sentences", "sample_tags"),
-        TaskEntry(
-            "language-model",
-            "a language model of subwords or words",
-            "language_model",
-            "text",
-            "sample_text",
-        ),
-        TaskEntry(
-            "char-lm",
-            "a language model of characters",
-            "language_model",
-            "text",
-            "sample_text",
-            {"default_tokenizer": "character"},
-        ),
-        TaskEntry("translation", "a translator", "translation", "pairs", "sample_pairs"),
-        TaskEntry("nmt", "a translator (another name of `translation`)", "translation", "pairs", "sample_pairs"),
+        _LANGUAGE_MODEL,
+        _LANGUAGE_MODEL.named("char-lm", "a language model of characters", default_tokenizer="character"),
+        _TRANSLATION,
+        _TRANSLATION.named("nmt", "a translator (another name of `translation`)"),
         TaskEntry(
             "encoder",
             "a text encoder with TF Hub's interface, from texts without labels or from word vectors",
             "encoder",
             "text",
             "sample_reviews",
-            has_evaluation=False,
+            estimator="encoder.TextEncoder",
         ),
-        TaskEntry(
-            "transfer",
-            "a classifier of texts that starts from a pretrained encoder",
-            "transfer",
-            "labelled texts",
-            "sample_reviews",
+        dataclasses.replace(
+            _CLASSIFICATION,
+            name="transfer",
+            description="a classifier of texts that starts from a pretrained encoder",
+            package="transfer",
+            explains=None,
+            no_trace="its encoder is a module of TF Hub, which does not show its layers",
         ),
     )
 }

@@ -37,7 +37,7 @@ HELP = [
         f"{command} {name} --help"
         for name, entry in TASKS.items()
         for command in ("evaluate", "predict", "prepare")
-        if command != "evaluate" or entry.has_evaluation
+        if hasattr(entry.command(), command.title())
     ),
 ]
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -56,11 +56,8 @@ _ToPrepare = subset(
 class Prepare(PrepareCommand):
     """Prepare labelled texts that may be larger than memory."""
 
+    needed: ClassVar = {"preset": "full", "model": "gru"}
     config: _ToPrepare = _ToPrepare()
-
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(ClassificationConfig(**vars(self.config), preset="full", model="gru"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,9 +74,9 @@ class Predict(command.Predict):
             if self.explain and value:
                 raise UserError(f'--explain is for texts "in quotes" and a model on this machine: leave out {flag}')
 
-    def label(self, exported: Exported) -> list[dict]:  # noqa: D102
+    def predict_texts(self, exported: Exported) -> list[dict]:  # noqa: D102
         if not self.explain:
-            return super().label(exported)
+            return super().predict_texts(exported)
         from pipelines.classification.predict import explain_texts
 
         return explain_texts(exported, list(self.texts))

@@ -4,6 +4,8 @@ An encoder turns the ids (0 is padding) into one vector of features per text; a 
 logits.
 """
 
+import dataclasses
+
 import keras
 from keras import layers, ops
 
@@ -23,6 +25,7 @@ from layers import (
 from pipelines.classification.config import ClassificationConfig
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
+from pipelines.support.errors import UserError
 from pipelines.text.tokenizers import PAD, UNKNOWN
 
 POOLINGS = {
@@ -183,3 +186,19 @@ _ENCODERS = {
     "transformer": _transformer,
     "best": _best,
 }
+
+
+def of_export(config: ClassificationConfig, card: dict, variables: list) -> tuple[keras.Model, list]:
+    """Returns the network of an export and the variables that are its weights: see `inspect.weights.load_network`.
+
+    The linear model over n-grams is left out: the logits are those of the encoder.
+
+    Raises:
+        UserError: it has no encoder.
+    """
+    variables = [each for each in variables if NGRAM_LOGITS not in each.name]
+    sizes = {each.name.split("/")[0]: each.shape[0] for each in variables}
+    if WORDS not in sizes:
+        raise UserError("has no encoder of words")
+    encoder = dataclasses.replace(config, max_ngrams=0, max_characters=0)
+    return network(encoder, sizes[WORDS], len(card["classes"])), variables

@@ -23,7 +23,7 @@ def summarize(result: RunResult) -> str:
 
 
 def _window_line(result: RunResult) -> str:
-    window = result.window
+    window = result.about["window"]
     line = f"- The model reads at most {window['max_tokens']:,} tokens of a text"
     if not window["texts_cut"]:
         return f"{line}; none of the training texts is longer."

@@ -10,14 +10,14 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import continuing, cooccurrence, linear_model, networks, report, shards
+from pipelines.classification import continuing, cooccurrence, linear_model, networks, shards
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
+from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.classification.servable import Classifier, characters_of, network_inputs
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
-from pipelines.labelled.examples import example_texts
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import (
     Labelled,
@@ -27,13 +27,15 @@ from pipelines.labelled.splits import (
     describe_splits,
 )
 from pipelines.support import console
-from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
-from pipelines.text.tokenizers import (
-    Tokenizer,
-    keep_ends,
+from pipelines.task import (  # noqa: F401 (members of Task)
+    complete_config,
+    example_requests,
+    items_per_epoch,
     load_tokenizer,
-    train_tokenizer,
+    needs_inference_model,
+    steps_per_epoch,
 )
+from pipelines.text.tokenizers import Tokenizer, keep_ends, train_tokenizer
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
@@ -67,6 +69,9 @@ class Encoded:
     valid: Inputs
     cut: dict[str, float]
 
+    def __len__(self) -> int:
+        return len(self.splits.train)
+
 
 def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
     """Encodes the training and the validation texts; keeps nothing in the run's folder."""
@@ -99,16 +104,6 @@ def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled
     texts_cut = float((lengths > config.max_tokens).mean())
     tokens_lost = 1 - float(inputs["ids"].row_lengths().numpy().sum() / lengths.sum())
     return inputs, {"texts_cut": texts_cut, "tokens_lost": tokens_lost}
-
-
-def steps_per_epoch(config: ClassificationConfig, encoded: Encoded) -> int:
-    """Returns the number of batches of an epoch."""
-    return batching.steps_per_epoch(items_per_epoch(encoded), config.batch_size)
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training texts."""
-    return len(encoded.splits.train)
 
 
 def build(
@@ -213,13 +208,3 @@ def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded:
     """Returns rows, classes, notes, and what is cut off."""
     window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.cut}
     return describe_splits(splits) | {"window": window}
-
-
-def example_requests(servable: Classifier) -> dict[str, dict]:
-    """Returns a request with usual and unusual texts for every signature."""
-    texts = example_texts()
-    return {name: {"text": texts} for name in servable.signatures()}
-
-
-write_report = report.write_report
-summarize = report.summarize

@@ -14,8 +14,8 @@ from pipelines.settings.fields import PATH, flag
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, shown
 from pipelines.support.installation import called_name
+from pipelines.task import TASKS
 
-_CLASSIFIERS = ("classification", "sentiment", "transfer")  # tasks whose runs keep predictions
 _MAX_SHOWN = 40  # characters of a setting in the table
 
 
@@ -81,7 +81,7 @@ def compare_with_first(first: Run, run: Run) -> dict:
 
 
 def _why_without_predictions(run: Run) -> str:
-    if run.task not in _CLASSIFIERS:
+    if not TASKS[run.task].keeps_predictions:
         return "is no classifier of texts"
     if run.result["config"].get("folds"):
         return "is a cross-validation, whose texts were all validated"
@@ -96,7 +96,7 @@ def _require_finished(run: Run) -> None:
 
 def _describe(run: Run) -> dict:
     result = run.result
-    measure = inventory.main_score(result["scores"])
+    measure = inventory.main_score(result["scores"], run.task)
     return {
         "name": run.title,
         "scores": result["scores"],
@@ -125,7 +125,7 @@ def _rows(runs: list[Run], letters: list[str]) -> list[dict[str, str]]:
     for run in runs:
         result, cells = run.result, {}
         for split, scores in result["scores"].items():
-            for measure in inventory.MEASURES:
+            for measure in inventory.measures_of(run.task):
                 if scores.get(measure) is not None:
                     cells[f"{split} {measure}"] = _number(scores[measure], scores.get(f"{measure}_interval"))
             if scores.get("log_loss") is not None:
@@ -173,8 +173,8 @@ def _draw(runs: list[Run], path: Path) -> None:
     from pipelines.support import reports
 
     measured = {name for run in runs for row in run.result["epochs"][:1] for name in row}
-    panels = [name for name in ("val_loss", *(f"val_{measure}" for measure in inventory.MEASURES)) if name in measured]
-    panels = list(dict.fromkeys(panels)) or ["val_loss"]
+    names = [f"val_{measure}" for run in runs for measure in ("loss", *inventory.measures_of(run.task))]
+    panels = [name for name in dict.fromkeys(names) if name in measured] or ["val_loss"]
     figure = Figure(figsize=(4.8 * len(panels), 3.6 + 0.25 * len(runs)), layout="constrained")
     for axes, name in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for i, run in enumerate(runs):

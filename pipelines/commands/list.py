@@ -49,7 +49,7 @@ def describe_run(run: Run) -> dict:
         "name": run.title,
         "model": config.get("model"),
         "data": run.record.get("data", {}).get("name"),
-        **_score(result.get("scores", {})),
+        **_measure_and_score(inventory.main_score(result.get("scores", {}), run.task)),
         "bytes": inventory.size_of(run.path),
         "started": run.record.get("started"),
         "state": run.state,
@@ -82,7 +82,7 @@ def describe_export(exported: Exported) -> dict:
         "task": card.get("task"),
         "model": card.get("config", {}).get("model"),
         "data": card.get("data", {}).get("name"),
-        **_score(card.get("scores", {})),
+        **_measure_and_score(inventory.main_score(card.get("scores", {}), card.get("task"))),
         "bytes": inventory.size_of(exported.path),
         "written": int(exported.path.stat().st_mtime),
     }
@@ -98,10 +98,6 @@ def table(rows: list[dict[str, str]]) -> list[str]:
     widths = [max(len(name), *(len(row[name]) for row in rows)) for name in names]
     lines = [names, *(list(row.values()) for row in rows)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-
-
-def _score(scores: dict) -> dict:
-    return _measure_and_score(inventory.main_score(scores))
 
 
 def _measure_and_score(found: tuple[str, float] | None) -> dict:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pipelines.commands.parser_messages import one_line
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError, suggestion
+from pipelines.task import TASKS
 
-# What users call a task -> its name.
-_OTHER_NAMES = dict.fromkeys(("ner", "pos", "pos-tagging", "tagger", "chunking"), "tagging")
+_OTHER_NAMES = {other: entry.name for entry in TASKS.values() for other in entry.other_names}
 
 
 def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):

@@ -3,7 +3,6 @@
 A position in an epoch is therefore a number of steps to skip.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -33,11 +32,6 @@ def encode_texts(
     batches = tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(batch_size)
     encoded = batches.map(encode, num_parallel_calls=READERS)
     return tf.concat(list(prefetched(encoded)), axis=0)
-
-
-def steps_per_epoch(num_rows: int, batch_size: int) -> int:
-    """Returns the number of batches; the last one may be smaller."""
-    return math.ceil(num_rows / batch_size)
 
 
 def bucketed_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> np.ndarray:

@@ -59,10 +59,6 @@ class Prepare(PrepareCommand):
 
     config: _ToPrepare = _ToPrepare()
 
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(EncoderConfig(**vars(self.config), preset="full", model="lstm"))
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict(PredictCommand):

@@ -24,7 +24,7 @@ def summarize(result: RunResult) -> str:
     return reports.summary(result, title, [line], _transfer_command(result), product="encoder")
 
 
-def write(result: RunResult, folder: Path) -> None:
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes `folder`/report.md and curves.png."""
     reports.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
     reports.write(folder, _lines(result))

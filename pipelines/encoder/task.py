@@ -18,18 +18,17 @@ from pipelines.data import streams
 from pipelines.data.id_files import VALID, IdFiles
 from pipelines.data.part import current
 from pipelines.data.prepared import TOKENIZER
-from pipelines.encoder import networks, report, shards
+from pipelines.encoder import networks, shards
 from pipelines.encoder.blanks import make_fill
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
 from pipelines.encoder.masking import masked_batches
+from pipelines.encoder.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
 from pipelines.support import paths
 from pipelines.support.errors import UserError
-from pipelines.support.run_result import RunResult
-from pipelines.task import complete_config as complete_config
-from pipelines.text import tokenizers
+from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
 from pipelines.text.tokenizers import Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
@@ -38,8 +37,6 @@ from pipelines.training.schedules import warmup_schedule
 
 UNIT = "tokens"
 _WARMUP_FRACTION = 0.05  # of the steps
-
-load_tokenizer = tokenizers.load_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +49,9 @@ class Encoded:
     train: np.ndarray | IdFiles
     valid: np.ndarray
     vocabulary_size: int
+
+    def __len__(self) -> int:
+        return len(self.train)
 
 
 def describe(splits: Splits) -> str:
@@ -92,11 +92,6 @@ def _ids(splits: Splits, tokenizer: Tokenizer, folder: Path) -> dict[str, np.nda
 def steps_per_epoch(config: EncoderConfig, encoded: Encoded) -> int:
     """Returns the number of windows per stream."""
     return streams.steps_per_epoch(len(encoded.train), config.batch_size, config.window)
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training tokens."""
-    return len(encoded.train)
 
 
 def needs_inference_model(config: EncoderConfig) -> bool:
@@ -186,13 +181,3 @@ def example_requests(servable: TextEncoder) -> dict[str, dict]:
         "trace": {"text": text},
     }
     return {name: requests[name] for name in servable.signatures()}
-
-
-def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes report.md and curves.png."""
-    report.write(result, folder)
-
-
-def summarize(result: RunResult) -> str:
-    """Returns the lines for the terminal."""
-    return report.summarize(result)

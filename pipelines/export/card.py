@@ -7,7 +7,7 @@ from typing import Any
 from pipelines.settings.config import TrainingConfig
 from pipelines.support.errors import UserError
 from pipelines.support.files import read_json
-from pipelines.support.run_result import RunResult
+from pipelines.support.run_result import FACTS, RunResult
 
 CARD = "model_card.json"
 _REMEDY = "train the model again"
@@ -17,15 +17,9 @@ _FIELDS = [
     "run",
     "task",
     "sample",
-    "classes",
-    "pair",
     "data",
     "rows",
-    "characters",
-    "class_rows",
     "notes",
-    "window",
-    "generation_defaults",
     "vocabulary_size",
     "parameters",
     "precision",
@@ -41,7 +35,8 @@ def make_card(result: RunResult, config: TrainingConfig) -> dict:
     for field, handle in config.module_handles().items():
         if "://" not in handle:
             settings[field] = Path(handle).name
-    return {name: values[name] for name in _FIELDS if values[name] is not None} | {"config": settings}
+    kept = {name: values[name] for name in _FIELDS if values[name] is not None}
+    return kept | result.about | {"config": settings}
 
 
 class Card(dict):
@@ -80,8 +75,10 @@ def read_card(folder: Path) -> Card:
 
 def _odd_field(values: dict[str, Any]) -> str | None:
     """Returns what is wrong with the types of a card; None if nothing is."""
-    hints = typing.get_type_hints(RunResult)
-    odd = next((name for name in (*_FIELDS, "config") if name in values and not _fits(values[name], hints[name])), None)
+    hints = {name: hint for name, hint in typing.get_type_hints(RunResult).items() if name in (*_FIELDS, "config")}
+    odd = next(
+        (name for name, hint in (hints | FACTS).items() if name in values and not _fits(values[name], hint)), None
+    )
     return odd and f"{odd!r} has a value of another type"
 
 

@@ -56,7 +56,7 @@ def read(model: "Model", sentences: list[list[str]], tags: list[list[str]]) -> O
     sentences, tags = ([each[:_MAX_WORDS] for each in lists] for lists in (sentences, tags))
     if "words" in model.signatures:
         vectors = _of_encoder(model, sentences)
-    elif model.package == "language_model" and model.tokenizer != "character":
+    elif model.entry.explains == "next token" and model.tokenizer != "character":
         vectors = _of_language_model(model, sentences)
     else:
         raise UserError(

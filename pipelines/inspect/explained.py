@@ -49,18 +49,22 @@ def explain(model: "Model", text: str, wanted: Wanted) -> Explained:
     Raises:
         UserError: the model is of another task, or has no such token, label or word; or the text is too long or empty.
     """
-    makers = {"language_model": _next_token, "classification": _label, "tagging": _tag}
-    if model.package not in makers:
+    makers = {
+        "next token": (_next_token, ("token",)),
+        "label": (_label, ("label",)),
+        "tag": (_tag, ("label", "word")),
+    }
+    if model.entry.explains not in makers:
         raise UserError(
             f"{model.title} is of the task {model.card['task']}: `inspect salience` needs a language model, a "
             "classifier with recurrent layers or attention, or a tagger"
         )
-    uses = {"language_model": ("token",), "classification": ("label",), "tagging": ("label", "word")}[model.package]
+    make, uses = makers[model.entry.explains]
     for name, value in dataclasses.asdict(wanted).items():
         if value is not None and name not in uses:
             given = " and ".join(f"--{each}" for each in uses)
             raise UserError(f"--{name} has no effect on {model.title}: it takes {given}")
-    return makers[model.package](model, text, wanted)
+    return make(model, text, wanted)
 
 
 def of_next_token(network: "keras.Model", ids: np.ndarray, target: int) -> Explained:
@@ -193,7 +197,7 @@ def _label(model: "Model", text: str, wanted: Wanted) -> Explained:
             "its words by occlusion"
         )
     trace = model.trace([text])[0]
-    config, network = weights.load_classifier(model.exported, model.loaded)
+    config, network = weights.load_network(model.exported, model.loaded)
     ids = _read(model, trace, "ids")[0]
     classes = model.card["classes"]
     if wanted.label is not None and wanted.label not in classes:
@@ -224,7 +228,7 @@ def _tag(model: "Model", text: str, wanted: Wanted) -> Explained:
     if wanted.label is not None and wanted.label not in tags:
         raise UserError(f"--label {wanted.label!r}: {model.title} has the tags {', '.join(tags)}")
     name = wanted.label or trace.outputs["tags"][position].decode()
-    config, network = weights.load_tagger(model.exported, model.loaded)
+    config, network = weights.load_network(model.exported, model.loaded)
     inputs = {each.name: _read(model, trace, each.name) for each in network.inputs}
     return dataclasses.replace(
         of_tag(network, inputs, position, tags.index(name)),

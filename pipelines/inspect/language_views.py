@@ -30,7 +30,7 @@ class LanguageView(ModelsView):
         """
         found = super().found()
         for model in found:
-            if model.package != "language_model":
+            if model.entry.explains != "next token":
                 raise UserError(f"{model.title} is no language model: `inspect {self.NAME}` needs one")
         return found
 

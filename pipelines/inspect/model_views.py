@@ -59,7 +59,7 @@ class Embeddings(ModelsView):
 
         if self.treebank is not None:
             return self._in_context(model)
-        if model.package == "encoder":
+        if "words" in model.signatures:
             raise UserError(f"{model.title} is an encoder: name a file with sentences with --treebank FILE.conllu")
         vectors, names = model.embeddings()
         # Vocabularies are ordered by frequency; the first tokens are special ones and punctuation.

@@ -18,7 +18,7 @@ class Model:
 
     Attributes:
         title: name and version, such as "char-lm/1".
-        package: folder of its task in pipelines/.
+        entry: of its task in the registry.
         card: its model card.
         loaded: the SavedModel.
         signatures: of the SavedModel.
@@ -31,7 +31,7 @@ class Model:
         task = self.card.get("task")
         if task not in TASKS:
             raise UserError(f"{exported.path} has no model card of a task that Unroll knows: train the model again")
-        self.package = TASKS[task].package
+        self.entry = TASKS[task]
         self.loaded = exported.load()  # a signature lives as long as this object
         self.signatures = self.loaded.signatures
 
@@ -66,7 +66,7 @@ class Model:
         """
         if TRACE not in self.signatures:
             raise UserError(self._why_no_trace())
-        return traces(self.title, self.package, self.ask(TRACE, text=texts))
+        return traces(self.title, self.ask(TRACE, text=texts))
 
     def variables(self) -> list:
         """Returns the variables of the SavedModel; their names are those of the layers."""
@@ -128,8 +128,8 @@ class Model:
 
     def _why_no_trace(self) -> str:
         without = {"bag", "linear", "cnn", "ngram", "feedforward", "average"}
-        if self.package == "transfer":
-            return f"{self.title} has no trace: its encoder is a module of TF Hub, which does not show its layers"
+        if self.entry.no_trace or not self.entry.has("trace"):
+            return f"{self.title} has no trace: {self.entry.no_trace or f'the task {self.entry.name} has none'}"
         if self.kind in without:
             return (
                 f"{self.title} has no trace: --model {self.kind} has no recurrent layer and no attention. Train one"

@@ -19,7 +19,6 @@ class TrainedRun:
         run: its place and its records.
         config: of the run.
         model: inference model, with the weights of the best epoch.
-        package: folder of its task in pipelines/.
         task: module of its task.
         splits: its data, read again.
         tokenizer: of the run.
@@ -43,8 +42,8 @@ class TrainedRun:
         if not (self.run.path / "checkpoints" / "best.npz").is_file():
             raise UserError(f"{self.run.title} has not finished an epoch yet: wait, or start its `train` command again")
         entry = TASKS[self.run.task]
-        self.package, self.task = entry.package, entry.task()
-        config = from_dict(type(entry.command().Train(task=entry.name).config), self.run.record["config"])
+        self.task = entry.task()
+        config = from_dict(entry.config_class(), self.run.record["config"])
         self.splits = entry.load(config)
         self.tokenizer = self.task.load_tokenizer(self.run.path / "tokenizer")
         self.config = self.task.complete_config(config, self.splits, self.tokenizer)
@@ -96,4 +95,4 @@ class TrainedRun:
             raise UserError(f"{self.title} has no recurrent layer and no attention: there is nothing to trace")
         self.load_epoch(epoch)
         outputs = self._servable.trace(text=tf.constant([text]))
-        return traces(self.title, self.package, {name: value.numpy() for name, value in outputs.items()})[0]
+        return traces(self.title, {name: value.numpy() for name, value in outputs.items()})[0]

@@ -38,7 +38,6 @@ class Trace:
 
     Attributes:
         model: name and version of the export, such as "char-lm/1".
-        package: folder of the task in pipelines/, such as "language_model".
         tokens: of the text that is shown: "layer" and "encoder" name the source; "decoder" what each step writes.
         recurrent: layer, such as "layer_1" or "layer_1_backward" -> quantity, such as "hidden" -> float [time, units].
         attention: layer, such as "decoder_1", or "decoder_1 (self)" -> its weights.
@@ -47,7 +46,6 @@ class Trace:
     """
 
     model: str
-    package: str
     tokens: Mapping[str, list[str]]
     recurrent: Mapping[str, Mapping[str, np.ndarray]]
     attention: Mapping[str, Attention]
@@ -64,18 +62,17 @@ class Trace:
         return [layer for layer, values in self.recurrent.items() if any(name in values for name in wanted)]
 
 
-def traces(model: str, package: str, outputs: Mapping[str, np.ndarray]) -> list[Trace]:
+def traces(model: str, outputs: Mapping[str, np.ndarray]) -> list[Trace]:
     """Returns the trace of each text from the outputs of the signature `trace`.
 
     Args:
         model: name and version of the export.
-        package: folder of the task in pipelines/.
         outputs: name -> array [batch, ...], strings as bytes or str.
     """
-    return [_trace_of_row(model, package, outputs, row) for row in range(len(outputs["cut"]))]
+    return [_trace_of_row(model, outputs, row) for row in range(len(outputs["cut"]))]
 
 
-def _trace_of_row(model, package, outputs, row) -> Trace:
+def _trace_of_row(model, outputs, row) -> Trace:
     has_target = "target_tokens" in outputs
     if has_target:
         lengths = {"encoder": int(outputs["source_lengths"][row]), "decoder": int(outputs["target_lengths"][row])}
@@ -103,7 +100,6 @@ def _trace_of_row(model, package, outputs, row) -> Trace:
             others[name] = others[name][:length]
     return Trace(
         model,
-        package,
         tokens,
         dict(sorted(recurrent.items(), key=lambda item: _order(item[0]))),
         dict(sorted(attention.items(), key=lambda item: _order(item[0]))),

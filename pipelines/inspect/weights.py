@@ -4,89 +4,40 @@ An export holds no Keras model. But its card has the settings of the run, and it
 their order.
 """
 
-import dataclasses
-import types
 from collections.abc import Callable
 
 from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.settings.config import recorded
 from pipelines.support.errors import UserError
+from pipelines.task import TASKS
 
 WITH_FORGET_GATE = ("lstm", "peephole")  # values of --model
 
 
 def load_network(exported: Exported, loaded=None):
-    """Returns the network of an exported language model, with its weights.
+    """Returns the network of an export, with its weights: what `of_export` in the networks.py of its task builds.
 
     Args:
         loaded: `exported`, if it is loaded already.
 
     Returns:
-        (config, inference model of `networks.build`).
+        (config, inference model in float32).
 
     Raises:
-        UserError: the export is of another task or another version of Unroll, or an n-gram model.
+        UserError: the export is of another version of Unroll, or of a task whose networks are not built again, or it
+            has no network of layers.
     """
     card = exported.card()
-    settings = card.get("config", {})
-    if card.get("task") not in ("language-model", "char-lm"):
-        raise UserError(f"{exported.path} is no language model: give an export of `train language-model` or char-lm")
-    if settings.get("model") == "ngram":
-        raise UserError(f"{exported.path} is an n-gram model, which has no states: give a recurrent one")
-    config = _config_of(LanguageModelConfig, settings)
-    variables = _variables(exported, loaded)
-    return config, _with_weights(exported, build_network(config, variables[0].shape[0]), variables)
-
-
-def load_classifier(exported: Exported, loaded=None):
-    """Returns the network of an exported classifier that was trained from scratch, with its weights.
-
-    Returns:
-        (config, ids int32 [batch, time] -> logits [batch, classes]). The linear model over n-grams is left out: these
-        are the logits of the encoder.
-
-    Raises:
-        UserError: the export is of another version of Unroll, or has no encoder.
-    """
-    from pipelines.classification import networks
-    from pipelines.classification.config import ClassificationConfig
-
-    card = exported.card()
-    config = _config_of(ClassificationConfig, card["config"])
-    variables = [each for each in _variables(exported, loaded) if networks.NGRAM_LOGITS not in each.name]
-    sizes = {each.name.split("/")[0]: each.shape[0] for each in variables}
-    if networks.WORDS not in sizes:
-        raise UserError(f"{exported.path} has no encoder of words")
-    encoder = dataclasses.replace(config, max_ngrams=0, max_characters=0)
-    build = lambda: networks.network(encoder, sizes[networks.WORDS], len(card["classes"]))  # noqa: E731
-    return config, _with_weights(exported, _in_float32(build), variables)
-
-
-def load_tagger(exported: Exported, loaded=None):
-    """Returns the network of an exported tagger, with its weights.
-
-    Returns:
-        (config, network of `tagging.networks.build`).
-
-    Raises:
-        UserError: the export is of another version of Unroll.
-    """
-    from pipelines.data.tag_schemes import is_spans
-    from pipelines.tagging import networks
-    from pipelines.tagging.config import TaggingConfig
-
-    card = exported.card()
-    config, tags = _config_of(TaggingConfig, card["config"]), tuple(card["classes"])
-    variables = _variables(exported, loaded)
-    sizes = {each.name.split("/")[0]: each.shape[0] for each in variables if each.name.count("/") == 1}
-    features = types.SimpleNamespace(
-        vocabulary_size=sizes["word_vectors"], num_characters=sizes.get("character_vectors"), encoder=None
-    )
-    build = lambda: networks.build(config, features, tags, is_spans(tags))  # noqa: E731
-    network = _in_float32(build)
-    # The servable lists the weights of the CRF a second time.
-    return config, _with_weights(exported, network, variables[: len(network.weights)])
+    entry = TASKS.get(card.get("task"))
+    if entry is None or entry.explains is None:
+        raise UserError(f"{exported.path} is of the task {card.get('task')}, whose networks are not built again")
+    config, variables = _config_of(entry.config_class(), card["config"]), _variables(exported, loaded)
+    try:
+        network, variables = _in_float32(lambda: entry.networks().of_export(config, card, variables))
+    except UserError as error:
+        raise UserError(f"{exported.path} {error}") from None
+    return config, _with_weights(exported, network, variables)
 
 
 def _config_of(config_class, settings: dict):

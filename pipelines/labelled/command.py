@@ -50,7 +50,7 @@ class LabelledTrainCommand(TrainCommand):
         from pipelines.labelled import cross_validation, folds_report
 
         result = cross_validation.cross_validate(self.task, config, self.runs, self.run)
-        print_json(dataclasses.asdict(result)) if self.json else print(folds_report.summarize(result))
+        print_json(result.to_json()) if self.json else print(folds_report.summarize(result))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -94,25 +94,14 @@ class Predict(PredictRowsCommand):
     output: Annotated[Path | None, PATH] = None
     """With --input: .csv, .tsv or .jsonl file to write: the rows with their labels. By default CSV is printed."""
 
-    def __call__(self) -> None:
-        """Labels the texts, and prints or writes the labels."""
-        self.check()
-        if self.input:
-            self.predict_files()
-        elif self.model.server:
-            self._label_on_server()
-        else:
-            exported = self.model.find(self.task)
-            self._print_results(exported.title, self.label(exported))
-
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""
         from pipelines.labelled.predict import file_steps
 
         return file_steps(exported, self.table.options(), suffix, self.prefix)
 
-    def label(self, exported: Exported) -> list[dict]:
-        """Returns one dict per text, as `predict_texts` does."""
+    def predict_texts(self, exported: Exported) -> list[dict]:
+        """See `PredictCommand.predict_texts`."""
         from pipelines.labelled.predict import predict_texts
 
         return predict_texts(exported, list(self.texts))
@@ -127,20 +116,11 @@ class Predict(PredictRowsCommand):
         labels = [f"{name} {probabilities[name]:.3f}" if probabilities else name for name in result["labels"]]
         return f"{', '.join(labels) or 'no label'}   {text}"
 
-    def _label_on_server(self) -> None:
-        model = self.model.name or self.task
+    def ask_server(self, model: str) -> list[dict]:
+        """See `PredictCommand.ask_server`."""
         outputs = self.model.ask(model, {"text": list(self.texts)})
         if "labels" in outputs:
             sets = [[name for name in labels if name] for labels in outputs["labels"]]
-            results = [{"text": text, "labels": labels} for text, labels in zip(self.texts, sets, strict=True)]
-        else:
-            columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
-            results = [{"text": text, "label": label, "score": score} for text, label, score in columns]
-        self._print_results(model, results)
-
-    def _print_results(self, model: str, results: list[dict]) -> None:
-        if self.json:
-            print_json({"model": model, "predictions": results})
-        else:
-            for result in results:
-                print(self.format_result(result))
+            return [{"text": text, "labels": labels} for text, labels in zip(self.texts, sets, strict=True)]
+        columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
+        return [{"text": text, "label": label, "score": score} for text, label, score in columns]

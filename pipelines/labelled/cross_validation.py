@@ -121,7 +121,7 @@ def _result(
         notes["never held out, the only text of its class"] = int((~scored).sum())
     kept = ("rows", *_MEASURES, "baselines")
     scores = [{name: value for name, value in fold["scores"].items() if name in kept} for fold in folds]
-    result = RunResult(
+    result = RunResult.of(
         **dataclasses.asdict(record) | {"config": folds[0]["config"]},
         sample=config.data is None,
         vocabulary_size=folds[0]["vocabulary_size"],

@@ -1,21 +1,7 @@
-"""Example texts: for the warm-up and the verification of an export, and for the command that users try first."""
+"""Example texts: for the command that users try first, and for reports."""
 
 import shlex
 from collections.abc import Iterable
-
-from pipelines.data import sample_reviews
-
-
-def example_texts() -> list[str]:
-    """Returns usual and unusual texts (long, empty, no letters, with accents and HTML), none from training data."""
-    texts = sample_reviews.generate(4, seed=2)[0].tolist()
-    return [
-        *texts,
-        " ".join(texts * 20),
-        "",
-        "\N{GRINNING FACE}",
-        "Caf\N{LATIN SMALL LETTER E WITH ACUTE} &amp; more<br />",
-    ]
 
 
 def text_to_try(texts: Iterable[str]) -> str:

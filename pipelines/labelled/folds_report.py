@@ -43,7 +43,7 @@ def summarize(result: RunResult) -> str:
     lines = [f"{result.task}, {result.config['model']}, {reports.data_name(result)}: {folds} folds"]
     lines.append(
         f"  {'mean':<12}accuracy {_with_deviation(result, 'accuracy')}   "
-        f"{'F1' if len(result.classes) == 2 else 'macro-F1'} {_with_deviation(result, 'f1')}   "
+        f"{'F1' if len(result.about['classes']) == 2 else 'macro-F1'} {_with_deviation(result, 'f1')}   "
         f"ROC AUC {reports.number(mean['roc_auc'])}   log loss {mean['log_loss']:.3f}"
     )
     for features, values in baselines(result).items():
@@ -82,8 +82,8 @@ def _fold_lines(result: RunResult, epochs: list[tuple[int, int, float]]) -> list
     lines = [
         "## Folds",
         "",
-        f"| fold | texts | accuracy | {reports.cell(report.f1_name(result.classes))} | ROC AUC | log loss | epoch "
-        "| training |",
+        f"| fold | texts | accuracy | {reports.cell(report.f1_name(result.about['classes']))} | ROC AUC | log loss "
+        "| epoch | training |",
     ]
     lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
     names = ("accuracy", "f1", "roc_auc", "log_loss")
@@ -135,11 +135,11 @@ def _score_lines(result: RunResult) -> list[str]:
         "## All folds together",
         "",
         f"- Accuracy {report.accuracy(scores)}; in parentheses, the 95 % interval.",
-        f"- {report.f1_name(result.classes)} {report.with_interval(scores['f1'], scores['f1_interval'])}.",
+        f"- {report.f1_name(result.about['classes'])} {report.with_interval(scores['f1'], scores['f1_interval'])}.",
         f"- ROC AUC {reports.number(scores['roc_auc'])}, log loss {scores['log_loss']:.3f} nats, calibration error "
         f"{scores['calibration_error']:.3f}.",
         "",
-        *report.confusion_table(result.classes, scores["confusion_matrix"]),
+        *report.confusion_table(result.about["classes"], scores["confusion_matrix"]),
     ]
     return [*lines, "", *report.class_table(scores), ""]
 
@@ -164,6 +164,6 @@ def _suspect_lines(suspects: pd.DataFrame) -> list[str]:
 
 
 def _data_lines(result: RunResult) -> list[str]:
-    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.class_rows.items())
+    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.about["class_rows"].items())
     lines = ["## Data", "", f"- {result.rows['all']:,} texts ({classes})."]
     return [*lines, *reports.note_lines(result), *duplicates.report_lines(result.duplicates), ""]

@@ -38,7 +38,7 @@ def write(
         curve_labels: what the learning curves of training and of validation show.
     """
     valid, probabilities = details["valid"], details["probabilities"]
-    mistakes = worst_mistakes(valid.texts, valid.labels, details["predicted"], probabilities, result.classes)
+    mistakes = worst_mistakes(valid.texts, valid.labels, details["predicted"], probabilities, result.about["classes"])
     has_epochs = "loss" in result.epochs[0]  # else a solver has fitted the model
     if has_epochs:
         measures = {"loss": "loss per label, nats", "accuracy": "correct decisions per label, threshold 0.5"}
@@ -48,7 +48,7 @@ def write(
     plot = report.calibration_plot(bins, "probability of a label", "fraction of texts that have it")
     reports.save(plot, folder / "calibration.png")
     decided = np.where(details["predicted"] == 1, probabilities, 1 - probabilities)  # [n, classes]
-    names = [_joined(labels, result.classes) for labels in (valid.labels, details["predicted"])]
+    names = [_joined(labels, result.about["classes"]) for labels in (valid.labels, details["predicted"])]
     predictions.write(folder, valid.texts, *names, decided.prod(axis=1))
     lines = [
         *_header_lines(result),
@@ -62,7 +62,7 @@ def write(
         ),
         *_data_lines(result),
         *data_lines,
-        f"- Texts are cut after {result.window['max_bytes']:,} bytes.",
+        f"- Texts are cut after {result.about['window']['max_bytes']:,} bytes.",
         "",
         *reports.use_lines(result, report.use_commands(result)),
         *reports.record_lines(result),
@@ -231,8 +231,8 @@ def _mistake_lines(mistakes: list[dict]) -> list[str]:
 
 
 def _data_lines(result: RunResult) -> list[str]:
-    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.class_rows.items())
-    total = sum(result.class_rows.values()) / result.rows["train"]
+    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.about["class_rows"].items())
+    total = sum(result.about["class_rows"].values()) / result.rows["train"]
     lines = [
         "## Data",
         "",

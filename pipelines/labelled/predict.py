@@ -9,7 +9,7 @@ from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import multi_label
 from pipelines.predicting.file_steps import FileSteps
-from pipelines.predicting.row_files import RowTask, row_steps
+from pipelines.predicting.row_files import RowTask, load_signature, row_steps
 from pipelines.text.invisible import is_blank
 
 
@@ -23,7 +23,7 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
         One dict per text: "text", "label", "score" (or "labels", if a text may have several), "probabilities" (label ->
         probability), and "note" for an unusual text.
     """
-    outputs = _batched(loaded or exported.load())(texts)
+    outputs = load_signature(exported, loaded)(texts)
     card = exported.card()
     results = []
     for i, text in enumerate(texts):
@@ -51,15 +51,11 @@ def file_steps(exported: Exported, options: TableOptions, suffix: str, prefix: s
     decision = ("predicted",) if multi_label(card["config"]) else ("predicted", "score")
     task = RowTask(
         names=(*decision, *(f"p({name})" for name in classes)),
-        load=_load,
+        load=load_signature,
         columns=functools.partial(_columns, classes, suffix),
         count=functools.partial(_counts, classes, max_bytes),
     )
     return row_steps(task, options.after_training(card["config"]), suffix, prefix)
-
-
-def _load(exported: Exported):
-    return _batched(exported.load())
 
 
 def _columns(classes: tuple[str, ...], suffix: str, outputs: dict[str, np.ndarray]) -> dict[str, Sequence]:
@@ -76,14 +72,6 @@ def _columns(classes: tuple[str, ...], suffix: str, outputs: dict[str, np.ndarra
 def names_of(labels: np.ndarray) -> list[str]:
     """Returns a row of the output `labels` without its padding."""
     return [name for name in labels if name]
-
-
-def _batched(loaded):
-    """The default signature of a loaded classifier: texts -> dict of arrays."""
-    # after `load`, which imports TensorFlow without its messages
-    from pipelines.export.signatures import BatchedSignature
-
-    return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
 
 
 def _counts(

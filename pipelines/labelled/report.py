@@ -42,7 +42,7 @@ def write(
         curve_labels: what the learning curves of training and of validation show.
     """
     valid, probabilities = details["valid"], details["probabilities"]
-    mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.classes, details["predicted"])
+    mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.about["classes"], details["predicted"])
     has_epochs = "loss" in result.epochs[0]  # else a solver has fitted the model
     if has_epochs:
         curves = reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}, *curve_labels)
@@ -51,7 +51,7 @@ def write(
     plot = calibration_plot(bins, "probability of the most probable label", "fraction of correct predictions")
     reports.save(plot, folder / "calibration.png")
     reports.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
-    names = np.array(result.classes, dtype=object)
+    names = np.array(result.about["classes"], dtype=object)
     predictions.write(
         folder,
         valid.texts,
@@ -69,7 +69,7 @@ def write(
         *sections,
         *_data_lines(result),
         *data_lines,
-        f"- Texts are cut after {result.window['max_bytes']:,} bytes.",
+        f"- Texts are cut after {result.about['window']['max_bytes']:,} bytes.",
         "",
         *reports.use_lines(result, use_commands(result)),
         *reports.record_lines(result),
@@ -84,7 +84,7 @@ def f1_name(classes: Sequence[str]) -> str:
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    score_lines, name_of_f1 = [], "F1" if len(result.classes) == 2 else "macro-F1"
+    score_lines, name_of_f1 = [], "F1" if len(result.about["classes"]) == 2 else "macro-F1"
     for name, scores in result.scores.items():
         f1, roc_auc = reports.number(scores["f1"]), reports.number(scores["roc_auc"])
         score_lines.append(
@@ -204,7 +204,7 @@ def _score_lines(result: RunResult) -> list[str]:
     rows = [
         ("texts", "{rows}"),
         ("accuracy", "{accuracy}"),
-        (f1_name(result.classes), "{f1}"),
+        (f1_name(result.about["classes"]), "{f1}"),
         ("ROC AUC", "{roc_auc}"),
         ("log loss, nats", "{log_loss}"),
         ("calibration error", "{calibration_error}"),
@@ -233,7 +233,7 @@ def _fitting_lines(result: RunResult) -> list[str]:
 def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
     """The confusion matrix, the accuracy by length, and the worst mistakes."""
     valid = result.scores["validation"]
-    lines = ["## Mistakes", "", *confusion_table(result.classes, valid["confusion_matrix"])]
+    lines = ["## Mistakes", "", *confusion_table(result.about["classes"], valid["confusion_matrix"])]
     lines += ["", *class_table(valid)]
     lines += ["", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
     for group in valid["accuracy_by_length"]:
@@ -250,7 +250,7 @@ def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
 
 
 def _data_lines(result: RunResult) -> list[str]:
-    counts = result.class_rows
+    counts = result.about["class_rows"]
     classes = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
     lines = ["## Data", "", f"- Training: {result.rows['train']:,} texts ({classes})."]
     if min(counts.values()) * 3 < max(counts.values()):

@@ -368,7 +368,7 @@ def class_weight(config: LabelledConfig, splits: LabelledSplits) -> dict[int, fl
 
 
 def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
-    """Returns the fields of `RunResult` on the rows and the classes."""
+    """Returns what `Task.describe_data` says about the rows and the classes."""
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     return {
         "example": text_to_try(splits.valid.texts),

@@ -25,9 +25,9 @@ def precision_recall_lines(result: RunResult, details: dict, folder: Path) -> li
         details: of `measure.measure`.
     """
     scores = result.scores["validation"]
-    if len(result.classes) != 2 or scores["average_precision"] is None:
+    if len(result.about["classes"]) != 2 or scores["average_precision"] is None:
         return []
-    positive = result.classes[1]
+    positive = result.about["classes"][1]
     curve = precision_recall.curve(details["valid"].labels == 1, details["probabilities"][:, 1])
     threshold = scores.get("thresholds", {}).get(positive, 0.5)
     reports.save(_plot(curve, positive, threshold, scores), folder / "precision_recall.png")
@@ -46,7 +46,7 @@ def precision_recall_lines(result: RunResult, details: dict, folder: Path) -> li
 
 def choice_sentence(result: RunResult) -> str:
     """Returns what the threshold is, how it was chosen, and what that means for the scores."""
-    positive = result.classes[1]
+    positive = result.about["classes"][1]
     chosen = result.scores["validation"].get("thresholds", {}).get(positive)
     if chosen is None:
         return (

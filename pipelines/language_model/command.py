@@ -37,10 +37,6 @@ class Train(TrainCommand):
 
     config: LanguageModelConfig = LanguageModelConfig()
 
-    def __call__(self) -> None:
-        """Trains and prints the summary."""
-        self.train(self.config.resolve())
-
 
 _ToPrepare = subset(
     LanguageModelConfig,
@@ -64,10 +60,6 @@ class Prepare(PrepareCommand):
     """Tokenize a text that may be larger than memory."""
 
     config: _ToPrepare = _ToPrepare()
-
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(LanguageModelConfig(**vars(self.config), preset="full", model="lstm"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

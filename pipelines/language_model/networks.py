@@ -6,6 +6,7 @@ from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.language_model.context_networks import ngram_network, window_network
 from pipelines.language_model.free_running import FreeRunningModel
 from pipelines.networks.causal import causal_network, shared_arguments
+from pipelines.support.errors import UserError
 
 
 def build(
@@ -36,3 +37,14 @@ def build(
     if streams is not None and config.teacher_forcing < 1:
         return FreeRunningModel(model.inputs[0], model.outputs[0], config, name=model.name)
     return model
+
+
+def of_export(config: LanguageModelConfig, card: dict, variables: list) -> tuple[keras.Model, list]:
+    """Returns the network of an export and the variables that are its weights: see `inspect.weights.load_network`.
+
+    Raises:
+        UserError: it is an n-gram model.
+    """
+    if config.model == "ngram":
+        raise UserError("is an n-gram model, which has no states: give a recurrent one")
+    return build(config, variables[0].shape[0]), variables

@@ -19,16 +19,16 @@ def summarize(result: RunResult) -> str:
         f"perplexity {scores['perplexity']:.2f}   {scores['bits_per_character']:.3f} bits per character"
     )
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
-    return reports.summary(result, title, [line], _predict_command(result))
+    return reports.summary(result, title, [line], reports.predict_command(result, "The "))
 
 
-def write(result: RunResult, samples: list[dict], ngrams: Tables | None, folder: Path) -> None:
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes `folder`/report.md and, of a model that was trained, curves.png.
 
     Args:
-        samples: dicts of prompt and generated text.
-        ngrams: the tables of an n-gram model.
+        details: "samples", dicts of prompt and generated text, and "ngrams", the tables of an n-gram model or None.
     """
+    ngrams = details["ngrams"]
     if ngrams is None:
         rows = [
             row | {f"{split}perplexity": float(np.exp(row[f"{split}loss"])) for split in ("", "val_")}
@@ -36,7 +36,7 @@ def write(result: RunResult, samples: list[dict], ngrams: Tables | None, folder:
         ]
         measures = {"loss": "loss, nats per token", "perplexity": "perplexity"}
         reports.save(reports.curves(dataclasses.replace(result, epochs=rows), measures), folder / "curves.png")
-    reports.write(folder, _lines(result, samples, ngrams))
+    reports.write(folder, _lines(result, details["samples"], ngrams))
 
 
 def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> list[str]:
@@ -73,9 +73,14 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
         lines += _ngram_lines(ngrams)
     lines += ["## Data", ""]
     for name, split in (("Training", "train"), ("Validation", "valid")):
-        lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.characters[split]:,} characters.")
+        lines.append(f"- {name}: {result.rows[split]:,} tokens, {result.about['characters'][split]:,} characters.")
     evaluate = f"{shell_command()} evaluate {result.task} --data FILE{reports.model_flags(result)}"
-    return [*lines, "", *reports.use_lines(result, [_predict_command(result), evaluate]), *reports.record_lines(result)]
+    return [
+        *lines,
+        "",
+        *reports.use_lines(result, [reports.predict_command(result, "The "), evaluate]),
+        *reports.record_lines(result),
+    ]
 
 
 def _ngram_lines(ngrams: Tables) -> list[str]:
@@ -102,7 +107,3 @@ def _cache_sentence(scores: dict) -> str:
         "`evaluate` and `predict` with `--cache-size N` remember the last N tokens. On the first validation tokens, "
         f"theta {scores['cache_theta']:g} and lambda {scores['cache_lambda']:g} were best: they are the defaults."
     )
-
-
-def _predict_command(result: RunResult) -> str:
-    return f'{shell_command()} predict {result.task} "The "{reports.model_flags(result)}'

@@ -14,20 +14,20 @@ from pipelines.data.id_files import VALID, IdFiles, ShardedText
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
-from pipelines.language_model import kneser_ney, networks, report, shards
+from pipelines.language_model import kneser_ney, networks, shards
 from pipelines.language_model.cache_search import best_cache_options
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.data import load  # noqa: F401 (a member of Task)
 from pipelines.language_model.kneser_ney import Tables
 from pipelines.language_model.metrics import language_model_measures
 from pipelines.language_model.ngram_layer import table_sizes
+from pipelines.language_model.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
-from pipelines.support.run_result import RunResult
-from pipelines.task import complete_config as complete_config
+from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
 from pipelines.text import tokenizers
 from pipelines.text.tokenizers import START, Tokenizer
 from pipelines.training.checkpoints import Position
@@ -39,8 +39,6 @@ UNIT = "tokens"
 _VALIDATION_STREAMS = 16
 _WARMUP_FRACTION = 0.05  # of the steps
 _SHOWN_PROMPT = 40  # characters of the validation text
-
-load_tokenizer = tokenizers.load_tokenizer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +52,9 @@ class Encoded:
     train: np.ndarray | IdFiles
     valid: np.ndarray
     ngrams: Tables | None = None  # of an n-gram model
+
+    def __len__(self) -> int:
+        return len(self.train)
 
 
 def describe(splits: TextSplits) -> str:
@@ -102,11 +103,6 @@ def _ids(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, 
 def steps_per_epoch(config: LanguageModelConfig, encoded: Encoded) -> int:
     """Returns the number of windows per stream."""
     return streams.steps_per_epoch(len(encoded.train), config.batch_size, config.window)
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training tokens."""
-    return len(encoded.train)
 
 
 def needs_inference_model(config: LanguageModelConfig) -> bool:
@@ -260,13 +256,3 @@ def example_requests(servable: Generator) -> dict[str, dict]:
         features = servable.trace(text=tf.constant(prompts))[FEATURES][:, 0]
         requests |= {"trace": {"text": prompts}, "read_out": {FEATURES: features.numpy().tolist()}}
     return requests
-
-
-def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes report.md and curves.png."""
-    report.write(result, details["samples"], details["ngrams"], folder)
-
-
-def summarize(result: RunResult) -> str:
-    """Returns the lines for the terminal."""
-    return report.summarize(result)

@@ -60,7 +60,7 @@ class RayFlags:
 class PredictCommand:
     """The flags of every `predict`, and what it does with files.
 
-    A task's command states `suffixes` and `file_steps`; it may check more, and predicts the texts of the command line.
+    A task's command states `suffixes`, `file_steps`, `predict_texts` and `ask_server`; it may check and print more.
     """
 
     suffixes: ClassVar[tuple[str, ...]]
@@ -81,9 +81,46 @@ class PredictCommand:
     distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
+    def __call__(self) -> None:
+        """Predicts the texts, and prints or writes what was predicted."""
+        self.check()
+        if self.input:
+            self.predict_files()
+        elif self.model.server:
+            title = self.model.name or self.task
+            self.print_predictions(title, self.ask_server(title))
+        else:
+            exported = self.model.find(self.task)
+            self.print_predictions(exported.title, self.predict_texts(exported))
+
     def file_steps(self, exported: Exported, suffix: str) -> Any:
         """Returns the `FileSteps` of the task for files with this suffix."""
         raise NotImplementedError
+
+    def predict_texts(self, exported: Exported) -> list[dict]:
+        """Returns a dict for each text of the command line, first of all the text."""
+        raise NotImplementedError
+
+    def ask_server(self, model: str) -> list[dict]:
+        """Returns what `predict_texts` does, by the model of this name on the server."""
+        raise NotImplementedError
+
+    def print_predictions(self, title: str, results: list[dict]) -> None:
+        """Prints a dict for each text: as JSON, or each as `format_result` writes it.
+
+        Args:
+            title: of the model.
+        """
+        if self.json:
+            print_json({"model": title, "predictions": results})
+        else:
+            for result in results:
+                print(self.format_result(result))
+
+    def format_result(self, result: dict) -> str:
+        """Returns the lines of one text for a terminal."""
+        text, *values = result.values()
+        return "   ".join([*(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values), text])
 
     def needs_input(self) -> dict[str, Any]:
         """Returns flag -> value of the flags that have no effect without --input."""
@@ -162,13 +199,44 @@ class PredictCommand:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictRowsCommand(PredictCommand):
-    """The flags of a `predict` that writes a row for each text: see `row_files`."""
+    """The flags of a `predict` that writes a row for each text: see `row_files`.
+
+    By default the outputs are `outputs`.
+    """
 
     suffixes: ClassVar = (".csv", ".tsv", ".jsonl")
+    outputs: ClassVar[tuple[str, ...]] = ()
+    """Outputs of the signature `serving_default`, a value for each text."""
+
     prefix: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
     """With --input: start of the names of the columns that are added. By default none, or model_ if the input has a
     column of one of these names."""
 
+    def predict_texts(self, exported: Exported) -> list[dict]:
+        """See `PredictCommand.predict_texts`."""
+        from pipelines.predicting.row_files import load_signature
+
+        return self._results(load_signature(exported)(list(self.texts)))
+
+    def ask_server(self, model: str) -> list[dict]:
+        """See `PredictCommand.ask_server`."""
+        return self._results(self.model.ask(model, {"text": list(self.texts)}))
+
+    def file_steps(self, exported: Exported, suffix: str):
+        """See `PredictCommand.file_steps`."""
+        from pipelines.predicting.row_files import RowTask, load_signature, row_steps
+
+        return row_steps(RowTask(self.outputs, load_signature), self.table.options(), suffix, self.prefix)
+
     def needs_input(self) -> dict[str, Any]:
         """See `PredictCommand.needs_input`."""
         return {**super().needs_input(), "--prefix": self.prefix is not None}
+
+    def _results(self, outputs: dict) -> list[dict]:
+        columns = {"text": self.texts} | {name: list(map(_plain, outputs[name])) for name in self.outputs}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _plain(value):
+    """Returns a number or a list of NumPy as one of Python."""
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -13,6 +13,7 @@ import pandas as pd
 from pipelines.data.cells import MissingCell, to_json
 from pipelines.data.table_options import TableOptions
 from pipelines.data.text_chunks import Columns
+from pipelines.export.exported import Exported
 from pipelines.predicting.file_steps import FileSteps, Predicted, add_counts, table_steps
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -29,7 +30,7 @@ class RowTask(NamedTuple):
         names: names of the outputs; see `columns`.
         load: see `FileSteps`.
         columns: what the function of `load` returned -> output -> a value for each text, in the order of `names`: str,
-            int, float, or a list for JSON.
+            int, float, or a list for JSON. None: it is a dict that has these outputs.
         count: (texts, what the function of `load` returned, bool [texts]: whether a text has outputs of its own) ->
             counts of the task; see `FileSteps.write`. None: there are no others.
         given: settings on which the outputs depend, for `table_steps`.
@@ -38,10 +39,22 @@ class RowTask(NamedTuple):
 
     names: tuple[str, ...]
     load: Callable
-    columns: Callable[..., Mapping[str, Sequence]]
+    columns: Callable[..., Mapping[str, Sequence]] | None = None
     count: Callable[..., dict] | None = None
     given: dict = {}
     chunks_per_part: int = _PART_CHUNKS
+
+
+def load_signature(exported: Exported, loaded=None):
+    """Returns the signature `serving_default`: texts -> dict of arrays.
+
+    Args:
+        loaded: `exported`, if it is loaded already.
+    """
+    loaded = loaded or exported.load()
+    from pipelines.export.signatures import BatchedSignature  # after `load`, which hides TensorFlow's messages
+
+    return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
 
 
 def row_steps(task: RowTask, options: TableOptions, suffix: str, prefix: str | None = None) -> FileSteps:
@@ -82,7 +95,8 @@ def _write_lines(task: RowTask, predicted: list[Predicted], num_before: int) -> 
 
 def _outputs(task: RowTask, predicted: Predicted) -> Mapping[str, Sequence]:
     """Returns output -> values. Those of a row without outputs of its own are empty."""
-    outputs, poisoned = task.columns(predicted.outputs), predicted.poisoned
+    outputs, poisoned = predicted.outputs, predicted.poisoned
+    outputs = task.columns(outputs) if task.columns else {name: outputs[name] for name in task.names}
     if not poisoned.any():
         return outputs
     emptied = {}

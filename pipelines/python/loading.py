@@ -1,6 +1,5 @@
 """`unroll.load`: any export as a fitted estimator."""
 
-import importlib
 from pathlib import Path
 
 from pipelines.export.card import read_card
@@ -8,16 +7,6 @@ from pipelines.export.exported import versions
 from pipelines.python.errors import UserError, user_errors
 from pipelines.support.files import with_home
 from pipelines.task import TASKS
-
-# Package of the task -> (module in this folder, class).
-_ESTIMATORS = {
-    "classification": ("classifier", "TextClassifier"),
-    "transfer": ("classifier", "TextClassifier"),
-    "tagging": ("tagger", "Tagger"),
-    "language_model": ("language_model", "LanguageModel"),
-    "translation": ("translator", "Translator"),
-    "encoder": ("encoder", "TextEncoder"),
-}
 
 
 def load(path: str | Path):
@@ -27,8 +16,9 @@ def load(path: str | Path):
         task = read_card(folder)["task"]
         if task not in TASKS:
             raise UserError(f"{folder} is a model of the task {task}, which this version of Unroll does not have")
-        module, name = _ESTIMATORS[TASKS[task].package]
-    return getattr(importlib.import_module(f"{__package__}.{module}"), name).from_export(folder)
+        if TASKS[task].estimator is None:
+            raise UserError(f"{folder} is a model of the task {task}, which has no class in Python")
+    return TASKS[task].estimator_class().from_export(folder)
 
 
 def _version_at(folder: Path) -> Path:

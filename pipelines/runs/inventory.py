@@ -15,9 +15,6 @@ from pipelines.support.installation import called_name
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
 
-# Measures of a validation set; the first one that a result has is the one that is listed.
-MEASURES = ("span_f1", "accuracy", "micro_f1", "f1", "bleu", "loss")
-
 
 class Run(NamedTuple):
     """A folder runs/<task>/<name>.
@@ -91,14 +88,20 @@ def is_locked(folder: Path) -> bool:
     return False
 
 
-def main_score(scores: dict) -> tuple[str, float] | None:
+def measures_of(task: str | None) -> tuple[str, ...]:
+    """Returns the measures of a task in the registry, the most important one first; () of an unknown one."""
+    return TASKS[task].measures if task in TASKS else ()
+
+
+def main_score(scores: dict, task: str | None) -> tuple[str, float] | None:
     """Returns the measure that is listed, and its value on the validation set; None if there is none.
 
     Args:
         scores: split -> measures, as in result.json and the card.
+        task: name in the registry.
     """
     measures = scores.get("validation", {})
-    return next(((name, measures[name]) for name in MEASURES if measures.get(name) is not None), None)
+    return next(((name, measures[name]) for name in measures_of(task) if measures.get(name) is not None), None)
 
 
 def size_of(folder: Path) -> int:

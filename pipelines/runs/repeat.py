@@ -79,7 +79,7 @@ def settings_of(record: dict) -> TrainingConfig:
     entry = TASKS.get(record["task"])
     if entry is None:
         raise UserError(f"this version has no task {record['task']!r}")
-    config_class = type(entry.command().Train().config)
+    config_class = entry.config_class()
     settings = recorded(config_class, record["config"])
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     unknown = sorted(set(values) - {field.name for field in dataclasses.fields(config_class)})
@@ -112,8 +112,10 @@ def continued(export: str, runs: Path, saved_models: Path) -> tuple[str, Trainin
         raise UserError(f"--from {export}: no such export in {shown(saved_models)}{similar}")
     exported = versions[-1]
     task = inventory.card_of(exported).get("task")
-    if task not in TASKS or TASKS[task].package != "classification":
-        raise UserError(f"--from {exported.title}: it is for exports of `classification` and `sentiment`, not {task}")
+    tasks = [name for name, entry in TASKS.items() if hasattr(entry.config_class(), "start_weights")]
+    if task not in tasks:
+        named = " and ".join(f"`{name}`" for name in tasks)
+        raise UserError(f"--from {exported.title}: it is for exports of {named}, not {task}")
     run = inventory.run_of_export(runs, exported)
     weights = run and run.path / "checkpoints" / "best.npz"
     if run is None or run.result is None or not weights.is_file():

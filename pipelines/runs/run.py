@@ -161,7 +161,7 @@ def _train(
     events = folder / "tensorboard" if destination.tensorboard else None
     trained = fit(task, config, splits, folder, events)
     position = trained.position
-    result = RunResult(
+    result = RunResult.of(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
         sample=config.data is None,
         vocabulary_size=trained.vocabulary_size,

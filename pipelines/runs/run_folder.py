@@ -197,7 +197,7 @@ def finished_result(folder: Path) -> RunResult | None:
     path = folder / "result.json"
     if not path.exists():
         return None
-    result = RunResult(**read_record(path, "delete it, and the same command measures the model again"))
+    result = RunResult.of(**read_record(path, "delete it, and the same command measures the model again"))
     problem = difference(Path(result.export), result.export_files)
     if problem:
         console.say(
@@ -209,4 +209,4 @@ def finished_result(folder: Path) -> RunResult | None:
 
 def write_result(folder: Path, result: RunResult) -> None:
     """Writes result.json. Its existence means that the run is finished: write it last."""
-    write_record(folder / "result.json", dataclasses.asdict(result))
+    write_record(folder / "result.json", result.to_json())

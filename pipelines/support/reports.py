@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from pipelines.support import paths
 from pipelines.support.files import shown, write_text, written_beside
-from pipelines.support.installation import default_folder
+from pipelines.support.installation import default_folder, shell_command
 from pipelines.support.numbers import counted
 from pipelines.support.run_result import RunResult
 
@@ -37,6 +37,46 @@ def summary(result: RunResult, title: str, score_lines: list[str], try_command: 
 def write(folder: Path, lines: list[str]) -> None:
     """Writes `folder`/report.md."""
     write_text(folder / "report.md", "\n".join(lines) + "\n")
+
+
+def write_plain(result: RunResult, folder: Path) -> None:
+    """Writes report.md and curves.png of a task without a report of its own: scores, learning, data and record."""
+    save(curves(result, {"loss": "loss"}), folder / "curves.png")
+    title = f"{result.task}: {result.config['model']} on {data_name(result)}"
+    rows = ", ".join(f"{split} {count:,}" for split, count in result.rows.items())
+    lines = [
+        *header_lines(result, title, f"The measures of {' and '.join(result.scores)} texts are those of the export."),
+        *score_table(result, [(name, f"{{{name}:.6g}}") for name in _numbers(next(iter(result.scores.values())))]),
+        "",
+        *learning_lines(result, "the best validation score", "Loss by epoch"),
+        "## Data",
+        "",
+        f"- Rows: {rows}.",
+        *note_lines(result),
+        "",
+        *use_lines(result, [predict_command(result)]),
+        *record_lines(result),
+    ]
+    write(folder, lines)
+
+
+def summarize_plain(result: RunResult) -> str:
+    """Returns the lines for the terminal of a task without a report of its own."""
+    lines = [
+        f"  {split:<12}{'   '.join(f'{name} {value:.6g}' for name, value in _numbers(scores).items())}"
+        for split, scores in result.scores.items()
+    ]
+    title = f"{result.task}, {result.config['model']}, {data_name(result)}"
+    return summary(result, title, lines, predict_command(result))
+
+
+def _numbers(scores: dict) -> dict[str, float]:
+    return {name: value for name, value in scores.items() if isinstance(value, int | float)}
+
+
+def predict_command(result: RunResult, text: str = "TEXT") -> str:
+    """Returns the command that predicts a text."""
+    return f'{shell_command()} predict {result.task} "{text}"{model_flags(result)}'
 
 
 def header_lines(result: RunResult, title: str, result_in_one_sentence: str) -> list[str]:

@@ -1,9 +1,20 @@
 """The dataclasses of config.json (RunRecord) and result.json (RunResult); run_folder.py reads and writes them."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Self
 
 SCHEMA = 3  # of config.json and result.json; raise it when older records can no longer be read
+
+# Facts in `RunResult.about` that every result.json of this schema has, null where the task does not state them, and
+# their types. A task may state others.
+FACTS = {
+    "classes": list[str] | None,  # labels in the order of their ids
+    "class_rows": dict[str, int] | None,  # label -> training rows
+    "pair": str | None,  # languages such as "en-de"
+    "characters": dict[str, int] | None,  # split -> characters
+    "window": dict[str, float] | None,  # limits of a text (max_tokens, max_bytes), and what they cut off in training
+    "generation_defaults": dict[str, Any] | None,  # option -> default of the exported model
+}
 
 
 @dataclasses.dataclass
@@ -54,6 +65,10 @@ class RunResult(RunRecord):
         model: its name and version, such as "sentiment/3".
         report: path of report.md.
         seconds: duration of the last process of the run.
+        about: what its task alone states about the data and the model: fact -> value, for JSON. The model card has it,
+            too: it holds no text of the data.
+
+        Of `Task.describe_data`, where the task states them:
 
         rows, notes: number of rows (texts, tokens, pairs) of each split; what was left out of the data and why: reason
             -> rows.
@@ -61,15 +76,10 @@ class RunResult(RunRecord):
         example: a validation text as an argument of a shell command, for the user to try.
         duplicates: texts that occur more than once (`labelled.duplicates.find`).
         prepared: whether the training texts were read from prepared data, never all at once.
-        classes, class_rows: labels in the order of their ids; label -> training rows.
-        pair: languages such as "en-de"; None if unknown.
-        characters: split -> characters.
-        window: limits of a text (max_tokens, max_bytes) and, for training texts, what they cut off.
         folds: of a cross-validation (pipelines/labelled/cross_validation.py): "scores" of each fold, their "mean" and
             "standard_deviation". Then `scores` are those of all held-out texts, and there is no export.
         attempts: the trainings from which this one was chosen (transfer/recipe.py): "name", "trainable_weights",
             "accuracy", "loss", "seconds", and whether it was "chosen".
-        generation_defaults: option -> default of the exported model.
     """
 
     sample: bool
@@ -86,6 +96,7 @@ class RunResult(RunRecord):
     model: str = ""
     report: str = ""
     seconds: float = 0.0
+    about: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     rows: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: dict[str, int] = dataclasses.field(default_factory=dict)
@@ -93,12 +104,19 @@ class RunResult(RunRecord):
     example: str | None = None
     duplicates: dict[str, Any] | None = None
     prepared: bool = False
-    classes: list[str] | None = None
-    class_rows: dict[str, int] | None = None
-    pair: str | None = None
-    characters: dict[str, int] | None = None
-    window: dict[str, float] | None = None
     folds: dict[str, Any] | None = None
     attempts: list[dict[str, Any]] | None = None
-    generation_defaults: dict[str, Any] | None = None
     weights: dict[str, list[int]] = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **values) -> Self:
+        """Returns the result with these values; those that are no fields are facts in `about`, unless they are None."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        about = {name: value for name, value in values.items() if name not in names and value is not None}
+        return cls(**{name: value for name, value in values.items() if name in names}, about=about)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what result.json has: the values of `of`."""
+        values = dataclasses.asdict(self)
+        about = values.pop("about")
+        return values | dict.fromkeys(FACTS) | about

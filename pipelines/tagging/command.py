@@ -57,10 +57,6 @@ class Prepare(PrepareCommand):
 
     config: _ToPrepare = _ToPrepare()
 
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(TaggingConfig(**vars(self.config), preset="full", model="lstm"))
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
@@ -103,29 +99,22 @@ class Predict(PredictCommand):
     """Print one JSON object: for each token its tag, its probability, and its start and end in the text, counted in
     characters. With --input it has the counts, and needs --output."""
 
-    def __call__(self) -> None:
-        """Tags the texts, and prints or writes the tags."""
-        self.check()
-        if self.input:
-            self.predict_files()
-        elif self.model.server:
-            self._ask_server()
-        else:
-            from pipelines.tagging.predict import predict_texts
-
-            exported = self.model.find(self.task)
-            self._print(exported.title, predict_texts(exported, list(self.texts), self.pretokenized))
-
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""
         from pipelines.tagging.predict import file_steps
 
         return file_steps(exported, self.table.options(), suffix, self.pretokenized)
 
-    def _ask_server(self) -> None:
+    def predict_texts(self, exported: Exported) -> list[dict]:
+        """See `PredictCommand.predict_texts`."""
+        from pipelines.tagging.predict import predict_texts
+
+        return predict_texts(exported, list(self.texts), self.pretokenized)
+
+    def ask_server(self, model: str) -> list[dict]:
+        """See `PredictCommand.ask_server`."""
         from pipelines.tagging.results import format_results, padded
 
-        model = self.model.name or self.task
         texts = list(self.texts)
         if self.pretokenized:
             sentences = [text.split() for text in texts]
@@ -133,14 +122,11 @@ class Predict(PredictCommand):
             outputs["tokens"] = sentences
         else:
             outputs = self.model.ask(model, {"text": texts})
-        self._print(model, format_results(texts, outputs))
+        return format_results(texts, outputs)
 
-    def _print(self, model: str, results: list[dict]) -> None:
-        if self.json:
-            print_json({"model": model, "predictions": results})
-            return
+    def format_result(self, result: dict) -> str:
+        """See `PredictCommand.format_result`."""
         from pipelines.tagging.format import format_tags
 
         width = shutil.get_terminal_size().columns  # 80 if stdout is no terminal and COLUMNS is not set
-        for result in results:
-            print(format_tags(result["tokens"], result["tags"], result["scores"], width, sys.stdout.isatty()))
+        return format_tags(result["tokens"], result["tags"], result["scores"], width, sys.stdout.isatty())

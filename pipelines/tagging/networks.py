@@ -4,10 +4,13 @@ Source: Lample et al. 2016, "Neural Architectures for Named Entity Recognition";
 Labeling via Bi-directional LSTM-CNNs-CRF".
 """
 
+import types
+
 import keras
 from keras import layers, ops
 
 from layers import CRF, MaxOfConvolutions, OverTokens, TransformerEncoderBlock
+from pipelines.data.tag_schemes import is_spans
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.tagging.config import TaggingConfig
@@ -102,3 +105,14 @@ def _span_rules(tags: tuple[str, ...]) -> dict[str, list]:
         "allowed": [[of is None or tag in of for of in before] for tag in tags],
         "allowed_start": [of is None for of in before],
     }
+
+
+def of_export(config: TaggingConfig, card: dict, variables: list) -> tuple[keras.Model, list]:
+    """Returns the network of an export and the variables that are its weights: see `inspect.weights.load_network`."""
+    tags = tuple(card["classes"])
+    sizes = {each.name.split("/")[0]: each.shape[0] for each in variables if each.name.count("/") == 1}
+    features = types.SimpleNamespace(
+        vocabulary_size=sizes["word_vectors"], num_characters=sizes.get("character_vectors"), encoder=None
+    )
+    network = build(config, features, tags, is_spans(tags))
+    return network, variables[: len(network.weights)]  # the servable lists the weights of the CRF a second time

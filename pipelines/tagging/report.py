@@ -286,7 +286,7 @@ def _data_lines(result: RunResult, details: Details) -> list[str]:
     lines = [
         "## Data",
         "",
-        f"- {counts}; {details.num_training_tokens:,} training tokens; {len(result.classes):,} tags.",
+        f"- {counts}; {details.num_training_tokens:,} training tokens; {len(result.about['classes']):,} tags.",
     ]
     lines += reports.note_lines(result)
     if details.tokenizers:
@@ -298,10 +298,11 @@ def _data_lines(result: RunResult, details: Details) -> list[str]:
             f"{percent(details.tokenizers[details.tokenizer])} of the training tokens from the raw text"
             f"{f' ({others})' if others else ''}."
         )
+    window = result.about["window"]
     return [
         *lines,
-        f"- The network reads at most {result.window['max_tokens']:,} tokens at once: longer sentences are divided. "
-        f"Texts are cut after {result.window['max_bytes']:,} bytes.",
+        f"- The network reads at most {window['max_tokens']:,} tokens at once: longer sentences are divided. "
+        f"Texts are cut after {window['max_bytes']:,} bytes.",
         "",
     ]
 

@@ -8,7 +8,6 @@ import keras
 import numpy as np
 
 from pipelines.data.batching import bucketed_order
-from pipelines.data.batching import steps_per_epoch as num_batches
 from pipelines.data.prepared import TOKENIZER
 from pipelines.tagging import batches as sentence_batches
 from pipelines.tagging import features, metrics, networks, shards, word_encoder
@@ -21,7 +20,12 @@ from pipelines.tagging.report import summarize, write_report  # noqa: F401 (memb
 from pipelines.tagging.servable import Tagger
 from pipelines.tagging.splits import Splits
 from pipelines.tagging.tagged import tag_sentences
-from pipelines.task import complete_config, needs_inference_model  # noqa: F401 (members of Task)
+from pipelines.task import (  # noqa: F401 (members of Task)
+    complete_config,
+    items_per_epoch,
+    needs_inference_model,
+    steps_per_epoch,
+)
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
@@ -37,12 +41,17 @@ class Encoded:
         splits: the sentences.
         train, valid: the same, encoded; `train` is None if the training sentences are in shards.
         divided: number of training sentences that have more than `max_tokens` tokens.
+
+    Its length is the number of training sentences; a divided one counts as often as it has parts.
     """
 
     splits: Splits
     train: EncodedSentences | None
     valid: EncodedSentences
     divided: int
+
+    def __len__(self) -> int:
+        return self.splits.sharded.rows["train"] if self.splits.sharded else len(self.train.starts)
 
 
 def describe(splits: Splits) -> str:
@@ -84,11 +93,6 @@ def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, fold
     return Encoded(splits, train, valid, divided)
 
 
-def steps_per_epoch(config: TaggingConfig, encoded: Encoded) -> int:
-    """Returns the number of batches of an epoch."""
-    return num_batches(items_per_epoch(encoded), config.batch_size)
-
-
 def build(
     config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, encoded: Encoded, training: bool
 ) -> keras.Model:
@@ -122,12 +126,6 @@ def make_validator(
         return row | ({"val_f1": metrics.span_f1(tags, splits.valid.tags)} if splits.spans else {})
 
     return validate
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training sentences; a divided one counts as often as it has parts."""
-    sharded = encoded.splits.sharded
-    return sharded.rows["train"] if sharded else len(encoded.train.starts)
 
 
 def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
@@ -165,7 +163,7 @@ def measure(
 
 
 def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> dict:
-    """Returns the fields of `RunResult` that describe the data."""
+    """Returns rows, notes, classes, and what is cut off."""
     notes = dict(splits.notes)
     if encoded.divided:
         notes[f"training sentences with more than {config.max_tokens} tokens, which are divided"] = encoded.divided

@@ -1,12 +1,11 @@
 """`train`, `evaluate`, `predict` and `prepare` for `transfer`; two of them are those of all labelled texts."""
 
 import dataclasses
+from typing import ClassVar
 
 from pipelines.command_line import PrepareCommand, subset
 from pipelines.labelled.command import TO_PREPARE, Evaluate, LabelledTrainCommand, Predict
 from pipelines.transfer.config import TransferConfig
-
-_ANY_ENCODER = "any"  # the shards do not depend on the encoder, which a config needs
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,11 +31,8 @@ _ToPrepare = subset(TransferConfig, TO_PREPARE)
 class Prepare(PrepareCommand):
     """Prepare labelled texts that may be larger than memory, for any encoder."""
 
+    needed: ClassVar = {"encoder": "any"}
     config: _ToPrepare = _ToPrepare()
-
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(TransferConfig(**vars(self.config), encoder=_ANY_ENCODER))
 
 
 __all__ = ["Evaluate", "Predict", "Prepare", "Train"]

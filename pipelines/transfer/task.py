@@ -13,7 +13,6 @@ import tensorflow as tf
 from pipelines.data import batching
 from pipelines.data.part import current
 from pipelines.labelled import losses, thresholds
-from pipelines.labelled.examples import example_texts
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import (
     Labelled,
@@ -23,7 +22,12 @@ from pipelines.labelled.splits import (
     describe_splits,
 )
 from pipelines.support import console
-from pipelines.task import needs_inference_model  # noqa: F401 (a member of Task)
+from pipelines.task import (  # noqa: F401 (members of Task)
+    example_requests,
+    items_per_epoch,
+    needs_inference_model,
+    steps_per_epoch,
+)
 from pipelines.text.normalization import Cutter
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
@@ -83,6 +87,9 @@ class Encoded:
     has_random_ops: bool
     cut: Cutter
 
+    def __len__(self) -> int:
+        return len(self.splits.train)
+
 
 def encode(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, folder: Path) -> Encoded:
     """Measures the texts: the model reads strings itself."""
@@ -95,16 +102,6 @@ def encode(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, f
 
 def _cutter(config: TransferConfig, modules: Modules) -> Cutter:
     return Cutter(config.max_bytes, modules.removes_invisible)
-
-
-def steps_per_epoch(config: TransferConfig, encoded: Encoded) -> int:
-    """Returns the number of batches of an epoch."""
-    return batching.steps_per_epoch(items_per_epoch(encoded), config.batch_size)
-
-
-def items_per_epoch(encoded: Encoded) -> int:
-    """Returns the number of training texts."""
-    return len(encoded.splits.train)
 
 
 def build(
@@ -223,8 +220,3 @@ def make_servable(
 def describe_data(config: TransferConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
     """Returns rows, classes, notes, and what is cut off."""
     return describe_splits(splits) | {"window": {"max_bytes": config.max_bytes}}
-
-
-def example_requests(servable: TextClassifier) -> dict[str, dict]:
-    """Returns a request with usual and unusual texts for every signature."""
-    return {"serving_default": {"text": example_texts()}}

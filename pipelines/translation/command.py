@@ -53,7 +53,6 @@ class Train(TrainCommand):
         self.train(config, f"{self.task}-{pair}" if pair else None)
 
 
-_MODEL, _PRESET = "transformer", "full"  # the shards do not depend on them, but a config needs them
 _ToPrepare = subset(
     TranslationConfig,
     (
@@ -68,7 +67,7 @@ _ToPrepare = subset(
         "max_tokens",
         "seed",
     ),  # fmt: skip
-    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], PRESETS[_MODEL, _PRESET]["vocabulary_size"]),
+    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], PRESETS["transformer", "full"]["vocabulary_size"]),
 )
 
 
@@ -76,11 +75,8 @@ _ToPrepare = subset(
 class Prepare(PrepareCommand):
     """Tokenize pairs of sentences that may be larger than memory."""
 
+    needed: ClassVar = {"preset": "full", "model": "transformer"}
     config: _ToPrepare = _ToPrepare()
-
-    def __call__(self) -> None:
-        """Prepares, and prints what was made."""
-        self.prepare(TranslationConfig(**vars(self.config), model=_MODEL, preset=_PRESET))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY
 from pipelines.support.run_result import RunResult
 from pipelines.translation.config import WITH_ATTENTION
-from pipelines.translation.servable import Translator
 
+_EXAMPLE = "A man is riding a bike."
 _NUM_EXAMPLES = 8
 _DRAWN_WORDS = 10  # words of the sentence whose attention is drawn: enough to see something, few enough to read
 _SCORES = (
@@ -39,23 +39,23 @@ class Alignment(NamedTuple):
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    name = f"{result.task} {result.pair}" if result.pair else result.task
+    name = " ".join([result.task, *filter(None, [result.about.get("pair")])])
     title = f"{name}, {result.config['model']}, {reports.data_name(result)}"
     lines = [
         f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {scores['bleu']:.2f}   chrF {scores['chrf']:.2f}   "
         f"TER {scores['ter']:.2f}"
         for split, scores in result.scores.items()
     ]
-    return reports.summary(result, title, lines, _predict_command(result))
+    return reports.summary(result, title, lines, reports.predict_command(result, _EXAMPLE))
 
 
-def write(result: RunResult, folder: Path, valid: Pairs, translations: list[str], servable: Translator) -> None:
+def write_report(result: RunResult, details: dict, folder: Path) -> None:
     """Writes `folder`/report.md, curves.png and lengths.png, and attention.png for a model with attention.
 
     Args:
-        valid: the validation pairs.
-        translations: their translations.
+        details: "valid", the validation pairs, their "translations", and the "servable".
     """
+    valid = details["valid"]
     curves = {"loss": "loss, nats per token", "bleu": "BLEU, greedy"}
     reports.save(reports.curves(result, curves), folder / "curves.png")
     reports.save(draw_lengths(result.scores), folder / "lengths.png")
@@ -64,9 +64,9 @@ def write(result: RunResult, folder: Path, valid: Pairs, translations: list[str]
 
         words = np.array([len(source.split()) for source in valid.source])
         row = int(np.argmin(np.abs(words - _DRAWN_WORDS)))
-        picture = draw_attention(read_alignment(servable.align, tf.constant([valid.source[row]])))
+        picture = draw_attention(read_alignment(details["servable"].align, tf.constant([valid.source[row]])))
         reports.save(picture, folder / "attention.png")
-    reports.write(folder, _lines(result, valid, translations))
+    reports.write(folder, _lines(result, valid, details["translations"]))
 
 
 def read_alignment(align: Callable, text) -> Alignment:
@@ -132,14 +132,16 @@ def _printable(token: str) -> str:
 
 def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str]:
     validation, config = result.scores["validation"], result.config
-    title = f"Translation: {config['model']}, {result.pair or 'source to target'}, {reports.data_name(result)}"
+    title = (
+        f"Translation: {config['model']}, {result.about.get('pair') or 'source to target'}, {reports.data_name(result)}"
+    )
     sentence = (
         f"The translations of {validation['rows']:,} sentences that were not in training score "
         f"**BLEU {validation['bleu']:.2f}**. (100 means identical to the references; two people hardly reach 50.)"
     )
     flags = reports.model_flags(result)
     commands = [
-        _predict_command(result),
+        reports.predict_command(result, _EXAMPLE),
         f"{shell_command()} predict {result.task} --input FILE --output FILE{flags}",
         f"{shell_command()} evaluate {result.task} --data FILE --target FILE{flags}",
     ]
@@ -179,7 +181,3 @@ def _reason(config: dict) -> str:
     """Why the weights of the best epoch were kept."""
     average = "; they are a moving average" if config["ema_momentum"] else ""
     return f"the {'highest validation BLEU' if config['monitor'] == 'bleu' else 'lowest validation loss'}{average}"
-
-
-def _predict_command(result: RunResult) -> str:
-    return f'{shell_command()} predict {result.task} "A man is riding a bike."{reports.model_flags(result)}'

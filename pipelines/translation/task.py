@@ -15,17 +15,17 @@ from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATI
 from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
-from pipelines.support.run_result import RunResult
 from pipelines.task import complete_config  # noqa: F401 (a member of Task)
 from pipelines.text.subword_sampling import SubwordSampler
 from pipelines.text.tokenizers import END
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import AveragingAdam, AveragingSGD
 from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
-from pipelines.translation import losses, metrics, networks, report, shards
+from pipelines.translation import losses, metrics, networks, shards
 from pipelines.translation.batches import Training, teacher_forcing_batches
 from pipelines.translation.config import TranslationConfig
 from pipelines.translation.data import ShardedPairs, Splits, load, too_long  # noqa: F401 (`load` is a member of Task)
+from pipelines.translation.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.translation.servable import Translator
 from pipelines.translation.tokenizers import MAX_BYTES, Tokenizers, load_tokenizer, train_tokenizers
 
@@ -225,7 +225,7 @@ def measure(
 
 
 def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -> dict:
-    """Returns the fields of `RunResult` that describe the data, and the defaults of the exported model."""
+    """Returns rows, notes, languages, limits, and the defaults of the exported model."""
     notes = dict(splits.notes)
     if encoded.train.too_long:
         notes[too_long(config.max_tokens)] = encoded.train.too_long
@@ -259,13 +259,3 @@ def example_requests(servable: Translator) -> dict[str, dict]:
         "score": {"text": text, "translation": ["A man.", "", "The house."]},
     }
     return {name: requests[name] for name in servable.signatures()}
-
-
-def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes report.md and its pictures."""
-    report.write(result, folder, **details)
-
-
-def summarize(result: RunResult) -> str:
-    """Returns the lines that the terminal shows at the end of a run."""
-    return report.summarize(result)

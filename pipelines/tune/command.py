@@ -124,7 +124,7 @@ class TuneCommand:
 
 def command_of(entry: TaskEntry) -> type[TuneCommand]:
     """Returns the command of a task, with the flags of its config."""
-    return _command(type(entry.command().Train().config))
+    return _command(entry.config_class())
 
 
 @functools.cache

@@ -44,7 +44,7 @@ def write(study: Study, grid: dict[str, tuple], points: list["Point"], equal_par
     from pipelines.tune.grid import as_dict
 
     finished = [outcome for point in points for outcome in point.outcomes.values() if outcome.state == FINISHED]
-    measure = (main_score(finished[0].scores) or ("value", 0.0))[0]
+    measure = (main_score(finished[0].scores, study.task) or ("value", 0.0))[0]
     others = [name for name in _MORE_MEASURES if name != measure and name in finished[0].scores.get("validation", {})]
     described = [as_dict(point) | summary(point, points[0], measure) for point in points]
     num_seeds = len(points[0].outcomes)

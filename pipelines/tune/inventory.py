@@ -54,10 +54,10 @@ def read_search(folder: Path) -> KeptSearch:
         state = "training"
     else:
         state = "finished" if (folder / studies.RESULT).exists() else "unfinished"
-    return KeptSearch(folder.name, folder, record, len(outcomes), _best(outcomes), state)
+    return KeptSearch(folder.name, folder, record, len(outcomes), _best(outcomes, record.get("task")), state)
 
 
-def _best(outcomes: list[Outcome]) -> tuple[str, float] | None:
+def _best(outcomes: list[Outcome], task: str | None) -> tuple[str, float] | None:
     finished = [outcome for outcome in outcomes if outcome.state == FINISHED and outcome.value is not None]
     best = min(finished, key=lambda outcome: outcome.value, default=None)
-    return best and main_score(best.scores)
+    return best and main_score(best.scores, task)

@@ -132,7 +132,7 @@ def main() -> None:
     """Answers the request in the folder that is the argument."""
     folder = Path(sys.argv[1])
     request = read_json(folder / _REQUEST)
-    config_class = type(TASKS[request["task"]].command().Train().config)
+    config_class = TASKS[request["task"]].config_class()
     configs = [from_dict(config_class, values) for values in request["configs"]]
     try:
         answer = {"sizes": _sizes(Path(request["study"]), request["task"], configs)}

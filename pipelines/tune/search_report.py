@@ -39,13 +39,13 @@ def write(
     ordered = sorted(trials, key=_rank)
     states = {state: sum(trial.outcome.state == state for trial in trials) for state in (FINISHED, PRUNED, FAILED)}
     pictures = _draw(study, search.optuna_study()) if states[FINISHED] > 1 else []
-    measure = (main_score(winner.outcome.scores) or ("value", 0.0))[0]
+    measure = (main_score(winner.outcome.scores, study.task) or ("value", 0.0))[0]
     sample = [f"**{reports.SAMPLE_WARNING}**", ""] if study.config.data is None else []
     lines = [
         f"# Search: {study.task} on {study.record.data['name']}",
         "",
-        f"Trial {winner.number} is the best of {len(trials)}: {measure} {_score(winner)} on the validation set; the "
-        f"preset (trial 0) has {_score(trials[0])}.",
+        f"Trial {winner.number} is the best of {len(trials)}: {measure} {_score(winner, study.task)} on the validation "
+        f"set; the preset (trial 0) has {_score(trials[0], study.task)}.",
         "",
         *sample,
         "```",
@@ -64,7 +64,7 @@ def write(
         "",
         f"| trial | state | value | {measure} | epochs | time | {' | '.join(space)} |",
         f"|---:|---|---:|---:|---:|---:|{'---|' * len(space)}",
-        *(_row(trial, space) for trial in ordered),
+        *(_row(trial, space, study.task) for trial in ordered),
         "",
         *(
             f"- Trial {trial.number} {'failed:' if trial.outcome.state == FAILED else 'has'} {trial.outcome.reason}"
@@ -135,15 +135,15 @@ def _rank(trial: Tried) -> tuple:
     return trial.outcome.state != FINISHED, value is None, value, trial.number
 
 
-def _score(trial: Tried) -> str:
-    score = main_score(trial.outcome.scores)
+def _score(trial: Tried, task: str) -> str:
+    score = main_score(trial.outcome.scores, task)
     return "no score" if score is None else f"{score[1]:.3f}"
 
 
-def _row(trial: Tried, space: dict[str, Values]) -> str:
+def _row(trial: Tried, space: dict[str, Values], task: str) -> str:
     outcome = trial.outcome
     value = "-" if outcome.value is None else f"{outcome.value:.4f}"
-    score = _score(trial) if outcome.scores else "-"
+    score = _score(trial, task) if outcome.scores else "-"
     seconds = reports.duration(outcome.training_seconds) if outcome.training_seconds else "-"
     cells = [
         f"{trial.number}{' (preset)' if trial.number == 0 else ''}",

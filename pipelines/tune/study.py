@@ -196,7 +196,7 @@ def prepare_trial(study: Study, number: int, config: TrainingConfig) -> Path:
 def config_of(folder: Path) -> tuple[str, TrainingConfig]:
     """Returns the task and the resolved config of a trial's folder."""
     record = read_record(folder / "config.json", f"delete {folder} to train it again")
-    return record["task"], from_dict(type(TASKS[record["task"]].command().Train().config), record["config"])
+    return record["task"], from_dict(TASKS[record["task"]].config_class(), record["config"])
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> None:

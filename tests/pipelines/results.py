@@ -31,4 +31,4 @@ def make_result(**changes) -> RunResult:
         "report": "/home/me/runs/classification/reviews-bag-1/report.md",
         "seconds": 130.0,
     }
-    return RunResult(**values | changes)
+    return RunResult.of(**values | changes)

@@ -1,6 +1,5 @@
 """Records of runs and exports, as trainings write them, for tests that need no trained model."""
 
-import dataclasses
 import json
 
 from pipelines.labelled import predictions
@@ -15,7 +14,7 @@ def write_run(root, name, task="classification", finished=True, **changes):
     """Writes runs/<task>/<name>/ with its records; returns the folder."""
     folder = root / task / name
     folder.mkdir(parents=True)
-    result = dataclasses.asdict(make_result(task=task, **changes))
+    result = make_result(task=task, **changes).to_json()
     names = ("schema", "run", "task", "config", "data", "modules", "versions", "machine", "started")
     write_record(folder / "config.json", {field: result[field] for field in names})
     (folder / "lock").touch()

@@ -52,7 +52,7 @@ def test_json_prints_the_whole_result_as_one_object(trained, capsys):
     TrainCommand(task="classification", json=True).train(TrainingConfig())
     output = capsys.readouterr().out
     assert output.count("\n") == 1
-    assert json.loads(output) == vars(make_result())
+    assert json.loads(output) == make_result().to_json()
 
 
 def test_a_given_name_has_priority_over_the_tasks_name(trained):

@@ -5,10 +5,12 @@ import importlib
 import inspect
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
 
+from pipelines import task
 from pipelines.data.corpora import CORPORA
 from pipelines.settings.config import TrainingConfig
 from pipelines.task import TASKS, Task
@@ -17,8 +19,7 @@ from tests.command_line import ROOT
 PACKAGES = sorted({entry.package for entry in TASKS.values()})
 MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
 ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
-FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py", "predict.py", "report.py"}
-WITHOUT_PREDICT = {"transfer"}  # its predict is that of labelled/
+FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py"}
 HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 SHARED_ROOMS = ("labelled", "networks", "training", "text", "data", "export", "support")
 
@@ -81,17 +82,15 @@ def test_the_unit_is_a_plural_noun(package):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_task_has_the_same_files(package):
     files = {path.name for path in (ROOT / "pipelines" / package).glob("*.py")}
-    expected = FILES - ({"predict.py"} if package in WITHOUT_PREDICT else set())
-    assert expected <= files, f"missing: {expected - files}"
+    assert files >= FILES, f"missing: {FILES - files}"
 
 
 @ENTRIES
 def test_the_commands_of_a_task(entry):
     command = entry.command()
     assert isinstance(command.Train(task=entry.name).config, TrainingConfig)
-    assert hasattr(command, "Predict") and hasattr(command, "Prepare")
-    assert hasattr(command, "Evaluate") == entry.has_evaluation
-    assert hasattr(entry.data(), "survey")
+    assert hasattr(command, "Prepare") == entry.has("shards") == hasattr(entry.data(), "survey")
+    assert hasattr(command, "Evaluate") or not entry.has("evaluate")
 
 
 @ENTRIES
@@ -120,6 +119,20 @@ def test_the_second_pass_of_a_preparation_is_in_shards(entry):
 
 
 @ENTRIES
+def test_the_network_of_an_export_of_a_task_that_is_explained_is_built_again(entry):
+    assert hasattr(entry.networks(), "of_export") == (entry.explains is not None)
+    assert entry.has("trace") != bool(entry.no_trace)
+
+
+def test_the_usual_example_requests_have_unusual_texts():
+    servable = types.SimpleNamespace(signatures=lambda: {"serving_default": None, "trace": None})
+    requests = task.example_requests(servable)
+    texts = requests["trace"]["text"]
+    assert requests["serving_default"] == {"text": texts}
+    assert "" in texts and any(not text.isascii() for text in texts) and any(len(text) > 2000 for text in texts)
+
+
+@ENTRIES
 def test_the_version_of_the_sample_is_a_text(entry):
     version = entry.sample_version()
     assert isinstance(version, str) and version and version == entry.sample_version()
@@ -133,33 +146,6 @@ def test_there_is_a_corpus_of_the_kind_that_a_task_reads(entry):
 @ENTRIES
 def test_the_name_of_an_entry_is_its_key(entry):
     assert TASKS[entry.name] is entry
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_task_imports_another_task(package):
-    others = tuple(f"pipelines.{other}." for other in PACKAGES if other != package)
-    found = [(path, module) for path, module in imports_of(f"pipelines/{package}") if f"{module}.".startswith(others)]
-    assert not found
-
-
-@pytest.mark.parametrize("room", SHARED_ROOMS)
-def test_shared_rooms_import_no_task(room):
-    tasks = tuple(f"pipelines.{package}." for package in PACKAGES)
-    found = [(path, module) for path, module in imports_of(f"pipelines/{room}") if f"{module}.".startswith(tasks)]
-    assert not found
-
-
-def test_text_does_not_import_data():
-    assert not [each for each in imports_of("pipelines/text") if each[1].startswith("pipelines.data")]
-
-
-@pytest.mark.parametrize(
-    ("folder", "forbidden"),
-    [("serving", ("pipelines", "layers", "main")), ("layers", ("pipelines", "serving", "main"))],
-)
-def test_serving_and_layers_stand_alone(folder, forbidden):
-    found = [(path, module) for path, module in imports_of(folder) if module.split(".")[0] in forbidden]
-    assert not found
 
 
 def test_nothing_imports_the_entry_point():

@@ -6,7 +6,7 @@ from pipelines.support.run_result import RunResult
 
 
 def make_result(tmp_path, **flags):
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="encoder",
@@ -41,7 +41,7 @@ def test_the_summary_has_the_scores_and_the_command_that_fine_tunes(tmp_path):
 
 
 def test_the_report_has_objective_scores_and_what_was_left_out(tmp_path):
-    report.write(make_result(tmp_path, direction="bidirectional"), tmp_path)
+    report.write_report(make_result(tmp_path, direction="bidirectional"), {}, tmp_path)
     text = (tmp_path / "report.md").read_text()
     for part in (
         "to predict masked tokens from those on both sides",

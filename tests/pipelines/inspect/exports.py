@@ -47,7 +47,7 @@ def outputs_of(layers=("layer_1",), kind="lstm", time=4, units=3, seed=0) -> dic
 
 
 def make_trace(**options) -> Trace:
-    return traces("small/1", "language_model", outputs_of(**options))[0]
+    return traces("small/1", outputs_of(**options))[0]
 
 
 @functools.cache
@@ -72,7 +72,7 @@ def data_of(html: str) -> list[dict]:
 
 def attentive(weights, queries, keys, is_cross=False) -> Trace:
     found = {"layer_1": Attention(np.asarray(weights), queries, keys, is_cross)}
-    return Trace("small/1", "language_model", {"layer": queries}, {}, found, {}, False)
+    return Trace("small/1", {"layer": queries}, {}, found, {}, False)
 
 
 def run(capsys, *arguments):

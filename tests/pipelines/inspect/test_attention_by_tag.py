@@ -19,7 +19,7 @@ WORDS, TAGS = ["a", "bc"], ["NOUN", "VERB"]
 
 def trace_of(weights, tokens=TOKENS) -> Trace:
     attention = {"layer_1": Attention(np.asarray(weights), tokens, tokens, False)}
-    return Trace("small/1", "encoder", {"layer": tokens}, {}, attention, {}, False)
+    return Trace("small/1", {"layer": tokens}, {}, attention, {}, False)
 
 
 def random_weights(heads=2, tokens=5, seed=0, causal=False):

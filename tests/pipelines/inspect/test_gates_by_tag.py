@@ -23,7 +23,7 @@ def test_the_last_token_of_each_word(tokens, words, expected):
 
 
 def test_the_means_are_those_of_the_words():
-    found = [traces("small/1", "language_model", outputs_of(seed=seed))[0] for seed in range(3)]
+    found = [traces("small/1", outputs_of(seed=seed))[0] for seed in range(3)]
     sentences, tags = [["a", "b"], ["a", "b"], ["x"]], [["DET", "NOUN"], ["DET", "NOUN"], ["X"]]
     rows = gates_by_tag.gate_rows(found, sentences, tags)
     nouns = rows[(rows.tag == "NOUN") & (rows.gate == "forget gate")]

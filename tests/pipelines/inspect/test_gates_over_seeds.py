@@ -60,8 +60,7 @@ def test_of_a_translator_the_source_is_shown():
     rng = np.random.default_rng(0)
     recurrent = {f"{part}_1": {"update_gate": rng.random((2, 3))} for part in ("encoder", "decoder")}
     traces = [
-        Trace("t/1", "translation", {"encoder": ["a", "b"], "decoder": [word, "c"]}, recurrent, {}, {}, False)
-        for word in ("x", "y")
+        Trace("t/1", {"encoder": ["a", "b"], "decoder": [word, "c"]}, recurrent, {}, {}, False) for word in ("x", "y")
     ]
     assert set(gates_over_seeds.seed_rows(traces)["layer"]) == {"encoder_1"}
 

@@ -82,7 +82,7 @@ def json_of(values):
 
 
 def rows_of(outputs: dict) -> dict[str, pd.DataFrame]:
-    trace = traces("m/1", "any", outputs)[0]
+    trace = traces("m/1", outputs)[0]
     part = "encoder" if "encoder" in trace.tokens else "layer"
     found = {"tokens": gates.token_rows(trace, part)[["position", "token"]]}
     frames = [

@@ -5,12 +5,13 @@ import pytest
 
 from pipelines.inspect import models
 from pipelines.support.errors import UserError
+from pipelines.task import TASKS
 
 
 def test_the_trace_of_an_export(exports):
     (model,) = models.find(exports, ("small",))
     trace = model.trace(["to be", "x"])[0]
-    assert (model.title, model.package, model.kind) == ("small/1", "language_model", "lstm")
+    assert (model.title, model.entry.package, model.kind) == ("small/1", "language_model", "lstm")
     assert trace.tokens["layer"] == ["<start>", *"to be"] and trace.model == "small/1"
     assert trace.recurrent["layer_2"]["forget_gate"].shape == (6, 16)
 
@@ -42,7 +43,7 @@ def test_why_there_is_no_trace(exports):
     model.card["config"]["model"] = "lstm"
     with pytest.raises(UserError, match="it was exported by an older Unroll. Train it again"):
         model.trace(["a"])
-    model.package = "transfer"
+    model.entry = TASKS["transfer"]
     with pytest.raises(UserError, match="its encoder is a module of TF Hub"):
         model.trace(["a"])
 

@@ -33,7 +33,7 @@ def test_a_unit_that_follows_the_quotes_is_found():
         hidden = rng.normal(size=(len(text) + 1, 4))
         hidden[1:, 2] = neurons.features(text)["quote"] * 2 - 1 + rng.normal(scale=0.1, size=len(text))
         tokens = {"layer": ["<start>", *text]}
-        found.append(Trace("small/1", "language_model", tokens, {"layer_1": {"hidden": hidden}}, {}, {}, False))
+        found.append(Trace("small/1", tokens, {"layer_1": {"hidden": hidden}}, {}, {}, False))
     best = neurons.best_units(found, texts).set_index("feature")
     assert best.loc["quote", "unit"] == 2 and best.loc["quote", "correlation"] > 0.9
     (figure,) = neurons.figures(found, texts)
@@ -42,6 +42,6 @@ def test_a_unit_that_follows_the_quotes_is_found():
 
 
 def test_units_of_a_word_model_are_refused():
-    trace = Trace("words/1", "language_model", {"layer": ["<start>", "yes"]}, make_trace().recurrent, {}, {}, False)
+    trace = Trace("words/1", {"layer": ["<start>", "yes"]}, make_trace().recurrent, {}, {}, False)
     with pytest.raises(UserError, match="words/1 reads words"):
         neurons.best_units([trace], ["yes"])

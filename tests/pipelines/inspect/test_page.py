@@ -15,7 +15,7 @@ HOSTILE = ["<start>", "</script><script>window.hacked=1</script>", "\N{RIGHT-TO-
 def hostile_figure() -> Figure:
     values = outputs_of()
     values["tokens"] = [[token.encode() for token in HOSTILE]] * 2
-    return gates.figures(traces("<b>m</b>/1", "language_model", values)[0], top=2)[0]
+    return gates.figures(traces("<b>m</b>/1", values)[0], top=2)[0]
 
 
 def test_the_page_has_everything_in_itself():

@@ -29,7 +29,7 @@ def runs(tmp_path_factory):
 @pytest.mark.long
 def test_the_weights_of_every_epoch_are_there(runs):
     run = TrainedRun(runs, "kept")
-    assert run.epochs() == [0, 1, 2] and run.package == "language_model"
+    assert run.epochs() == [0, 1, 2]
     assert run.validation_loss(0) is None and run.validation_loss(2) < run.validation_loss(1)
     traces = [run.trace("the cat", epoch) for epoch in run.epochs()]
     probabilities = [trace.outputs["log_probabilities"].sum() for trace in traces]

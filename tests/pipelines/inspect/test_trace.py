@@ -7,7 +7,7 @@ from tests.pipelines.inspect.exports import TOKENS, make_trace, outputs_of
 
 
 def test_each_row_has_its_own_length():
-    full, empty = traces("small/1", "language_model", outputs_of(("layer_1", "layer_2")))
+    full, empty = traces("small/1", outputs_of(("layer_1", "layer_2")))
     assert full.tokens["layer"] == TOKENS and empty.tokens["layer"] == ["<start>"]
     assert list(full.recurrent) == ["layer_1", "layer_2"]
     assert full.recurrent["layer_2"]["forget_gate"].shape == (4, 3)
@@ -18,7 +18,7 @@ def test_each_row_has_its_own_length():
 
 def test_directions_are_layers_of_their_own():
     values = outputs_of(("layer_1_forward", "layer_1_backward"), "gru")
-    trace = traces("small/1", "classification", values)[0]
+    trace = traces("small/1", values)[0]
     assert trace.layers("update_gate") == ["layer_1_backward", "layer_1_forward"]
     assert trace.tokens_of("layer_1_backward") == TOKENS
 
@@ -36,7 +36,7 @@ def test_a_translator_has_attention_to_itself_and_to_the_source():
         "decoder_1_self_attention": rng.random((1, 2, 3, 3)),
         "decoder_2_attention": rng.random((1, 2, 3, 3)),
     }
-    trace = traces("nmt/1", "translation", values)[0]
+    trace = traces("nmt/1", values)[0]
     assert list(trace.attention) == ["encoder_1", "decoder_1", "decoder_1 (self)", "decoder_2"]
     cross = trace.attention["decoder_1"]
     assert cross.is_cross and cross.weights.shape == (2, 3, 2) and cross.keys == ["a", "<end>"]

@@ -16,7 +16,7 @@ PROBABILITIES = np.array([[0.1, 0.9], [0.7, 0.3], [0.02, 0.98], [0.6, 0.4]])
 def result(tmp_path):
     scores = metrics.compute_scores(LABELS, PROBABILITIES, ("negative", "positive"), TEXTS)
     epochs = [{"epoch": i, "loss": 0.5, "accuracy": 0.5, "val_loss": 0.6, "val_accuracy": 0.5} for i in (1, 2)]
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="sentiment",
@@ -136,8 +136,8 @@ def test_labels_with_bars_and_line_breaks_leave_all_tables_whole(result, tmp_pat
     names = ["a|b", "c\nd"]
     scores = metrics.compute_scores(LABELS, PROBABILITIES, tuple(names), TEXTS)
     details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
-    changes = {"classes": names, "scores": {"validation": scores}, "class_rows": dict.fromkeys(names, 2)}
-    report.write(dataclasses.replace(result, **changes), details, tmp_path)
+    about = result.about | {"classes": names, "class_rows": dict.fromkeys(names, 2)}
+    report.write(dataclasses.replace(result, about=about, scores={"validation": scores}), details, tmp_path)
     tables = (tmp_path / "report.md").read_text().split("\n\n")
     tables = [table.strip().splitlines() for table in tables if table.strip().startswith("|")]
     assert any("a\\|b" in line for table in tables for line in table)
@@ -146,5 +146,5 @@ def test_labels_with_bars_and_line_breaks_leave_all_tables_whole(result, tmp_pat
 
 
 def test_of_several_classes_the_summary_has_the_macro_f1(result):
-    several = dataclasses.replace(result, classes=["negative", "neutral", "positive"])
+    several = dataclasses.replace(result, about=result.about | {"classes": ["negative", "neutral", "positive"]})
     assert "macro-F1 0." in report.summarize(several) and "macro-F1" not in report.summarize(result)

@@ -17,7 +17,7 @@ def make_result(tmp_path, unknown_tokens=0):
         "perplexity": 4.48,
         "bits_per_character": 1.08,
     }
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="char-lm",
@@ -52,7 +52,7 @@ def test_the_summary_has_the_scores_and_a_command_that_finds_the_model(tmp_path)
 
 def test_the_report_has_scores_data_and_generated_text(tmp_path):
     samples = [{"prompt": "", "text": "Once upon"}, {"prompt": "A day ", "text": "is long"}]
-    report.write(make_result(tmp_path, unknown_tokens=7), samples, None, tmp_path)
+    report.write_report(make_result(tmp_path, unknown_tokens=7), {"samples": samples, "ngrams": None}, tmp_path)
     text = (tmp_path / "report.md").read_text()
     for part in (
         "**4.48**",
@@ -66,13 +66,13 @@ def test_the_report_has_scores_data_and_generated_text(tmp_path):
     ):
         assert part in text, part
     assert (tmp_path / "curves.png").stat().st_size > 1000
-    report.write(make_result(tmp_path), samples, None, tmp_path)
+    report.write_report(make_result(tmp_path), {"samples": samples, "ngrams": None}, tmp_path)
     assert "not in the vocabulary" not in (tmp_path / "report.md").read_text()
 
 
 def test_the_report_of_an_ngram_model_has_its_counts_and_no_learning_curve(tmp_path):
     tables = estimate(np.array([5, 6, 5, 6, 7] * 20, np.int32), 3, 9)
-    report.write(make_result(tmp_path), [], tables, tmp_path)
+    report.write_report(make_result(tmp_path), {"samples": [], "ngrams": tables}, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "| 1 | 3 |" in text and "| 3 | 7 |" in text and "Kneser-Ney" in text
     assert "epoch" not in text.split("## Counts")[1].split("## Data")[0] and not (tmp_path / "curves.png").exists()

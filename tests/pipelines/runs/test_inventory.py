@@ -80,9 +80,10 @@ def test_a_card_that_cannot_be_read_is_empty(tmp_path, content):
 
 
 def test_the_main_score_is_that_of_the_validation_set():
-    assert inventory.main_score({"test": {"accuracy": 1}, "validation": {"loss": 2, "bleu": 3.0}}) == ("bleu", 3.0)
-    assert inventory.main_score({"validation": {"accuracy": None, "loss": 0.0}}) == ("loss", 0.0)
-    assert inventory.main_score({}) is None
+    scores = {"test": {"accuracy": 1}, "validation": {"loss": 2, "bleu": 3.0}}
+    assert inventory.main_score(scores, "nmt") == ("bleu", 3.0) and inventory.main_score(scores, "chess") is None
+    assert inventory.main_score({"validation": {"accuracy": None, "loss": 0.0}}, "sentiment") == ("loss", 0.0)
+    assert inventory.main_score({}, "tagging") is None
 
 
 def test_the_size_does_not_follow_links(tmp_path):

@@ -187,7 +187,7 @@ def test_a_run_leaves_its_record_its_checkpoints_its_metrics_its_report_and_its_
         "result.json",
     }
     values = json.loads((folder / "result.json").read_text())
-    assert values.pop("sha256") and values == dataclasses.asdict(result)
+    assert values.pop("sha256") and values == result.to_json()
     assert set(result.export_files) >= {"saved_model.pb", "model_card.json", "variables/variables.index"}
     config = json.loads((folder / "config.json").read_text())
     assert config["task"] == "small" and config["config"]["epochs"] == 2

@@ -6,7 +6,6 @@ from typing import Annotated, ClassVar, Literal
 
 import pytest
 
-from pipelines.settings import fields as settings
 from pipelines.settings.config import TrainingConfig
 from pipelines.settings.fields import (
     FRACTION,
@@ -28,6 +27,7 @@ from pipelines.settings.fields import (
     reject_without_effect,
     require,
 )
+from pipelines.settings.fields import fields as settings
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 

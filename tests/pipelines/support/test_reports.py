@@ -37,6 +37,22 @@ def test_the_score_table_has_a_column_per_split():
     ]
 
 
+def test_a_task_without_a_report_of_its_own_has_one(tmp_path):
+    result = make_result(rows={"train": 90, "valid": 10}, notes={"empty": 3})
+    reports.write_plain(result, tmp_path)
+    report = (tmp_path / "report.md").read_text()
+    for part in (
+        "# classification: bag on reviews.csv",
+        "| accuracy | 0.7 | 0.65 |",
+        "- Rows: train 90, valid 10.",
+        "Empty: 3",
+    ):
+        assert part in report
+    assert (tmp_path / "curves.png").is_file() and "predict classification" in report
+    lines = reports.summarize_plain(result).splitlines()
+    assert lines[:2] == ["classification, bag, reviews.csv", "  validation  rows 100   accuracy 0.7"]
+
+
 def test_the_learning_section_says_which_weights_were_kept_and_why():
     text = "\n".join(reports.learning_lines(make_result(), "the lowest validation loss", "Loss by epoch"))
     assert "2 epochs in 2 min 5 s. The weights of epoch 2 were kept (the lowest validation loss)." in text

@@ -20,7 +20,7 @@ def result(tmp_path):
     config = TranslationConfig(data="pairs.tsv", model="transformer").resolve()
     scores = metrics.measures(PAIRS.source, TRANSLATIONS, PAIRS.target)
     row = {"loss": 2.0, "val_loss": 2.5, "val_bleu": 12.5}
-    return RunResult(
+    return RunResult.of(
         schema=3,
         run="0123456789abcdef",
         task="nmt",
@@ -61,8 +61,11 @@ class StubTranslator:
         return align(text)
 
 
+DETAILS = {"valid": PAIRS, "translations": TRANSLATIONS, "servable": StubTranslator()}
+
+
 def test_the_report_has_scores_examples_commands_and_pictures(result, tmp_path):
-    report.write(result, tmp_path, PAIRS, TRANSLATIONS, StubTranslator())
+    report.write_report(result, DETAILS, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "# Translation: transformer, en-es, pairs.tsv" in text
     assert f"**BLEU {result.scores['validation']['bleu']:.2f}**" in text and "tok:13a" in text
@@ -76,7 +79,7 @@ def test_the_report_has_scores_examples_commands_and_pictures(result, tmp_path):
 
 def test_a_model_without_attention_has_no_picture_of_it(result, tmp_path):
     result.config |= {"model": "rnn", "monitor": "loss", "ema_momentum": 0.0}
-    report.write(result, tmp_path, PAIRS, TRANSLATIONS, None)
+    report.write_report(result, DETAILS | {"servable": None}, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "attention.png" not in text and not (tmp_path / "attention.png").exists()
     assert "were kept (the lowest validation loss)." in text
@@ -90,7 +93,7 @@ def test_the_summary_has_a_line_per_split_and_a_command_to_try(result):
 
 
 def test_the_summary_without_a_language_pair(result):
-    lines = report.summarize(dataclasses.replace(result, pair=None)).splitlines()
+    lines = report.summarize(dataclasses.replace(result, about={})).splitlines()
     assert lines[0] == "nmt, transformer, pairs.tsv"
 
 
