@@ -69,12 +69,12 @@ def _count_occurrences(layer: NGramLogits, inputs: dict[str, tf.RaggedTensor]) -
         (hashes [k] of the n-grams that occur in the most texts, ascending; float32 [n, k], 1 where the text has the
         n-gram).
     """
-    inputs = list(inputs.values())
-    signature = [tf.TensorSpec([None, None], tf.int32)] * len(inputs)
+    ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
+    signature = [tf.TensorSpec([None, None], tf.int32)] * len(ids)
     hash_batch = tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
     texts = []
-    for start in range(0, inputs[0].shape[0], 100):
-        hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in inputs)).numpy()
+    for start in range(0, ids[0].shape[0], 100):
+        hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
         texts += [np.unique(row) for row in hashes]
     all_hashes = np.concatenate(texts)
     hashes, counts = np.unique(all_hashes, return_counts=True)

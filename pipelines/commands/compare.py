@@ -14,6 +14,7 @@ from pipelines.settings.fields import PATH, flag
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, shown
 from pipelines.support.installation import called_name
+from pipelines.support.scores import score_of
 from pipelines.task import TASKS
 
 _MAX_SHOWN = 40  # characters of a setting in the table
@@ -127,7 +128,7 @@ def _rows(runs: list[Run], letters: list[str]) -> list[dict[str, str]]:
         for split, scores in result["scores"].items():
             for measure in inventory.measures_of(run.task):
                 if scores.get(measure) is not None:
-                    cells[f"{split} {measure}"] = _number(scores[measure], scores.get(f"{measure}_interval"))
+                    cells[f"{split} {measure}"] = score_of(scores, measure).number()
             if scores.get("log_loss") is not None:
                 cells[f"{split} log loss"] = f"{scores['log_loss']:.3f}"
         cells["parameters"] = f"{result['parameters']:,}"
@@ -156,10 +157,6 @@ def _sentence(letter: str, first: str, difference: dict) -> str:
         f"accuracy (95 % interval {low:+.1f} to {high:+.1f}); only {letter} is right on {difference['only_second']:,}, "
         f"only {first} on {difference['only_first']:,} (McNemar p = {difference['p_value']:.2g}): {verdict}."
     )
-
-
-def _number(value: float, interval: list[float] | None) -> str:
-    return f"{value:.3f}" if interval is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
 
 
 def _shortened(value: str) -> str:

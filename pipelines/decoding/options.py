@@ -1,7 +1,7 @@
 """The options of generation, each declared once: name, dtype, default, range, help.
 
 The signatures of the exports, their checks, the flags of `predict` with their help, and the example requests are made
-from these declarations. A new sampling option is one entry in `SAMPLING` and its use in decoding.py. It changes the
+from these declarations. A new sampling option is one entry in `SAMPLING` and its use in sampling.py. It changes the
 inputs of a signature: clients of the REST API must then send it, too (docs/language-models.md).
 """
 

@@ -122,8 +122,8 @@ def _accuracies(models: list, sentences: list, source: str) -> tuple[list, list[
             raise UserError(f"{model.title} knows no verb of the {source}: give a model of the same language")
         score = agreement.score_function(model.signatures, _before(model) if is_grammar else None)
         results = agreement.agreement(score, asked, model.tokenizer)
-        counted = results[~results["tied"]]
-        notes.append(f"{model.title}: right for {counted['correct'].mean():.3f} of {len(counted):,} {source}")
+        decided = results[~results["tied"]]
+        notes.append(f"{model.title}: right for {decided['correct'].mean():.3f} of {len(decided):,} {source}")
         measured[model.title] = results
     fewest = min(measured.values(), key=len)  # a model is not asked for verbs that it does not know
     figures = []

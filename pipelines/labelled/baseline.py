@@ -13,7 +13,7 @@ from pipelines.labelled.multi_label_metrics import compare_micro_f1
 from pipelines.labelled.paired import difference_interval
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
-from pipelines.support.reports import percent
+from pipelines.support.scores import score_of
 from pipelines.text.invisible import visible
 
 # Name -> the options of scikit-learn's TfidfVectorizer.
@@ -118,7 +118,7 @@ def summary_lines(scores: dict) -> list[str]:
         if "left_out" in each:
             lines.append(f"  {'baseline':<12}{each['features']}: left out, {each['left_out']}")
         else:
-            score, difference = _with_interval(each), _difference(each)
+            score, difference = _score(each), score_of(each, "difference").points()
             lines.append(
                 f"  {'baseline':<12}{_measure(each)} {score}   {each['features']}; this model {difference} points"
             )
@@ -140,7 +140,9 @@ def report_lines(scores: dict[str, dict]) -> list[str]:
     for split, of_split in scores.items():
         for each in of_split["baselines"]:
             if "left_out" not in each:
-                lines.append(f"| {each['features']} | {split} | {_with_interval(each)} | {_difference(each)} |")
+                lines.append(
+                    f"| {each['features']} | {split} | {_score(each)} | {score_of(each, 'difference').points()} |"
+                )
     left_out = [each for each in next(iter(scores.values()))["baselines"] if "left_out" in each]
     for each in left_out:
         lines += ["", f"The baseline of {each['features']} is left out: {each['left_out']}."]
@@ -164,15 +166,7 @@ def _measure(baseline: dict) -> str:
     return "micro-F1" if "micro_f1" in baseline else "accuracy"
 
 
-def _with_interval(baseline: dict) -> str:
+def _score(baseline: dict) -> str:
     if "micro_f1" in baseline:
-        low, high = baseline["micro_f1_interval"]
-        return f"{baseline['micro_f1']:.3f} ({low:.3f} to {high:.3f})"
-    low, high = baseline["accuracy_interval"]
-    return f"{percent(baseline['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _difference(baseline: dict) -> str:
-    """Formats the difference in points, such as "+1.2 (-0.3 to +2.7)"."""
-    low, high = baseline["difference_interval"]
-    return f"{100 * baseline['difference']:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+        return score_of(baseline, "micro_f1").number()
+    return score_of(baseline, "accuracy").percent()

@@ -21,6 +21,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 from pipelines.support.numbers import counted, listed
 from pipelines.support.paths import Data
+from pipelines.support.scores import Score, score_of
 from pipelines.task import TASKS
 
 _PREFIX = "evaluated_"  # of the columns of --mistakes where the user's have the same names
@@ -119,14 +120,14 @@ def format_scores(scores: dict) -> str:
     f1 = f"F1 of {classes[-1]}" if len(classes) == 2 else "macro-F1"
     roc_auc = scores["roc_auc"]
     values = {
-        "accuracy": _with_interval(scores["accuracy"], scores["accuracy_interval"]),
-        f1: _with_interval(scores["f1"], scores["f1_interval"]),
+        "accuracy": score_of(scores, "accuracy").for_terminal(),
+        f1: score_of(scores, "f1").for_terminal(),
         "ROC AUC": "- (not all classes occur)" if roc_auc is None else f"{roc_auc:.4f}",
         "log loss, nats": f"{scores['log_loss']:.4f}",
         "calibration error": f"{scores['calibration_error']:.4f}",
     }
     if "average_precision" in scores:
-        values[f"average precision of {classes[-1]}"] = _number(scores["average_precision"])
+        values[f"average precision of {classes[-1]}"] = score_of(scores, "average_precision").for_terminal()
     lines = _title_and_values(scores, values)
     width = max(12, *(len(name) + 2 for name in classes))
     lines += ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
@@ -141,12 +142,12 @@ def format_scores(scores: dict) -> str:
 
 def _format_label_sets(scores: dict) -> str:
     values = {
-        "micro-F1": _with_interval(scores["micro_f1"], scores["micro_f1_interval"]),
-        "macro-F1": _with_interval(scores["f1"], scores["f1_interval"]),
-        "precision over all labels": _number(scores["micro_precision"]),
-        "recall over all labels": _number(scores["micro_recall"]),
-        "all labels of a text correct": _with_interval(scores["accuracy"], scores["accuracy_interval"]),
-        "mean average precision": _number(scores["average_precision"]),
+        "micro-F1": score_of(scores, "micro_f1").for_terminal(),
+        "macro-F1": score_of(scores, "f1").for_terminal(),
+        "precision over all labels": score_of(scores, "micro_precision").for_terminal(),
+        "recall over all labels": score_of(scores, "micro_recall").for_terminal(),
+        "all labels of a text correct": score_of(scores, "accuracy").for_terminal(),
+        "mean average precision": score_of(scores, "average_precision").for_terminal(),
         "log loss per label, nats": f"{scores['log_loss']:.4f}",
         "calibration error": f"{scores['calibration_error']:.4f}",
         "labels per text": f"{scores['labels_per_text']['true']:.2f}, predicted "
@@ -168,7 +169,7 @@ def _class_lines(scores: dict, measures: tuple[str, ...]) -> list[str]:
     titles = {"f1": "F1", "average_precision": "av. precision"}
     lines = ["", f"  {'label':<24}{'texts':>12}" + "".join(f"{titles.get(name, name):>15}" for name in measures)]
     for each in scores["by_class"]:
-        numbers = "".join(f"{_number(each[name]):>15}" for name in measures)
+        numbers = "".join(f"{Score(each[name]).for_terminal():>15}" for name in measures)
         lines.append(f"  {each['class']:<24}{each['rows']:>12,}{numbers}")
     absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
     return lines + ([f"  no text has the label {', '.join(absent)}: left out of the means"] if absent else [])
@@ -183,14 +184,6 @@ def _last_lines(scores: dict) -> list[str]:
     if scores["trained_on"]:
         lines += ["", "  The model was trained on these texts: the scores say nothing about new ones."]
     return lines
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
-
-
-def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    return "-" if value is None else f"{value:.4f}   (95 % interval {interval[0]:.4f} to {interval[1]:.4f})"
 
 
 def _classify(exported: Exported, texts: np.ndarray) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from pipelines.support.files import shown
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
+from pipelines.support.scores import score_of
 
 MAX_LISTED = 50
 _EXCERPT = 160  # characters of a text
@@ -135,7 +136,7 @@ def _score_lines(result: RunResult) -> list[str]:
         "## All folds together",
         "",
         f"- Accuracy {report.accuracy(scores)}; in parentheses, the 95 % interval.",
-        f"- {report.f1_name(result.about['classes'])} {report.with_interval(scores['f1'], scores['f1_interval'])}.",
+        f"- {report.f1_name(result.about['classes'])} {score_of(scores, 'f1').number()}.",
         f"- ROC AUC {reports.number(scores['roc_auc'])}, log loss {scores['log_loss']:.3f} nats, calibration error "
         f"{scores['calibration_error']:.3f}.",
         "",

@@ -16,6 +16,7 @@ from pipelines.labelled.thresholds import MIN_ROWS
 from pipelines.support import reports
 from pipelines.support.reports import BLUE, GREY, percent
 from pipelines.support.run_result import RunResult
+from pipelines.support.scores import score_of
 
 NUM_MISTAKES = 5
 _EXCERPT = 240  # characters of a text
@@ -123,7 +124,7 @@ def _header_lines(result: RunResult) -> list[str]:
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
     sentence = (
         f"Over all labels of {valid['rows']:,} validation texts, this model has a micro-F1 of "
-        f"**{report.with_interval(valid['micro_f1'], valid['micro_f1_interval'])}**; **{report.accuracy(valid)}** of "
+        f"**{score_of(valid, 'micro_f1').number()}**; **{report.accuracy(valid)}** of "
         "the texts have exactly the right labels. In parentheses: the 95 % interval. Giving every text the same labels "
         f"would reach a micro-F1 of at most {reports.number(constant_f1(valid))}."
     )
@@ -143,8 +144,8 @@ def _score_lines(result: RunResult) -> list[str]:
     formatted = {
         split: {
             "rows": f"{scores['rows']:,}",
-            "micro_f1": report.with_interval(scores["micro_f1"], scores["micro_f1_interval"]),
-            "macro_f1": report.with_interval(scores["f1"], scores["f1_interval"]),
+            "micro_f1": score_of(scores, "micro_f1").number(),
+            "macro_f1": score_of(scores, "f1").number(),
             "precision": reports.number(scores["micro_precision"]),
             "recall": reports.number(scores["micro_recall"]),
             "accuracy": report.accuracy(scores),

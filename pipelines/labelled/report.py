@@ -15,6 +15,7 @@ from pipelines.support import reports
 from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent
 from pipelines.support.run_result import RunResult
+from pipelines.support.scores import score_of
 
 NUM_MISTAKES = 5
 FEW_ROWS = 100
@@ -121,10 +122,10 @@ def accuracy(scores: dict) -> str:
 
     Of few texts it is "9 of 10 (59.6 to 98.2 %)": a percentage looks more exact than it is.
     """
-    low, high = (f"{100 * limit:.1f}" for limit in scores["accuracy_interval"])
     if scores["rows"] < FEW_ROWS:
+        low, high = (f"{100 * limit:.1f}" for limit in scores["accuracy_interval"])
         return f"{round(scores['accuracy'] * scores['rows'])} of {scores['rows']} ({low} to {high} %)"
-    return f"{percent(scores['accuracy'])} ({low} to {high})"
+    return score_of(scores, "accuracy").percent()
 
 
 def few_rows_sentence(scores: dict) -> str:
@@ -138,11 +139,6 @@ def few_rows_sentence(scores: dict) -> str:
         f"be right for anything from {percent(low)} to {percent(high)}, and a smaller difference between two models "
         "says nothing. Validate on more texts with `--valid-fraction` or `--valid`, or add rows."
     )
-
-
-def with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    """Returns a measure with its interval, such as "0.890 (0.876 to 0.902)"; "-" for None."""
-    return reports.number(value) if value is None else f"{value:.3f} ({interval[0]:.3f} to {interval[1]:.3f})"
 
 
 def confusion_table(classes: Sequence[str], matrix: Sequence[Sequence[int]]) -> list[str]:
@@ -194,7 +190,7 @@ def _score_lines(result: RunResult) -> list[str]:
         split: {
             "rows": f"{scores['rows']:,}",
             "accuracy": accuracy(scores),
-            "f1": with_interval(scores["f1"], scores["f1_interval"]),
+            "f1": score_of(scores, "f1").number(),
             "roc_auc": reports.number(scores["roc_auc"]),
             "log_loss": f"{scores['log_loss']:.3f}",
             "calibration_error": f"{scores['calibration_error']:.3f}",

@@ -34,8 +34,7 @@ class Generator(tf.Module):
     """The servable of a language model.
 
     `generate(text, **options)`, `search(text, **options)` and, if the model `can_cache`, `generate_with_cache(text,
-    **options)` are concrete functions; their inputs are made from the
-    declarations in decoding/options.py.
+    **options)` are concrete functions; their inputs are made from the declarations in decoding/options.py.
 
     Args:
         config: of the run.
@@ -105,9 +104,9 @@ class Generator(tf.Module):
             options: the options `SAMPLING`, each [batch].
 
         Returns:
-            text: string [batch], to be appended to the prompt as it is; log_probability: float32 [batch]; tokens: int32
-                [batch],
-            number of generated tokens.
+            text: string [batch], to be appended to the prompt as it is.
+            log_probability: float32 [batch].
+            tokens: int32 [batch], number of generated tokens.
 
         Raises:
             InvalidArgumentError: an option is out of its range.

@@ -10,11 +10,24 @@ from pipelines.settings.fields import Activation, Positions
 from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
 
+_FIELDS = (
+    "model",
+    "num_layers",
+    "hidden_size",
+    "embedding_size",
+    "num_heads",
+    "positions",
+    "scale_embeddings",
+    "window",
+    "dropout",
+    "num_sampled",
+    "seed",
+)
+
+
 def shared_arguments(config) -> dict:
     """Returns the arguments of `causal_network` that are fields of the same name in the configs of its tasks."""
-    names = "model num_layers hidden_size embedding_size num_heads positions scale_embeddings window dropout "
-    names += "num_sampled seed"
-    return {name: getattr(config, name) for name in names.split()}
+    return {name: getattr(config, name) for name in _FIELDS}
 
 
 def causal_network(

@@ -76,19 +76,22 @@ class Trained:
     attempts: list[dict] | None = None
 
 
-def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained:
+def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained | None:
     """Trains on the data, restores the best epoch, and measures.
 
     Args:
         splits: see `Task.load`.
         folder: for the tokenizer, the checkpoints and metrics.csv. A training that was interrupted there is resumed.
         events: folder for TensorBoard; None writes no events.
+
+    Returns:
+        None in a worker that is not the chief.
     """
     save_tokenizer(task, config, splits, folder)
     return fit_with_tokenizer(task, config, splits, folder, folder, events)
 
 
-Fit = Callable[[Task, Any, Any, Path, Path | None], Trained]  # such as `fit_and_measure`
+Fit = Callable[[Task, Any, Any, Path, Path | None], Trained | None]  # such as `fit_and_measure`
 
 
 def train(task_name: str, config: TrainingConfig, destination: Destination, fit: Fit = fit_and_measure) -> RunResult:
@@ -205,7 +208,7 @@ def fit_with_tokenizer(
     folder: Path,
     events: Path | None = None,
     on_epoch_end: "EpochEnd | None" = None,
-) -> Trained:
+) -> Trained | None:
     """As `fit_and_measure`, with the tokenizer in `tokenizer_folder`.
 
     Args:
@@ -241,13 +244,13 @@ def fit_with_tokenizer(
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
         task.make_validator(config, tokenizer, encoded, inference_model) if here.is_chief else dict,
         fit.Plan(
-            config.epochs,
-            config.patience,
-            config.checkpoint_every,
-            steps,
-            task.items_per_epoch(encoded),
-            task.UNIT,
-            config.keep_checkpoints,
+            max_epochs=config.epochs,
+            patience=config.patience,
+            checkpoint_every=config.checkpoint_every,
+            steps=steps,
+            items=task.items_per_epoch(encoded),
+            unit=task.UNIT,
+            keep=config.keep_checkpoints,
         ),
         folder,
         task.fit_options(config, encoded, model),
@@ -264,16 +267,16 @@ def fit_with_tokenizer(
     servable = task.make_servable(config, splits, tokenizer, inference_model)
     scores, details = task.measure(config, splits, encoded, servable, position.rows[position.best_epoch])
     return Trained(
-        config,
-        policy,
-        position,
-        tokenizer.vocabulary_size,
-        inference_model.count_params(),
-        {weight.path: list(weight.shape) for weight in inference_model.weights},
-        encoded,
-        servable,
-        scores,
-        details,
+        config=config,
+        precision=policy,
+        position=position,
+        vocabulary_size=tokenizer.vocabulary_size,
+        parameters=inference_model.count_params(),
+        weights={weight.path: list(weight.shape) for weight in inference_model.weights},
+        encoded=encoded,
+        servable=servable,
+        scores=scores,
+        details=details,
     )
 
 

@@ -9,6 +9,7 @@ from pipelines.support.installation import shell_command
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
+from pipelines.support.scores import score_of
 from pipelines.tagging import confusion
 from pipelines.tagging.measure import Details
 from pipelines.tagging.metrics import MIN_SENTENCES
@@ -49,10 +50,10 @@ def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
     lines = []
     for split, scores in result.scores.items():
-        spans = f"F1 of spans {_f1(scores, 'span_f1')}   " if "span_f1" in scores else ""
+        spans = f"F1 of spans {score_of(scores, 'span_f1').number()}   " if "span_f1" in scores else ""
         lines.append(
-            f"  {split:<12}{scores['tokens']:>7,} tokens   {spans}accuracy {_accuracy(scores)}   "
-            f"unknown words {_percent(scores['unknown_accuracy'])}"
+            f"  {split:<12}{scores['tokens']:>7,} tokens   {spans}accuracy {score_of(scores, 'accuracy').percent()}   "
+            f"unknown words {score_of(scores, 'unknown_accuracy').percent()}"
         )
         for each in scores.get("baselines", ()):
             lines.append(f"  {'baseline':<12}{each['name']}: {_summary_of_baseline(each)}")
@@ -63,8 +64,8 @@ def summarize(result: RunResult) -> str:
 def format_scores(scores: dict) -> str:
     """Returns the result of `evaluate` as text for a terminal."""
     values = {
-        "accuracy": _four_digits(scores, "accuracy"),
-        "macro-F1 over tags": _four_digits(scores, "macro_f1"),
+        "accuracy": score_of(scores, "accuracy").for_terminal(),
+        "macro-F1 over tags": score_of(scores, "macro_f1").for_terminal(),
     }
     if scores["unknown_accuracy"] is not None:
         values["accuracy of unknown words"] = (
@@ -72,9 +73,9 @@ def format_scores(scores: dict) -> str:
         )
     if "span_f1" in scores:
         values |= {
-            "F1 of spans": _four_digits(scores, "span_f1"),
-            "precision of spans": _four_digits(scores, "span_precision"),
-            "recall of spans": _four_digits(scores, "span_recall"),
+            "F1 of spans": score_of(scores, "span_f1").for_terminal(),
+            "precision of spans": score_of(scores, "span_precision").for_terminal(),
+            "recall of spans": score_of(scores, "span_recall").for_terminal(),
         }
     split = f" ({scores['split']})" if scores["split"] else ""
     lines = [
@@ -114,19 +115,19 @@ def _header_lines(result: RunResult) -> list[str]:
     valid = result.scores["validation"]
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
     frequent, counts = next(iter(valid["tags"].items()))
-    constant = percent(counts["support"] / valid["tokens"])
+    constant, accuracy = percent(counts["support"] / valid["tokens"]), score_of(valid, "accuracy").percent()
     always = f"Always predicting the most frequent tag, *{_text(frequent)}*, would be correct for {constant}."
     if valid.get("span_f1") is not None:
         sentence = (
             f"This model finds the spans of {valid['sentences']:,} validation sentences with an F1 of "
-            f"**{_f1(valid, 'span_f1')}**; in parentheses, the 95 % interval. A span counts if its start, its "
-            f"end and its label are correct. Of the {valid['tokens']:,} tokens, {_accuracy(valid)} have the correct "
+            f"**{score_of(valid, 'span_f1').number()}**; in parentheses, the 95 % interval. A span counts if its "
+            f"start, its end and its label are correct. Of the {valid['tokens']:,} tokens, {accuracy} have the correct "
             f"tag. {always}"
         )
     else:
         sentence = (
-            f"This model tags **{_accuracy(valid)}** of {valid['tokens']:,} validation tokens correctly; in "
-            f"parentheses, the 95 % interval. {always}"
+            f"This model tags **{accuracy}** of {valid['tokens']:,} validation tokens correctly; in parentheses, the "
+            f"95 % interval. {always}"
         )
     if valid["tokens"] < _FEW_TOKENS or valid["sentences"] < MIN_SENTENCES:
         sentence += (
@@ -141,10 +142,11 @@ def _score_lines(result: RunResult) -> list[str]:
         split: {
             "sentences": f"{scores['sentences']:,}",
             "tokens": f"{scores['tokens']:,}",
-            "accuracy": _accuracy(scores),
-            "unknown": f"{_percent(scores['unknown_accuracy'])} of {counted(scores['unknown_tokens'], 'token')}",
-            "macro_f1": _f1(scores, "macro_f1"),
-            "span_f1": _f1(scores, "span_f1"),
+            "accuracy": score_of(scores, "accuracy").percent(),
+            "unknown": score_of(scores, "unknown_accuracy").percent()
+            + f" of {counted(scores['unknown_tokens'], 'token')}",
+            "macro_f1": score_of(scores, "macro_f1").number(),
+            "span_f1": score_of(scores, "span_f1").number(),
             "span_precision": reports.number(scores.get("span_precision")),
             "span_recall": reports.number(scores.get("span_recall")),
             "loss": reports.number(scores.get("loss")),
@@ -195,9 +197,10 @@ def _baseline_lines(result: RunResult) -> list[str]:
             if "left_out" in each:
                 continue
             cells = [each["name"], split]
-            cells += [_f1(each, "span_f1"), _difference(each, "span_f1")] if spans else []
-            cells += [_accuracy(each), _difference(each, "accuracy")]
-            cells += [_percent(each["unknown_accuracy"]), reports.number(each["macro_f1"])]
+            if spans:
+                cells += [score_of(each, "span_f1").number(), score_of(each, "span_f1_difference").points()]
+            cells += [score_of(each, "accuracy").percent(), score_of(each, "accuracy_difference").points()]
+            cells += [score_of(each, "unknown_accuracy").percent(), reports.number(each["macro_f1"])]
             lines.append(f"| {' | '.join(cells)} |")
     return [
         *lines,
@@ -320,39 +323,10 @@ def _summary_of_baseline(baseline: dict) -> str:
     if "left_out" in baseline:
         return f"left out, {baseline['left_out']}"
     if "span_f1" in baseline:
-        return f"F1 of spans {_f1(baseline, 'span_f1')}; this model {_difference(baseline, 'span_f1')} points"
-    return f"accuracy {_accuracy(baseline)}; this model {_difference(baseline, 'accuracy')} points"
-
-
-def _accuracy(scores: dict) -> str:
-    """Formats the accuracy with its interval, such as "95.1 % (94.8 to 95.4)"."""
-    low, high = scores["accuracy_interval"]
-    return f"{percent(scores['accuracy'])} ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _f1(scores: dict, measure: str) -> str:
-    """Formats F1 with its interval, such as "0.861 (0.850 to 0.872)"; "-" for None."""
-    limits = scores.get(f"{measure}_interval")
-    return reports.number(scores.get(measure)) + (f" ({limits[0]:.3f} to {limits[1]:.3f})" if limits else "")
-
-
-def _difference(baseline: dict, measure: str) -> str:
-    """Formats a difference in points, such as "+1.2 (-0.3 to +2.7)"; "-" for None."""
-    value, limits = baseline[f"{measure}_difference"], baseline[f"{measure}_difference_interval"]
-    if value is None:
-        return "-"
-    return f"{100 * value:+.1f}" + (f" ({100 * limits[0]:+.1f} to {100 * limits[1]:+.1f})" if limits else "")
-
-
-def _percent(fraction: float | None) -> str:
-    return "-" if fraction is None else percent(fraction)
-
-
-def _four_digits(scores: dict, measure: str) -> str:
-    value, limits = scores[measure], scores.get(f"{measure}_interval")
-    if value is None:
-        return "-"
-    return f"{value:.4f}" + (f"   (95 % interval {limits[0]:.4f} to {limits[1]:.4f})" if limits else "")
+        score, difference = score_of(baseline, "span_f1").number(), score_of(baseline, "span_f1_difference")
+        return f"F1 of spans {score}; this model {difference.points()} points"
+    score, difference = score_of(baseline, "accuracy").percent(), score_of(baseline, "accuracy_difference")
+    return f"accuracy {score}; this model {difference.points()} points"
 
 
 def _terminal_table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
