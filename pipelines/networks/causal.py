@@ -9,7 +9,6 @@ from pipelines.networks.recurrent import RECURRENT_LAYERS
 from pipelines.settings.fields import Activation, Positions
 from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
-
 _FIELDS = (
     "model",
     "num_layers",
