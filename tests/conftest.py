@@ -1,11 +1,14 @@
-"""What all tests share. TensorFlow is imported here, once and without its log lines, before any test module is."""
+"""What all tests share. TensorFlow is imported without its log lines, and only if a test needs it."""
 
 import contextlib
 import gc
+import importlib.abc
+import importlib.machinery
 import logging
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -18,8 +21,29 @@ CORPORA = ROOT.parent / "shared" / "data"
 # By default, Ray's processes have a low priority, and would wait for the tests that run beside them.
 os.environ.setdefault("RAY_worker_niceness", "0")
 
+
+class TensorFlowInSilence(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports TensorFlow and Keras as the pipelines do, when a test is the first to import one of them."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in ("tensorflow", "keras"):
+            return None
+        sys.meta_path.remove(self)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # while tests are collected, warnings are errors
+            import_tensorflow()
+        self._spec = sys.modules[name].__spec__
+        return importlib.machinery.ModuleSpec(name, self)
+
+    def create_module(self, spec):
+        return sys.modules[spec.name]
+
+    def exec_module(self, module):
+        module.__spec__ = self._spec
+
+
 if os.environ.get("KERAS_BACKEND", "tensorflow") == "tensorflow":
-    import_tensorflow()
+    sys.meta_path.insert(0, TensorFlowInSilence())
 elif os.environ["KERAS_BACKEND"] == "jax":
     # JAX compiles each operation and each loop: compile quickly rather than well, and keep what is compiled for the
     # next run.
