@@ -19,12 +19,12 @@ from layers import (
     MeanAfterTraining,
     NGramLogits,
     RandomSpan,
-    TransformerEncoderBlock,
     WordDropout,
 )
 from pipelines.classification.config import ClassificationConfig
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
+from pipelines.networks.transformer import stacked_transformer
 from pipelines.support.errors import UserError
 from pipelines.text.tokenizers import PAD, UNKNOWN
 
@@ -157,18 +157,15 @@ def _transformer(config, vocabulary_size, ids):
     states = _embed(config, vocabulary_size, ids)
     add_positions = position_layer(config.positions, config.max_encoder_tokens, config.scale_embeddings)
     states = add_positions(states) if add_positions else states
-    for i in range(config.num_layers):
-        block = TransformerEncoderBlock(
-            config.num_heads,
-            2 * config.embedding_size,
-            norm="pre",
-            activation="gelu",
-            dropout=config.dropout / 2,
-            rotary=config.positions == "rotary",
-            name=f"block_{i + 1}",
-        )
-        states = block(states, mask=mask)  # [batch, time, embedding]
-    states = layers.LayerNormalization(name="last_norm")(states)
+    states = stacked_transformer(
+        states,
+        config.num_layers,
+        config.num_heads,
+        2 * config.embedding_size,
+        mask=mask,
+        rotary=config.positions == "rotary",
+        dropout=config.dropout / 2,
+    )  # [batch, time, embedding]
     return POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)
 
 

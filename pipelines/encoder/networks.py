@@ -3,10 +3,11 @@
 import keras
 from keras import layers, ops
 
-from layers import HoistedLSTM, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling, TransformerEncoderBlock
+from layers import HoistedLSTM, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from pipelines.encoder.config import EncoderConfig
 from pipelines.networks.causal import causal_network, shared_arguments
 from pipelines.networks.positions import position_layer
+from pipelines.networks.transformer import stacked_transformer
 from pipelines.text.tokenizers import PAD
 
 _POOLINGS = ((MaskedLastPooling, "last"), (MaskedMeanPooling, "mean"), (MaskedMaxPooling, "maximum"))
@@ -48,23 +49,21 @@ def _masked_network(config: EncoderConfig, vocabulary_size: int) -> keras.Model:
         x = add_positions(x) if add_positions else x
     x = layers.Dropout(config.dropout)(x)
     mask = ops.not_equal(ids, PAD)  # [batch, time]
-    for i in range(config.num_layers):
-        if config.model == "transformer":
-            x = TransformerEncoderBlock(
-                config.num_heads,
-                4 * config.hidden_size,
-                norm="pre",
-                activation="gelu",
-                dropout=config.dropout,
-                rotary=config.positions == "rotary",
-                name=f"block_{i + 1}",
-            )(x, mask=mask)
-        else:
+    if config.model == "transformer":
+        x = stacked_transformer(
+            x,
+            config.num_layers,
+            config.num_heads,
+            4 * config.hidden_size,
+            mask=mask,
+            rotary=config.positions == "rotary",
+            dropout=config.dropout,
+        )
+    else:
+        for i in range(config.num_layers):
             lstm = HoistedLSTM(config.hidden_size // 2, return_sequences=True)
             x = layers.Bidirectional(lstm, name=f"recurrent_{i + 1}")(x, mask=mask)
             x = layers.Dropout(config.dropout)(x)
-    if config.model == "transformer":
-        x = layers.LayerNormalization(name="last_norm")(x)
     x = ops.take_along_axis(x, ops.expand_dims(positions, -1), axis=1)  # [batch, n, units]
     if x.shape[-1] != embedding.output_dim:
         x = layers.Dense(embedding.output_dim, name="projection")(x)

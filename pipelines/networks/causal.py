@@ -3,9 +3,9 @@
 import keras
 from keras import layers
 
-from layers import TransformerDecoderBlock
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.networks.transformer import stacked_transformer
 from pipelines.settings.fields import Activation, Positions
 from pipelines.training.sampled_softmax import SampledSoftmaxModel
 
@@ -82,7 +82,15 @@ def causal_network(
     if model == "transformer":
         add_positions = position_layer(positions, window, scale_embeddings)
         x = add_positions(x) if add_positions else x
-        x = _transformer(x, num_layers, hidden_size, num_heads, positions == "rotary", dropout)
+        x = stacked_transformer(
+            layers.Dropout(dropout)(x),
+            num_layers,
+            num_heads,
+            4 * hidden_size,
+            causal=True,
+            rotary=positions == "rotary",
+            dropout=dropout,
+        )
     else:
         stateful = streams is not None
         x = _recurrent(
@@ -149,22 +157,6 @@ def _recurrent(x, model, num_layers, hidden_size, dropout_layer, dropout, statef
         y = layer(x)[0]
         x = x + y if residual and i > 0 else y
     return dropout_layer(dropout)(x)
-
-
-def _transformer(x, num_layers, hidden_size, num_heads, rotary, dropout):
-    """Returns the normalized outputs of the stacked causal blocks, [batch, time, units]."""
-    x = layers.Dropout(dropout)(x)
-    for i in range(num_layers):
-        x = TransformerDecoderBlock(
-            num_heads,
-            4 * hidden_size,
-            norm="pre",
-            activation="gelu",
-            dropout=dropout,
-            rotary=rotary,
-            name=f"block_{i + 1}",
-        )(x)
-    return layers.LayerNormalization(name="last_norm")(x)
 
 
 def _projection(x, embedding):

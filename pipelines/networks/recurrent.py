@@ -20,6 +20,12 @@ RECURRENT_LAYERS = {
 }
 """name -> function of (units, activation="tanh", **arguments of keras.layers.RNN), such as `return_sequences` and
 `stateful`, that creates a layer."""
+_WITH_CELL_STATE = ("lstm", "peephole")
+
+
+def num_states(name: str) -> int:
+    """Returns the number of states of a recurrent layer: output and cell state of an LSTM, the output of a GRU."""
+    return 2 if name in _WITH_CELL_STATE else 1
 
 
 def stacked_options(config) -> dict:

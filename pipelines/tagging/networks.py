@@ -9,10 +9,11 @@ import types
 import keras
 from keras import layers, ops
 
-from layers import CRF, MaxOfConvolutions, OverTokens, TransformerEncoderBlock
+from layers import CRF, MaxOfConvolutions, OverTokens
 from pipelines.data.tag_schemes import is_spans
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
+from pipelines.networks.transformer import stacked_transformer
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import NUM_AFFIX_HASHES, NUM_AFFIXES, NUM_SPELLINGS, PAD, TokenFeatures
 
@@ -84,18 +85,15 @@ def _transformer(config, x, mask):
     x = layers.Dense(config.hidden_size, name="projection")(x)
     add_positions = position_layer(config.positions, config.max_tokens, config.scale_embeddings)
     x = add_positions(x) if add_positions else x
-    for i in range(config.num_layers):
-        block = TransformerEncoderBlock(
-            config.num_heads,
-            2 * config.hidden_size,
-            norm="pre",
-            activation="gelu",
-            dropout=config.dropout,
-            rotary=config.positions == "rotary",
-            name=f"block_{i + 1}",
-        )
-        x = block(x, mask=mask)
-    return layers.LayerNormalization(name="last_norm")(x)
+    return stacked_transformer(
+        x,
+        config.num_layers,
+        config.num_heads,
+        2 * config.hidden_size,
+        mask=mask,
+        rotary=config.positions == "rotary",
+        dropout=config.dropout,
+    )
 
 
 def _span_rules(tags: tuple[str, ...]) -> dict[str, list]:

@@ -17,7 +17,7 @@ from layers import (
 )
 from pipelines.decoding.options import MAX_TRANSLATION_LENGTH
 from pipelines.networks.positions import position_layer
-from pipelines.networks.recurrent import RECURRENT_LAYERS
+from pipelines.networks.recurrent import RECURRENT_LAYERS, num_states
 from pipelines.text.tokenizers import PAD
 from pipelines.translation.config import TranslationConfig
 
@@ -157,13 +157,13 @@ def initial_states(config: TranslationConfig, parts: dict, last) -> list:
 
     Source: Bahdanau et al. 2015, appendix A.2.2.
     """
-    return [parts[f"first_{i + 1}"](last) for i in range(_num_states(config))]
+    return [parts[f"first_{i + 1}"](last) for i in range(num_states(config.cell))]
 
 
 def upper_initial_states(config: TranslationConfig, parts: dict, last) -> list[list]:
     """As `initial_states`, for each layer of the decoder above the lowest one."""
     upper = range(2, config.decoder_layers + 1)
-    return [[parts[f"first_{i + 1}_of_{layer}"](last) for i in range(_num_states(config))] for layer in upper]
+    return [[parts[f"first_{i + 1}_of_{layer}"](last) for i in range(num_states(config.cell))] for layer in upper]
 
 
 def append_context(config: TranslationConfig, x, weights, memory):
@@ -248,7 +248,7 @@ def _create_recurrent_layers(config: TranslationConfig):
             yield layers.Bidirectional(_create_recurrent(config, config.hidden_size // 2), name=name)
         else:
             yield _create_recurrent(config, config.hidden_size, name=name)
-    for i in range(_num_states(config)):
+    for i in range(num_states(config.cell)):
         yield layers.Dense(config.hidden_size, activation="tanh", name=f"first_{i + 1}")
     if config.model == "rnn":
         yield _create_recurrent(config, config.hidden_size, name="decoder")
@@ -256,7 +256,7 @@ def _create_recurrent_layers(config: TranslationConfig):
         yield _create_attention_decoder(config)
     for layer in range(2, config.decoder_layers + 1):
         yield _create_recurrent(config, config.hidden_size, name=f"decoder_{layer}")
-        for i in range(_num_states(config)):
+        for i in range(num_states(config.cell)):
             yield layers.Dense(config.hidden_size, activation="tanh", name=f"first_{i + 1}_of_{layer}")
 
 
@@ -276,8 +276,3 @@ def _create_attention_decoder(config: TranslationConfig) -> AttentionDecoder:
         input_feeding=config.input_feeding,
     )
     return AttentionDecoder(cell, return_weights=True, name="decoder")
-
-
-def _num_states(config: TranslationConfig) -> int:
-    """Number of states of a recurrent layer: output and cell state of an LSTM, the output of the others."""
-    return 2 if config.cell in ("lstm", "peephole") else 1

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from pipelines.networks.recurrent import RECURRENT_LAYERS, reset_states, stacked_recurrent
+from pipelines.networks.recurrent import RECURRENT_LAYERS, num_states, reset_states, stacked_recurrent
 
 X = np.random.default_rng(0).normal(size=(2, 3, 4)).astype("float32")
 LENGTHS = np.array([3, 2])
@@ -118,3 +118,8 @@ def test_no_layer_needs_the_mask_that_keras_hands_from_layer_to_layer(name, bidi
     for layer in (keras.layers.RNN, keras.layers.Bidirectional):
         monkeypatch.setattr(layer, "compute_mask", lambda self, *arguments, **options: None)
     np.testing.assert_array_equal(padded(), expected)
+
+
+@pytest.mark.parametrize("name", RECURRENT_LAYERS)
+def test_the_number_of_states_is_that_of_the_layer(name):
+    assert num_states(name) == len(keras.tree.flatten(RECURRENT_LAYERS[name](3).cell.state_size))
