@@ -5,6 +5,7 @@ logits.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import keras
 from keras import layers, ops
@@ -22,6 +23,7 @@ from layers import (
     WordDropout,
 )
 from pipelines.classification.config import ClassificationConfig
+from pipelines.export.exported import Exported
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.networks.transformer import stacked_transformer
@@ -185,17 +187,17 @@ _ENCODERS = {
 }
 
 
-def of_export(config: ClassificationConfig, card: dict, variables: list) -> tuple[keras.Model, list]:
-    """Returns the network of an export and the variables that are its weights: see `inspect.weights.load_network`.
+def of_export(config: ClassificationConfig, exported: Exported, read: Callable[[], list]) -> tuple[keras.Model, list]:
+    """Returns the network of an export and the variables that are its weights: `read` reads all of them.
 
     The linear model over n-grams is left out: the logits are those of the encoder.
 
     Raises:
         UserError: it has no encoder.
     """
-    variables = [each for each in variables if NGRAM_LOGITS not in each.name]
+    variables = [each for each in read() if NGRAM_LOGITS not in each.name]
     sizes = {each.name.split("/")[0]: each.shape[0] for each in variables}
     if WORDS not in sizes:
-        raise UserError("has no encoder of words")
+        raise UserError(f"{exported.path} has no encoder of words")
     encoder = dataclasses.replace(config, max_ngrams=0, max_characters=0)
-    return network(encoder, sizes[WORDS], len(card["classes"])), variables
+    return network(encoder, sizes[WORDS], len(exported.card()["classes"])), variables

@@ -4,6 +4,7 @@ An export holds no Keras model. But its card has the settings of the run, and it
 their order.
 """
 
+import functools
 from collections.abc import Callable
 
 from pipelines.export.exported import Exported
@@ -32,11 +33,9 @@ def load_network(exported: Exported, loaded=None):
     entry = TASKS.get(card.get("task"))
     if entry is None or entry.explains is None:
         raise UserError(f"{exported.path} is of the task {card.get('task')}, whose networks are not built again")
-    config, variables = _config_of(entry.config_class(), card["config"]), _variables(exported, loaded)
-    try:
-        network, variables = _in_float32(lambda: entry.networks().of_export(config, card, variables))
-    except UserError as error:
-        raise UserError(f"{exported.path} {error}") from None
+    config = _config_of(entry.config_class(), card["config"])
+    read = functools.partial(_variables, exported, loaded)
+    network, variables = _in_float32(lambda: entry.networks().of_export(config, exported, read))
     return config, _with_weights(exported, network, variables)
 
 

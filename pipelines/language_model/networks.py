@@ -1,7 +1,10 @@
 """The network of a language model: ids int32 [batch, time] -> logits of the next token [batch, time, vocabulary]."""
 
+from collections.abc import Callable
+
 import keras
 
+from pipelines.export.exported import Exported
 from pipelines.language_model.config import WITH_ORDER, LanguageModelConfig
 from pipelines.language_model.context_networks import ngram_network, window_network
 from pipelines.language_model.free_running import FreeRunningModel
@@ -39,12 +42,13 @@ def build(
     return model
 
 
-def of_export(config: LanguageModelConfig, card: dict, variables: list) -> tuple[keras.Model, list]:
-    """Returns the network of an export and the variables that are its weights: see `inspect.weights.load_network`.
+def of_export(config: LanguageModelConfig, exported: Exported, read: Callable[[], list]) -> tuple[keras.Model, list]:
+    """Returns the network of an export and the variables that are its weights: `read` reads all of them.
 
     Raises:
         UserError: it is an n-gram model.
     """
     if config.model == "ngram":
-        raise UserError("is an n-gram model, which has no states: give a recurrent one")
+        raise UserError(f"{exported.path} is an n-gram model, which has no states: give a recurrent one")
+    variables = read()
     return build(config, variables[0].shape[0]), variables

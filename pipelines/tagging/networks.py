@@ -5,12 +5,14 @@ Labeling via Bi-directional LSTM-CNNs-CRF".
 """
 
 import types
+from collections.abc import Callable
 
 import keras
 from keras import layers, ops
 
 from layers import CRF, MaxOfConvolutions, OverTokens
 from pipelines.data.tag_schemes import is_spans
+from pipelines.export.exported import Exported
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.networks.transformer import stacked_transformer
@@ -105,9 +107,9 @@ def _span_rules(tags: tuple[str, ...]) -> dict[str, list]:
     }
 
 
-def of_export(config: TaggingConfig, card: dict, variables: list) -> tuple[keras.Model, list]:
-    """Returns the network of an export and the variables that are its weights: see `inspect.weights.load_network`."""
-    tags = tuple(card["classes"])
+def of_export(config: TaggingConfig, exported: Exported, read: Callable[[], list]) -> tuple[keras.Model, list]:
+    """Returns the network of an export and the variables that are its weights: `read` reads all of them."""
+    tags, variables = tuple(exported.card()["classes"]), read()
     sizes = {each.name.split("/")[0]: each.shape[0] for each in variables if each.name.count("/") == 1}
     features = types.SimpleNamespace(
         vocabulary_size=sizes["word_vectors"], num_characters=sizes.get("character_vectors"), encoder=None
