@@ -41,13 +41,13 @@ def test_the_workflow_has_the_systems_of_the_makefile():
     assert r"Linux\ *|Darwin\ arm64" in MAKEFILE
 
 
-def test_the_hooks_call_the_ruff_that_make_lint_calls():
+def test_the_hooks_call_what_make_lint_calls():
     (repository,) = read(".pre-commit-config.yaml")["repos"]
     assert repository["repo"] == "local"  # no network, and one version: that of requirements-dev.lock
     entries = {hook["id"]: hook["entry"].replace(" --force-exclude", " .") for hook in repository["hooks"]}
     lint = re.search(r"^lint: \$\(DEV_READY\)\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
     wanted = [line.strip("\t@") for line in lint.splitlines()]
-    assert [entries["ruff-check"], entries["ruff-format"]] == wanted
+    assert [entries[name] for name in ("ruff-check", "ruff-format", "imports")] == wanted
     assert re.search(r"^ruff==", (ROOT / "requirements-dev.lock").read_text(encoding="utf-8"), re.MULTILINE)
 
 

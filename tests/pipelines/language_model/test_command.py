@@ -181,8 +181,8 @@ def test_a_model_of_documents_ends_its_texts(place, run_main):
     [
         ("--model ngram --order 7", "--order 7: it must be from 2 to 6"),
         ("--model ngram --order 6", "too few for --order 6: lower it"),
-        ("--model ngram --hidden-size 5", "--hidden-size has no effect here: an n-gram model only counts"),
-        ("--model lstm --order 3", "--order has no effect here: it needs --model ngram, feedforward, average"),
+        ("--model ngram --hidden-size 5", "--hidden-size has no effect here: it needs --model simple"),
+        ("--model lstm --order 3", "--order has no effect here: it needs --model ngram, feedforward or average"),
         ("--model average --num-layers 3", "--num-layers has no effect here"),
     ],
 )

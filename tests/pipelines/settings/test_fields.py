@@ -26,8 +26,8 @@ from pipelines.settings.fields import (
     ranges,
     reject_without_effect,
     require,
+    tuned_fields,
 )
-from pipelines.settings.fields import fields as settings
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -80,7 +80,7 @@ def test_a_value_out_of_bounds_and_a_flag_without_effect_are_refused():
 def test_the_ranges_of_a_model_are_those_of_the_fields_with_an_effect():
     assert ranges(Config, "bag") == {"size": (4, 8)}
     assert ranges(Config, "transformer") == {"size": Range(8, 16), "num_heads": (2, 4)}
-    assert settings.tuned_fields(Config) == {"size", "num_heads"}
+    assert tuned_fields(Config) == {"size", "num_heads"}
 
 
 def test_the_help_starts_with_the_models():

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pipelines.support.version import VERSION
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_the_version_is_a_release_number():
@@ -19,9 +19,9 @@ def test_the_newest_entry_of_the_changelog_is_this_version():
 
 def test_no_other_file_states_the_version():
     stating = [
-        path
+        path.relative_to(ROOT)
         for folder in ("pipelines", "layers", "serving")
         for path in (ROOT / folder).rglob("*.py")
         if f'"{VERSION}"' in path.read_text(encoding="utf-8")
     ]
-    assert [path.name for path in stating] == ["version.py"]
+    assert list(map(str, stating)) == ["pipelines/support/version.py"]

@@ -5,7 +5,7 @@ import json
 import pytest
 import udtools
 
-from pipelines.tagging.output import conllu_column, writer
+from pipelines.tagging.output import conllu_column, head, writer
 
 TEXT = "Ann lives in New York. She's  fine 😀!"
 TOKENS = ["Ann", "lives", "in", "New", "York", ".", "She", "'s", "fine", "😀", "!"]
@@ -24,7 +24,8 @@ SPANS = RESULT | {"tags": ["B-PER", "O", "O", "B-LOC", "I-LOC", *["O"] * 6]}
 
 
 def written(suffix, results, column=None, tags=("NOUN",)) -> str:
-    file = io.StringIO()
+    file = io.StringIO(head(suffix))
+    file.seek(0, io.SEEK_END)
     write = writer(file, suffix, column, tags)
     for result in results:
         write([result])
