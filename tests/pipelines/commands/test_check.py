@@ -37,6 +37,7 @@ def test_a_valid_model_has_only_ok_lines(folder, run_main):
     assert process.returncode == 0 and all(line.startswith("ok ") for line in lines_of(process.stdout))
 
 
+@pytest.mark.long
 def test_json_is_one_object(folder, run_main):
     process = run_main(folder, "check", folder, "--server", "2.19.1", "--json")
     document = json.loads(process.stdout)

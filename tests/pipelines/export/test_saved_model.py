@@ -265,7 +265,7 @@ class NeedsXla(tf.Module):
         return {"serving_default": self.call.get_concrete_function()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_export_that_tf_serving_cannot_run_does_not_appear(tmp_path):
     with pytest.raises(RuntimeError, match="operations that TF Serving cannot run: XlaDynamicUpdateSlice"):
         saved_model.export(NeedsXla(), "demo", tmp_path, {}, {"serving_default": {"text": TEXTS}})

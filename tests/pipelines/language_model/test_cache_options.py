@@ -65,7 +65,7 @@ def test_an_older_export_is_refused():
         require_cache(Export(), {"token_losses": None})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_commands_use_the_cache(tmp_path):
     from pipelines.language_model.evaluate import evaluate, format_measures
     from pipelines.language_model.predict import continue_texts

@@ -304,7 +304,7 @@ def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, sente
     assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_trained_model_is_measured_and_exported(made, tmp_path):
     arguments = ["train", "sentiment", "--data", made, *TRAIN.split(), "--runs", "runs", "--saved-models", "saved"]
     process = train_here(tmp_path, *arguments, "--json")
