@@ -1,5 +1,6 @@
 """The tests mirror the code: the tests of `<folder>/<module>.py` are in `tests/<folder>/test_<module>.py`."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,18 @@ def test_every_module_has_a_test_file_at_the_same_place(module: Path):
     test_file = ROOT / "tests" / module.parent / f"test_{module.name}"
     assert test_file.is_file(), f"{module} has no tests: write {test_file.relative_to(ROOT)}"
     assert "\ndef test_" in test_file.read_text(encoding="utf-8")
+
+
+def test_git_ignores_no_source_file():
+    # A pattern such as `runs/` also names the folder pipelines/runs: the file is missing in every clone.
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no git checkout")
+    folders = ("*.py", *PACKAGES, "tests", "benchmarks", "docs")
+    ignored = subprocess.run(
+        ["git", "ls-files", "--others", "--ignored", "--exclude-standard", "--", *folders],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert [path for path in ignored.splitlines() if "__pycache__" not in path and not path.startswith(".")] == []
