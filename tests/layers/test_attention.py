@@ -2,6 +2,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from keras.src import backend
 
 from layers.attention import SCORES, Attention, BahdanauAttention, LuongAttention, Score
 from tests.layers.checks import (
@@ -187,7 +188,7 @@ def test_an_implicit_mask_is_neither_used_nor_passed_on():
     ids = keras.Input((None,), dtype="int32")
     embedded = keras.layers.Embedding(9, 4, mask_zero=True)(ids)
     context = LuongAttention("dot")(embedded, embedded)
-    assert keras.src.backend.get_keras_mask(context) is None
+    assert backend.get_keras_mask(context) is None
     model = keras.Model(ids, context)
     table = numpy_of(model.layers[1].embeddings)[[[3, 0]]]
     close(model(np.array([[3, 0]])), LuongAttention("dot")(table, table), atol=1e-6)

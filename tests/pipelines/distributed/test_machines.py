@@ -15,6 +15,7 @@ from pipelines.export.card import CARD
 from pipelines.support.files import write_json
 from tests.command_line import ROOT, assert_one_line
 from tests.pipelines.distributed import small_data
+from tests.pipelines.predicting.conftest import many, plain, saved
 from tests.pipelines.tagging.conftest import make_small
 from tests.pipelines.tagging.small import WORD_TAGS
 
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of Ray, for its own code
     pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt"),
 ]
-__all__ = ["make_small"]
+__all__ = ["make_small", "many", "plain", "saved"]
 
 
 @pytest.fixture(scope="module")
