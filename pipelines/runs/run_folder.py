@@ -19,7 +19,7 @@ from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, read_json, shown
 from pipelines.support.records import read_record, write_record
-from pipelines.support.run_result import SCHEMA, RunRecord, RunResult
+from pipelines.support.run_result import READABLE, SCHEMA, RunRecord, RunResult
 from pipelines.task import TaskEntry
 from pipelines.support.version import VERSION
 
@@ -117,7 +117,7 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
         The record with the number, versions, modules and start time of the existing run, if there is one.
 
     Raises:
-        UserError: the folder holds a run with other flags, other data, or of an older schema; or the file is damaged.
+        UserError: the folder holds a run with other flags, other data, or of a schema that this version does not read; or the file is damaged.
     """
     path = folder / "config.json"
     if not path.exists():
@@ -144,15 +144,22 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
 
 
 def _read_config(path: Path) -> dict:
-    remedy = f"delete {path.parent} to train from scratch, or give another --run"
     with contextlib.suppress(ValueError, AttributeError):  # not JSON, or not an object: `read_record` reports it
         kept = read_json(path)
-        if kept.get("schema") != SCHEMA and "sha256" not in kept:
-            raise UserError(
-                f"{path.parent} was recorded by another version of Unroll (schema {kept.get('schema')}, this one has "
-                f"{SCHEMA}): give another --run"
-            )
-    return read_record(path, remedy)
+        if "sha256" not in kept:  # before schema 3, records had no checksum
+            _check_schema(path, kept)
+    kept = read_record(path, f"delete {path.parent} to train from scratch, or give another --run")
+    _check_schema(path, kept)
+    return kept
+
+
+def _check_schema(path: Path, kept: dict) -> None:
+    schema = kept.get("schema")
+    if schema not in READABLE:
+        raise UserError(
+            f"{path.parent} was recorded by another version of Unroll (schema {schema}, this one reads "
+            f"{' and '.join(map(str, READABLE))}): give another --run"
+        )
 
 
 def plan_export(folder: Path, files: dict[str, dict]) -> None:

@@ -138,9 +138,15 @@ def _usual_and_others(presets: Presets, field: str, preset: str) -> str:
 
 
 def recorded(config_class: type[TrainingConfig], values: dict) -> dict:
-    """Returns the fields of a recorded config, and `scale_embeddings` where the record is older than that field."""
+    """Returns the fields of a recorded config, with the names and the meaning that they have today.
+
+    Version 0.9.0 had `header` in place of `no_header`, and no `scale_embeddings`.
+    """
     with_sines = values.get("model") == "transformer" and values.get("positions") == "sinusoidal"
-    return {"scale_embeddings": config_class.SCALED_BEFORE or not with_sines} | values
+    values = {"scale_embeddings": config_class.SCALED_BEFORE or not with_sines} | values
+    if "header" in values:
+        values["no_header"] = not values.pop("header")
+    return values
 
 
 def from_dict(config_class, values: dict):

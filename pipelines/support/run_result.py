@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Any, Self
 
-SCHEMA = 3  # of config.json and result.json; raise it when older records can no longer be read
+SCHEMA = 4  # of config.json and result.json
+READABLE = (3, 4)  # schemas of records that this version reads
 
 # Facts in `RunResult.about` that every result.json of this schema has, null where the task does not state them, and
 # their types. A task may state others.

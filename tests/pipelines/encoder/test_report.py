@@ -7,7 +7,7 @@ from pipelines.support.run_result import RunResult
 
 def make_result(tmp_path, **flags):
     return RunResult.of(
-        schema=3,
+        schema=4,
         run="0123456789abcdef",
         task="encoder",
         config=dataclasses.asdict(EncoderConfig(data="reviews.csv", **flags).resolve()),

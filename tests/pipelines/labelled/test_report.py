@@ -17,7 +17,7 @@ def result(tmp_path):
     scores = metrics.compute_scores(LABELS, PROBABILITIES, ("negative", "positive"), TEXTS)
     epochs = [{"epoch": i, "loss": 0.5, "accuracy": 0.5, "val_loss": 0.6, "val_accuracy": 0.5} for i in (1, 2)]
     return RunResult.of(
-        schema=3,
+        schema=4,
         run="0123456789abcdef",
         task="sentiment",
         config={"model": "bag", "data": "a.csv", "class_weights": False},

@@ -18,7 +18,7 @@ def make_result(tmp_path, unknown_tokens=0):
         "bits_per_character": 1.08,
     }
     return RunResult.of(
-        schema=3,
+        schema=4,
         run="0123456789abcdef",
         task="char-lm",
         config=dataclasses.asdict(LanguageModelConfig(data="poems.txt").resolve()),

@@ -10,7 +10,8 @@ from pipelines.runs import run_folder
 from pipelines.settings.config import TrainingConfig
 from pipelines.export.exported import files_of
 from pipelines.support.errors import UserError
-from pipelines.support.run_result import SCHEMA
+from pipelines.support.records import write_record
+from pipelines.support.run_result import READABLE, SCHEMA
 from pipelines.task import TASKS
 from tests.damage import damaged_copies
 from tests.pipelines.results import make_result
@@ -188,11 +189,14 @@ def test_another_module_is_refused_but_a_missing_one_is_not(folder, tmp_path):
     assert run_folder.save_or_check_record(folder, record_of(config), config).modules == first.modules
 
 
-@pytest.mark.parametrize("schema", [SCHEMA - 1, None])
-def test_a_run_of_an_older_schema_is_refused_in_one_line(folder, schema):
+@pytest.mark.parametrize("schema", [None, READABLE[0] - 1, SCHEMA + 1])
+def test_a_run_of_another_schema_is_refused_in_one_line(folder, schema):
     config = Config().resolve()
-    old = dataclasses.asdict(record_of(config)) | {"schema": schema, "pipeline": "sentiment"}
-    (folder / "config.json").write_text(json.dumps(old))
+    other = dataclasses.asdict(record_of(config)) | {"schema": schema, "pipeline": "sentiment"}
+    if schema == SCHEMA + 1:
+        write_record(folder / "config.json", other)
+    else:
+        (folder / "config.json").write_text(json.dumps(other))
     with pytest.raises(UserError, match=f"another version of Unroll .schema {schema}.*: give another --run") as error:
         run_folder.save_or_check_record(folder, record_of(config), config)
     assert "\n" not in str(error.value)

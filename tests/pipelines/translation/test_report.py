@@ -21,7 +21,7 @@ def result(tmp_path):
     scores = metrics.measures(PAIRS.source, TRANSLATIONS, PAIRS.target)
     row = {"loss": 2.0, "val_loss": 2.5, "val_bleu": 12.5}
     return RunResult.of(
-        schema=3,
+        schema=4,
         run="0123456789abcdef",
         task="nmt",
         config=vars(config),
