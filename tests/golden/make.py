@@ -28,14 +28,32 @@ TRAININGS = {
     "nmt-attention": f"nmt --model attention --num-layers 1 --embedding-size 8 {_TINY}",
     "nmt": f"nmt --model transformer --num-layers 1 --num-heads 2 {_TINY}",
     "encoder": f"encoder --num-layers 1 --embedding-size 8 {_TINY}",
+    "words": f"language-model --model lstm --tokenizer word --num-layers 1 --embedding-size 8 {_TINY}",
+    "topics": f"classification --data topics.csv --labels-separator | --model lstm --embedding-size 8 {_TINY}",
+    "tagging": f"tagging --model lstm --embedding-size 8 {_TINY}",
+    "transfer": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 --max-labels 100 "
+    "--head-epochs 1 --top-epochs 0 --all-epochs 0",
 }
 
 
+def write_topics(path: Path) -> None:
+    """Writes texts that have several labels or none, and a mood."""
+    words = {"food": "bread soup rice cheese", "sport": "race goal team ball", "music": "song drum choir violin"}
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("text,label,mood\n")
+        for i in range(120):
+            topics = [name for bit, name in enumerate(words) if i >> bit & 1]
+            text = " ".join(words[name].split()[i % 4] for name in topics)
+            file.write(f"the {text} of day {i} was {('bad', 'good')[i % 2]},{'|'.join(topics)},{i % 2}\n")
+
+
 def make(name: str, folder: Path) -> None:
-    """Trains a model on the sample, and packs its export with requests and answers."""
+    """Trains a model, and packs its export with requests and answers."""
+    flags = TRAININGS[name].format(folder=folder).split()
     where = ["--runs", folder / "runs", "--saved-models", folder / "saved", "--name", name]
-    command = [sys.executable, ROOT / "main.py", "train", *TRAININGS[name].split(), *where, "--json"]
-    result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    command = [sys.executable, ROOT / "main.py", "train", *flags, *where, "--json"]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=folder)
+    result = json.loads(done.stdout)
     export = Path(result["export"])
     write_answers(export, folder / ANSWERS)
     archive = Path(__file__).parent / VERSION / f"{name}.tar.xz"
@@ -67,5 +85,6 @@ def write_answers(export: Path, path: Path) -> None:
 if __name__ == "__main__":
     import_tensorflow()
     with tempfile.TemporaryDirectory() as folder:
+        write_topics(Path(folder) / "topics.csv")
         for name in TRAININGS:
             make(name, Path(folder))
