@@ -138,8 +138,10 @@ def _result(
         classes=list(data.classes),
         class_rows=dict(zip(data.classes, np.bincount(class_ids(data)).tolist(), strict=True)),
         window=folds[0]["window"],
-        duplicates=data.duplicates,
-        folds=summary(scores) | {"label_errors": len(suspects)},
+        findings={
+            "duplicates": data.duplicates,
+            "folds": summary(scores) | {"label_errors": len(suspects)},
+        },
     )
     epochs = [(fold["best_epoch"], len(fold["epochs"]), fold["training_seconds"]) for fold in folds]
     folds_report.write(result, epochs, suspects, folder)

@@ -40,7 +40,7 @@ def write(result: RunResult, epochs: list[tuple[int, int, float]], suspects: pd.
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end."""
-    scores, mean, folds = result.scores["validation"], result.folds["mean"], len(result.folds["scores"])
+    scores, mean, folds = result.scores["validation"], _folds(result)["mean"], len(_folds(result)["scores"])
     lines = [f"{result.task}, {result.config['model']}, {reports.data_name(result)}: {folds} folds"]
     lines.append(
         f"  {'mean':<12}accuracy {_with_deviation(result, 'accuracy')}   "
@@ -55,22 +55,27 @@ def summarize(result: RunResult) -> str:
     if result.sample:
         lines.append(f"  {reports.SAMPLE_WARNING}")
     path = Path(result.report)
-    errors = f"likely label errors: {result.folds['label_errors']:,}, in {shown(path.parent)}/label_errors.csv"
+    errors = f"likely label errors: {_folds(result)['label_errors']:,}, in {shown(path.parent)}/label_errors.csv"
     lines.append(f"  {'check':<12}{errors}")
     lines.append(f"  {'report':<12}{shown(path)}")
     lines.append("  No model was exported: for one, repeat the command without --folds.")
     return "\n".join(lines)
 
 
+def _folds(result: RunResult) -> dict:
+    """Returns what `cross_validation.summary` returned, and the number of likely label errors."""
+    return result.findings["folds"]
+
+
 def _with_deviation(result: RunResult, name: str) -> str:
     """Formats the mean of a measure over the folds and its standard deviation, such as "0.912 ± 0.008"."""
-    mean, deviation = result.folds["mean"][name], result.folds["standard_deviation"][name]
+    mean, deviation = _folds(result)["mean"][name], _folds(result)["standard_deviation"][name]
     return reports.number(mean) if deviation is None else f"{mean:.3f} ± {deviation:.3f}"
 
 
 def _header_lines(result: RunResult) -> list[str]:
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}, cross-validation"
-    num_folds = len(result.folds["scores"])
+    num_folds = len(_folds(result)["scores"])
     sentence = (
         f"Over {num_folds} folds, the accuracy is **{_with_deviation(result, 'accuracy')}** (mean and standard "
         f"deviation). Each of {result.scores['validation']['rows']:,} texts was labelled by a model that had not seen "
@@ -88,11 +93,11 @@ def _fold_lines(result: RunResult, epochs: list[tuple[int, int, float]]) -> list
     ]
     lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
     names = ("accuracy", "f1", "roc_auc", "log_loss")
-    for fold, (scores, (best, number, seconds)) in enumerate(zip(result.folds["scores"], epochs, strict=True), 1):
+    for fold, (scores, (best, number, seconds)) in enumerate(zip(_folds(result)["scores"], epochs, strict=True), 1):
         values = " | ".join(reports.number(scores[name]) for name in names)
         lines.append(f"| {fold} | {scores['rows']:,} | {values} | {best} of {number} | {reports.duration(seconds)} |")
     for title, key in (("mean", "mean"), ("standard deviation", "standard_deviation")):
-        values = " | ".join(reports.number(result.folds[key][name]) for name in names)
+        values = " | ".join(reports.number(_folds(result)[key][name]) for name in names)
         lines.append(f"| {title} | | {values} | | |")
     return [
         *lines,
@@ -109,11 +114,11 @@ def baselines(result: RunResult) -> dict[str, list[tuple[float, float]]]:
     A baseline that is left out of a fold is left out here.
     """
     found: dict[str, list[tuple[float, float]]] = {}
-    for fold in result.folds["scores"]:
+    for fold in _folds(result)["scores"]:
         for each in fold.get("baselines", ()):
             if "accuracy" in each:
                 found.setdefault(each["features"], []).append((each["accuracy"], each["difference"]))
-    return {name: values for name, values in found.items() if len(values) == len(result.folds["scores"])}
+    return {name: values for name, values in found.items() if len(values) == len(_folds(result)["scores"])}
 
 
 def _baseline_lines(result: RunResult) -> list[str]:
@@ -167,4 +172,4 @@ def _suspect_lines(suspects: pd.DataFrame) -> list[str]:
 def _data_lines(result: RunResult) -> list[str]:
     classes = ", ".join(f"{name} {rows:,}" for name, rows in result.about["class_rows"].items())
     lines = ["## Data", "", f"- {result.rows['all']:,} texts ({classes})."]
-    return [*lines, *reports.note_lines(result), *duplicates.report_lines(result.duplicates), ""]
+    return [*lines, *reports.note_lines(result), *duplicates.report_lines(result.findings.get("duplicates")), ""]

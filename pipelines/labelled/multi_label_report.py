@@ -239,7 +239,7 @@ def _data_lines(result: RunResult) -> list[str]:
         "",
         f"- Training: {result.rows['train']:,} texts with {total:.2f} labels on average ({classes}).",
     ]
-    return lines + reports.note_lines(result) + duplicates.report_lines(result.duplicates)
+    return lines + reports.note_lines(result) + duplicates.report_lines(result.findings.get("duplicates"))
 
 
 def _labels_plot(scores: dict) -> Figure:

@@ -259,7 +259,7 @@ def _data_lines(result: RunResult) -> list[str]:
         lines.append(f"- The classes have very different sizes. {hint}")
     if result.prepared:
         lines.append(f"- Prepared data: {_NOT_OF_PREPARED_DATA}.")
-    return lines + reports.note_lines(result) + duplicates.report_lines(result.duplicates)
+    return lines + reports.note_lines(result) + duplicates.report_lines(result.findings.get("duplicates"))
 
 
 def use_commands(result: RunResult) -> list[str]:

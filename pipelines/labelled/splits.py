@@ -376,7 +376,7 @@ def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
         "rows": {name: len(part) for name, part in parts.items() if part},
         "class_rows": class_rows(splits),
         "notes": splits.notes,
-        "duplicates": splits.duplicates,
+        "findings": {"duplicates": splits.duplicates} if splits.duplicates else {},
         "prepared": splits.sharded is not None,
     }
 

@@ -60,7 +60,7 @@ class Trained:
         encoded: see `Task.encode`.
         servable: what is scored and can be exported.
         scores, details: see `Task.measure`.
-        attempts: see `RunResult`.
+        findings: of the training, see `RunResult`; `Task.describe_data` may add those of the data.
     """
 
     config: TrainingConfig
@@ -73,7 +73,7 @@ class Trained:
     servable: Any
     scores: dict[str, dict]
     details: dict
-    attempts: list[dict] | None = None
+    findings: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained | None:
@@ -164,6 +164,8 @@ def _train(
     events = folder / "tensorboard" if destination.tensorboard else None
     trained = fit(task, config, splits, folder, events)
     position = trained.position
+    described = task.describe_data(trained.config, splits, trained.encoded)
+    findings = described.get("findings", {}) | trained.findings
     result = RunResult.of(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
         sample=config.data is None,
@@ -176,8 +178,7 @@ def _train(
         best_epoch=position.best_epoch + 1,
         training_seconds=round(position.seconds, 1),
         scores=trained.scores,
-        attempts=trained.attempts,
-        **task.describe_data(trained.config, splits, trained.encoded),
+        **described | {"findings": findings},
     )
     exported = _export(task, trained.servable, result, trained.config, folder, destination)
     result = dataclasses.replace(

@@ -6,8 +6,7 @@ from typing import Any, Self
 SCHEMA = 4  # of config.json and result.json
 READABLE = (3, 4)  # schemas of records that this version reads
 
-# Facts in `RunResult.about` that every result.json of this schema has, null where the task does not state them, and
-# their types. A task may state others.
+# Facts in `RunResult.about` that several commands read, and their types; cards may have null. A task may state others.
 FACTS = {
     "classes": list[str] | None,  # labels in the order of their ids
     "class_rows": dict[str, int] | None,  # label -> training rows
@@ -16,6 +15,7 @@ FACTS = {
     "window": dict[str, float] | None,  # limits of a text (max_tokens, max_bytes), and what they cut off in training
     "generation_defaults": dict[str, Any] | None,  # option -> default of the exported model
 }
+_FINDINGS_OF_SCHEMA_3 = ("duplicates", "folds", "attempts")  # these stood beside the other values
 
 
 @dataclasses.dataclass
@@ -68,6 +68,7 @@ class RunResult(RunRecord):
         seconds: duration of the last process of the run.
         about: what its task alone states about the data and the model: fact -> value, for JSON. The model card has it,
             too: it holds no text of the data.
+        findings: what its task alone found in the data or while training, for its report: name -> value, for JSON.
 
         Of `Task.describe_data`, where the task states them:
 
@@ -75,12 +76,7 @@ class RunResult(RunRecord):
             -> rows.
         unit: what `rows` counts, where that depends on the data.
         example: a validation text as an argument of a shell command, for the user to try.
-        duplicates: texts that occur more than once (`labelled.duplicates.find`).
         prepared: whether the training texts were read from prepared data, never all at once.
-        folds: of a cross-validation (pipelines/labelled/cross_validation.py): "scores" of each fold, their "mean" and
-            "standard_deviation". Then `scores` are those of all held-out texts, and there is no export.
-        attempts: the trainings from which this one was chosen (transfer/recipe.py): "name", "trainable_weights",
-            "accuracy", "loss", "seconds", and whether it was "chosen".
     """
 
     sample: bool
@@ -98,26 +94,29 @@ class RunResult(RunRecord):
     report: str = ""
     seconds: float = 0.0
     about: dict[str, Any] = dataclasses.field(default_factory=dict)
+    findings: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     rows: dict[str, int] = dataclasses.field(default_factory=dict)
     notes: dict[str, int] = dataclasses.field(default_factory=dict)
     unit: str | None = None
     example: str | None = None
-    duplicates: dict[str, Any] | None = None
     prepared: bool = False
-    folds: dict[str, Any] | None = None
-    attempts: list[dict[str, Any]] | None = None
     weights: dict[str, list[int]] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, **values) -> Self:
-        """Returns the result with these values; those that are no fields are facts in `about`, unless they are None."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        about = {name: value for name, value in values.items() if name not in names and value is not None}
-        return cls(**{name: value for name, value in values.items() if name in names}, about=about)
+        """Returns the result with these values; those that are no fields are facts in `about`, unless they are None.
+
+        Values that schema 3 had for every task are findings.
+        """
+        fields = {field.name for field in dataclasses.fields(cls)}
+        others = {name: value for name, value in values.items() if name not in fields and value is not None}
+        values = {name: value for name, value in values.items() if name in fields}
+        findings = {name: others.pop(name) for name in _FINDINGS_OF_SCHEMA_3 if name in others}
+        return cls(**{"findings": findings} | values, about=others)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what result.json has: the values of `of`."""
+        """Returns what result.json has, the values of `of`: the fields, and the facts of `about` beside them."""
         values = dataclasses.asdict(self)
         about = values.pop("about")
-        return values | dict.fromkeys(FACTS) | about
+        return values | about

@@ -57,7 +57,7 @@ def fit_best(task, config: TransferConfig, splits, folder: Path, events: Path | 
     for name in set(tried) - {best}:
         shutil.rmtree(folder / "attempts" / name / "checkpoints", ignore_errors=True)
     attempts = [{"name": name, **attempt, "chosen": name == best} for name, (_, attempt) in tried.items()]
-    return dataclasses.replace(trained, attempts=attempts)
+    return dataclasses.replace(trained, findings={"attempts": attempts})
 
 
 def choose(

@@ -54,7 +54,7 @@ def summarize(result: RunResult) -> str:
     lines = [
         f"  {attempt['name']:<20}accuracy {percent(attempt['accuracy'])}   loss {attempt['loss']:.3f}   "
         f"{duration(attempt['seconds'])}{'   (chosen)' if attempt['chosen'] else ''}"
-        for attempt in result.attempts or []
+        for attempt in result.findings.get("attempts", [])
     ]
     lines += [
         f"  {stage.name:<12}{stage.trainable_weights:>11,} trainable weights   accuracy {percent(stage.accuracy)}   "
@@ -65,7 +65,8 @@ def summarize(result: RunResult) -> str:
 
 
 def _attempt_lines(result: RunResult) -> list[str]:
-    if not result.attempts:
+    attempts = result.findings.get("attempts")
+    if not attempts:
         return []
     lines = [
         "## Recipe",
@@ -76,7 +77,7 @@ def _attempt_lines(result: RunResult) -> list[str]:
         "| training | trainable weights | accuracy | loss | time | |",
         "|---|---:|---:|---:|---:|---|",
     ]
-    for attempt in result.attempts:
+    for attempt in attempts:
         lines.append(
             f"| {attempt['name']} | {attempt['trainable_weights']:,} | {percent(attempt['accuracy'])} | "
             f"{attempt['loss']:.3f} | {duration(attempt['seconds'])} | {'chosen' if attempt['chosen'] else ''} |"

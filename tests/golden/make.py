@@ -31,7 +31,7 @@ TRAININGS = {
     "words": f"language-model --model lstm --tokenizer word --num-layers 1 --embedding-size 8 {_TINY}",
     "topics": f"classification --data topics.csv --labels-separator | --model lstm --embedding-size 8 {_TINY}",
     "tagging": f"tagging --model lstm --embedding-size 8 {_TINY}",
-    "transfer": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 --max-labels 100 "
+    "transfer": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
     "--head-epochs 1 --top-epochs 0 --all-epochs 0",
 }
 

@@ -65,10 +65,13 @@ def test_every_text_is_labelled_by_a_model_that_has_not_seen_it(data, tmp_path):
     rows = read(folder / "out_of_fold.csv")
     assert len(rows) == result["scores"]["validation"]["rows"] == 120  # without the only text of its class
     assert {row["fold"] for row in rows} == {"1", "2"} and not any(row["label"] == "rare" for row in rows)
-    assert [fold["rows"] for fold in result["folds"]["scores"]] == [60, 60]
+    assert [fold["rows"] for fold in result["findings"]["folds"]["scores"]] == [60, 60]
     assert "never held out, the only text of its class" in result["notes"]
     errors = read(folder / "label_errors.csv")
-    assert all(row["label"] != row["predicted"] for row in errors) and len(errors) == result["folds"]["label_errors"]
+    assert (
+        all(row["label"] != row["predicted"] for row in errors)
+        and len(errors) == result["findings"]["folds"]["label_errors"]
+    )
     assert "likely label errors" in (folder / "report.md").read_text().lower()
     again = cross_validate(data, tmp_path / "a", "--json", "--saved-models", tmp_path / "saved")
     assert json.loads(again.stdout) == result and "is finished" in again.stderr

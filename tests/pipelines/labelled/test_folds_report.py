@@ -16,11 +16,13 @@ def result(folder, deviation=0.125):
     measures = {"accuracy": 0.5, "f1": 0.25, "roc_auc": None, "log_loss": 0.75}
     return make_result(
         scores={"validation": metrics.compute_scores(LABELS, PROBABILITIES, ("ham", "spam"), np.array(["a b"] * 6))},
-        folds={
-            "scores": FOLDS,
-            "mean": measures,
-            "standard_deviation": dict.fromkeys(measures, deviation),
-            "label_errors": 1,
+        findings={
+            "folds": {
+                "scores": FOLDS,
+                "mean": measures,
+                "standard_deviation": dict.fromkeys(measures, deviation),
+                "label_errors": 1,
+            }
         },
         report=str(folder / "report.md"),
         export="",
@@ -58,7 +60,8 @@ def test_the_baselines_of_all_folds_are_compared(tmp_path):
     ]
     left_out = {"features": "characters", "left_out": "too long"}
     compared = result(tmp_path)
-    compared.folds["scores"] = [fold | {"baselines": [each, left_out]} for fold, each in zip(FOLDS, both, strict=True)]
+    scores = [fold | {"baselines": [each, left_out]} for fold, each in zip(FOLDS, both, strict=True)]
+    compared.findings["folds"]["scores"] = scores
     folds_report.write(compared, [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "| words | 0.625 ± 0.177 | +3.1 ± 13.3 | 1 of 2 folds |" in text and "characters" not in text

@@ -101,7 +101,7 @@ def test_class_weights_give_all_classes_the_same_weight():
         "rows": {"train": 40, "valid": 40},
         "class_rows": {"no": 30, "yes": 10},
         "notes": {},
-        "duplicates": None,
+        "findings": {},
         "prepared": False,
     }
 

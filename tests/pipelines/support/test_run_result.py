@@ -17,7 +17,12 @@ def test_a_result_contains_the_record():
     assert {field.name for field in dataclasses.fields(RunRecord)} < {f.name for f in dataclasses.fields(RunResult)}
 
 
-def test_facts_that_a_task_does_not_state_are_null():
+def test_facts_that_a_task_does_not_state_are_absent():
     result = make_result()
-    assert (result.rows, result.notes, result.about) == ({}, {}, {})
-    assert all(result.to_json()[name] is None for name in (*FACTS, "unit"))
+    assert (result.rows, result.notes, result.about, result.findings) == ({}, {}, {}, {})
+    assert not set(FACTS) & set(result.to_json())
+
+
+def test_findings_of_a_record_of_schema_3_stood_beside_the_other_values():
+    result = make_result(schema=3, folds={"mean": {}}, attempts=None, pair=None)
+    assert result.findings == {"folds": {"mean": {}}} and result.about == {}

@@ -79,10 +79,10 @@ def test_the_best_training_is_exported_and_all_are_reported(tmp_path, run_main, 
     process = run_main(tmp_path, *command)
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)
-    names = [attempt["name"] for attempt in result["attempts"]]
+    names = [attempt["name"] for attempt in result["findings"]["attempts"]]
     assert names[:3] == ["freeze", "unfreeze-2", "drop-1"]
-    chosen = next(attempt for attempt in result["attempts"] if attempt["chosen"])
-    assert chosen["loss"] == min(attempt["loss"] for attempt in result["attempts"])
+    chosen = next(attempt for attempt in result["findings"]["attempts"] if attempt["chosen"])
+    assert chosen["loss"] == min(attempt["loss"] for attempt in result["findings"]["attempts"])
     assert chosen["loss"] == result["epochs"][result["best_epoch"] - 1]["val_loss"]
     assert result["config"]["drop_layers"] == (int(chosen["name"][-1]) if chosen["name"].startswith("drop") else 0)
     (folder,) = (tmp_path / "runs" / "transfer").iterdir()
@@ -94,5 +94,5 @@ def test_the_best_training_is_exported_and_all_are_reported(tmp_path, run_main, 
     (folder / "result.json").unlink()
     process = run_main(tmp_path, *command)
     again = json.loads(process.stdout)
-    assert again["attempts"] == result["attempts"] and again["scores"] == result["scores"]
+    assert again["findings"]["attempts"] == result["findings"]["attempts"] and again["scores"] == result["scores"]
     assert "epoch 1/" not in process.stderr
