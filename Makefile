@@ -34,6 +34,7 @@ lint: $(DEV_READY)
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/lint-imports --no-logo --no-cache
+	@.venv/bin/mypy --no-error-summary
 
 test: $(DEV_READY)
 	@$(PYTEST) -m "not long"

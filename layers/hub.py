@@ -12,6 +12,7 @@ import tempfile
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import keras
 import numpy as np
@@ -68,14 +69,15 @@ class HubEncoder(keras.layers.Layer):
         self.output_key = output_key
         self.group_patterns = [tuple(pair) for pair in groups] if groups else None
         self._outputs = None if spec is None else spec["outputs"]
-        self._folder = self._module = self._loaded = self._initializer = None
+        self._folder: Any = None  # these are set together with the module
+        self._module: Any = None
+        self._loaded = self._initializer = None
         if spec is None:
             self._folder = resolve(self.handle)
-            self._attach(Module(self._folder, signature, self.handle))
-            self._module_variables = [
-                _share_storage(v, id(v) in self._module.trainable) for v in self._module.variables
-            ]
-            self._names = [v.name.split(":")[0] for v in self._module.variables]
+            module = Module(self._folder, signature, self.handle)
+            self._attach(module)
+            self._module_variables = [_share_storage(v, id(v) in module.trainable) for v in module.variables]
+            self._names = [v.name.split(":")[0] for v in module.variables]
         else:  # read from a file: `load_assets` loads the module after Keras has loaded the weights
             self._names = [name for name, *_ in spec["variables"]]
             self._module_variables = [

@@ -7,6 +7,7 @@ import gzip
 import shutil
 import tarfile
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
 
 MAX_BYTES = 8 * 2**30
 MAX_MEMBERS = 10_000
@@ -28,9 +29,9 @@ def extract(file, source: str, folder: Path) -> None:
             not a regular file or a folder, a name outside the folder, or a name twice.
         OSError: the files cannot be written.
     """
-    names = set()
+    names: set[str] = set()
     try:
-        with tarfile.open(fileobj=_Unpacked(file, source), mode="r|") as archive:
+        with tarfile.open(fileobj=cast(BinaryIO, _Unpacked(file, source)), mode="r|") as archive:
             for count, member in enumerate(archive, start=1):
                 if count > MAX_MEMBERS:
                     raise Refused(f"{source} was not extracted: it has more than {MAX_MEMBERS:,} members")
@@ -77,7 +78,7 @@ class _Unpacked:
 
     def __init__(self, packed, source: str):
         self._packed = _Counted(packed)
-        self._unpacked = _Counted(gzip.GzipFile(fileobj=self._packed))
+        self._unpacked = _Counted(gzip.GzipFile(fileobj=cast(BinaryIO, self._packed)))
         self._source = source
 
     def read(self, size: int) -> bytes:

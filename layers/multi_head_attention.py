@@ -189,7 +189,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         else:
             batch, time = ops.shape(x)[:2]
             x = ops.reshape(dense(x), (batch, time, self.num_heads, self._dim))
-        if self.rotary and start is not None:
+        if self._rotate and start is not None:
             x = self._rotate(x, start=start)
         if x.shape[1] == 1:
             return ops.reshape(x, (-1, self.num_heads, 1, self._dim))

@@ -39,7 +39,8 @@ class OverTokens(keras.layers.Wrapper):
         self.built = True
 
     def call(self, inputs, mask=None, training=False):
-        batch, time, characters, features = (*ops.shape(inputs)[:3], inputs.shape[3])
+        batch, time, characters = ops.shape(inputs)[:3]
+        features = inputs.shape[3]
         if mask is None:
             mask = ops.ones((batch, time, characters), dtype="bool")
         flat = ops.reshape(inputs, (batch * time, characters, features))

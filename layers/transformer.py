@@ -1,5 +1,7 @@
 """The encoder and decoder blocks of Transformers."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -265,7 +267,7 @@ class TransformerDecoderBlock(_TransformerBlock):
     def build(self, inputs_shape, encoder_outputs_shape=None):
         self._self_attention = self._attention(inputs_shape, "self_attention", causal=True, rotary=self.rotary)
         self._attention_norm = self._layer_norm(inputs_shape, "attention_norm")
-        self._cross_attention = None
+        self._cross_attention: Any = None
         if encoder_outputs_shape is not None:
             self._cross_attention = self._attention(inputs_shape, "cross_attention", encoder_outputs_shape)
             self._cross_norm = self._layer_norm(inputs_shape, "cross_norm")

@@ -46,7 +46,7 @@ class _Request:
         row_counts = {array.shape[0] if array.ndim else None for array in self.inputs.values()}
         self.row_shapes = {name: array.shape[1:] for name, array in self.inputs.items()}
         self.can_join = len(row_counts) == 1 and None not in row_counts
-        self.num_rows = row_counts.pop() if self.can_join else 0
+        self.num_rows = (row_counts.pop() or 0) if self.can_join else 0
         self.work = work.measure(self.inputs)
 
 
@@ -106,9 +106,10 @@ class Batcher:
             if not request.batch:
                 raise _deadline_exceeded()
         if request.batch:
-            self._lead(request)
+            self._lead(request, request.batch)
         if request.error:
             raise request.error
+        assert request.outputs is not None, "a request that was run has outputs or an error"
         return request.outputs
 
     def _wait(self, request: _Request) -> bool:
@@ -116,11 +117,11 @@ class Batcher:
         seconds = max(0.0, request.deadline - self._clock())
         return request.woken.wait(min(seconds, threading.TIMEOUT_MAX))
 
-    def _lead(self, leader: _Request) -> None:
+    def _lead(self, leader: _Request, batch: list[_Request]) -> None:
         """Runs the leader's batch, then wakes the leader of the next one."""
-        self._on_batch(sum(request.num_rows for request in leader.batch))
+        self._on_batch(sum(request.num_rows for request in batch))
         try:
-            self._run_batch(leader.batch)
+            self._run_batch(batch)
             if self._clock() > leader.deadline:
                 leader.error = _deadline_exceeded()
         finally:
@@ -132,7 +133,7 @@ class Batcher:
                     next_leader.batch = next_batch
             if next_batch:
                 next_leader.woken.set()
-            for request in leader.batch:
+            for request in batch:
                 request.woken.set()
 
     def _take_batch(self) -> list[_Request]:

@@ -60,7 +60,9 @@ def check(folder: Path, server: str = SERVER_VERSIONS[-1]) -> list[Finding]:
 def _check_ops(graph, server: str) -> list[Finding]:
     known = json.loads((_OPS / f"{server}.json").read_text(encoding="utf-8"))
     functions = {function.signature.name for function in graph.library.function}
-    unknown_ops, unknown_attributes, xla_ops = set(), set(), set()
+    unknown_ops: set[str] = set()
+    unknown_attributes: set[str] = set()
+    xla_ops: set[str] = set()
     for node in _nodes(graph):
         if node.op.startswith("Xla") or node.attr["_XlaMustCompile"].b:
             xla_ops.add(node.op)

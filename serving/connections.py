@@ -12,6 +12,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable
+from typing import cast
 
 import h11
 import uvicorn
@@ -139,7 +140,7 @@ class Protocol(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._last_active = 0.0
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Waits for the first request; makes room for it if there are too many connections."""
         super().connection_made(transport)
         self._last_active = self.loop.time()
@@ -149,7 +150,8 @@ class Protocol(H11Protocol):
 
     def _make_room(self) -> None:
         """Closes the connection that has been idle longest, or this one if no other is idle."""
-        open_connections = [each for each in self.connections if not each.transport.is_closing()]
+        connections = cast(set[Protocol], self.connections)
+        open_connections = [each for each in connections if not each.transport.is_closing()]
         if len(open_connections) > self._max_connections:
             idle = [each for each in open_connections if each.is_idle() and each is not self]
             oldest = min(idle, key=lambda each: each._last_active, default=self)
@@ -243,11 +245,12 @@ class HttpServer(uvicorn.Server):
         super().__init__(config)
         self._handshake_timeout = handshake_timeout
 
-    async def startup(self, sockets: list[socket.socket]) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Starts to accept connections."""
 
         def make_protocol() -> asyncio.Protocol:
-            return self.config.http_protocol_class(config=self.config, server_state=self.server_state, app_state={})
+            make = cast(Callable[..., asyncio.Protocol], self.config.http_protocol_class)
+            return make(config=self.config, server_state=self.server_state, app_state={})
 
         timeout = self._handshake_timeout if self.config.ssl else None
         loop = asyncio.get_running_loop()
@@ -255,6 +258,6 @@ class HttpServer(uvicorn.Server):
             await loop.create_server(
                 make_protocol, sock=each, ssl=self.config.ssl, ssl_handshake_timeout=timeout, backlog=_BACKLOG
             )
-            for each in sockets
+            for each in sockets or []
         ]
         self.started = True

@@ -109,7 +109,7 @@ class Core:
         longest = self.limits.timeout
         deadline = time.monotonic() + (longest if timeout is None else min(longest, timeout))
         with self.manager.hold(spec.name, spec.number, spec.label) as version:
-            signature = version.servable.signature(spec.signature)
+            signature = version.loaded().signature(spec.signature)
             inputs = make_inputs(signature)
             signature.check(inputs)
             signature.check_shapes(inputs)

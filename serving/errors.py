@@ -1,8 +1,10 @@
 """The error that a request gets as its answer: a gRPC status code, a message, and TF Serving's HTTP status for it."""
 
+from typing import TypeAlias
+
 import grpc
 
-Code = grpc.StatusCode
+Code: TypeAlias = grpc.StatusCode
 
 # tensorflow_serving/model_servers/http_server.cc
 HTTP_STATUS = {

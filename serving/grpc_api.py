@@ -81,7 +81,7 @@ class Handlers(grpc.GenericRpcHandler):
             return grpc.stream_stream_rpc_method_handler(self._watch)
         method = _METHODS.get(path)
 
-        async def answer(_, context: grpc.aio.ServicerContext) -> bytes:
+        async def answer(_, context: grpc.aio.ServicerContext) -> bytes | None:
             try:
                 api = method.api if method else "unknown"
                 with self._core.record(api, "GRPC") as record, self._admission.running.track():
@@ -90,6 +90,7 @@ class Handlers(grpc.GenericRpcHandler):
                     return await self._answer(method, context, record)
             except ServingError as error:
                 await context.abort(error.code, _details(error))
+            return None  # `abort` has raised
 
         return grpc.stream_unary_rpc_method_handler(answer)
 

@@ -50,5 +50,5 @@ def log_to_stderr() -> None:
 
 
 def _log_exception_of_thread(arguments: threading.ExceptHookArgs) -> None:
-    error = (arguments.exc_type, arguments.exc_value, arguments.exc_traceback)
-    logger.error("unexpected exception", exc_info=error, extra={"fields": {"thread": arguments.thread.name}})
+    name = arguments.thread.name if arguments.thread else ""  # None if the thread object is gone already
+    logger.error("unexpected exception", exc_info=arguments.exc_value, extra={"fields": {"thread": name}})

@@ -124,18 +124,19 @@ class Manager:
         """
         with self._lock:
             version = self._available_version(name, number, label)
-            version.servable.acquire()
+            servable = version.loaded()
+            servable.acquire()
         try:
             yield version
         finally:
-            version.servable.release()
+            servable.release()
 
     def batcher(self, version: Version, signature: str, is_long: bool = False) -> Batcher:
         """The batcher for the short or the long requests of a signature; the caller holds the version."""
         limits, lane = self._limits, (signature, is_long)
         with self._lock:
             if lane not in version.batchers:
-                function = version.servable.signature(signature)
+                function = version.loaded().signature(signature)
                 on_batch = functools.partial(self._on_batch, version.model)
                 version.batchers[lane] = Batcher(function, limits.max_rows, limits.max_tokens, on_batch=on_batch)
             return version.batchers[lane]
@@ -350,10 +351,10 @@ class Manager:
         with self._lock:
             if version.state not in (State.AVAILABLE, State.UNLOADING):
                 return
-            version.state = State.UNLOADING
-        if not version.servable.wait_until_unused(seconds):
+            version.state, servable = State.UNLOADING, version.loaded()
+        if not servable.wait_until_unused(seconds):
             return
-        version.servable.close()
+        servable.close()
         with self._lock:
             version.servable, version.batchers, version.state = None, {}, State.END
         self._has_garbage = True

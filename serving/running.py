@@ -25,6 +25,7 @@ class Running:
         if self._is_over:
             raise stops
         task = asyncio.current_task()
+        assert task is not None, "a request is answered by a task of the event loop"
         self._tasks.add(task)
         try:
             yield

@@ -165,12 +165,12 @@ class Server:
         )
         config = uvicorn.Config(
             rest.app(self.core, self._admission, hosts.allowed_names(settings.host, settings.allowed_hosts)),
-            http=protocol,
+            http=protocol,  # type: ignore[arg-type]  # uvicorn calls it as it calls a class
             ws="none",
             log_config=None,
             access_log=False,
             lifespan="off",
-            timeout_keep_alive=limits.idle_timeout,
+            timeout_keep_alive=limits.idle_timeout,  # type: ignore[arg-type]  # a float works, too
             timeout_graceful_shutdown=_DRAIN_SECONDS + _LAST_ANSWERS_SECONDS,
             server_header=False,
             proxy_headers=False,
@@ -198,7 +198,7 @@ class Server:
         self._grpc.add_generic_rpc_handlers((grpc_api.Handlers(self.core, self._admission),))
         address = f"{_bracket(settings.host)}:{settings.grpc_port}"
         try:
-            if settings.tls_certificate:
+            if settings.tls_certificate and settings.tls_key:
                 pair = (settings.tls_key.read_bytes(), settings.tls_certificate.read_bytes())
                 return self._grpc.add_secure_port(address, grpc.ssl_server_credentials([pair]))
             return self._grpc.add_insecure_port(address)

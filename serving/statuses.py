@@ -33,7 +33,7 @@ def metadata(core: Core, spec: ModelSpec) -> get_model_metadata_pb2.GetModelMeta
     definitions = get_model_metadata_pb2.SignatureDefMap()
     response = get_model_metadata_pb2.GetModelMetadataResponse()
     with core.manager.hold(spec.name, spec.number, spec.label) as version:
-        for name, definition in version.servable.definitions.items():
+        for name, definition in version.loaded().definitions.items():
             definitions.signature_def[name].CopyFrom(definition)
         response.model_spec.name = version.model
         response.model_spec.version.value = version.number
@@ -63,7 +63,7 @@ def wrong_method(core: Core, spec: ModelSpec, method: str) -> ServingError:
     """
     name = spec.signature or DEFAULT_SIGNATURE
     with core.manager.hold(spec.name, spec.number, spec.label) as version:
-        definition = version.servable.definitions.get(name)
+        definition = version.loaded().definitions.get(name)
     if definition is None:
         return invalid(f"No signature was found with the name: {name}")
     return invalid(

@@ -10,6 +10,7 @@ import base64
 import binascii
 import json
 import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -153,7 +154,7 @@ def _inputs_from_rows(document: dict, dtypes: dict[str, np.dtype]) -> dict[str, 
             "instances is a plain list, but expecting list of objects as multiple input tensors required as per "
             "tensorinfo_map"
         )
-    columns = {name: [] for name in dtypes}
+    columns: dict[str, list] = {name: [] for name in dtypes}
     for i, instance in enumerate(instances):
         if _is_named(instance) != named:
             expected = "object but got list" if named else "value/list but got object"
@@ -260,11 +261,11 @@ def _to_scalar(value, dtype: np.dtype):
         return value
     if not np.issubdtype(dtype, np.floating):
         raise ServingError(Code.UNIMPLEMENTED, f"Conversion of JSON Value: {_show(value)} to type: {dtype}")
-    limits = np.finfo(dtype)
+    real = np.finfo(dtype)
     if isinstance(value, int):  # a float does not represent every larger integer
-        too_large = abs(value) >= 2 ** (limits.nmant + 1)
+        too_large = abs(value) >= 2 ** (real.nmant + 1)
     else:
-        too_large = np.isfinite(value) and abs(value) > float(limits.max)
+        too_large = bool(np.isfinite(value)) and abs(value) > float(real.max)
     if too_large:
         raise invalid(f"Cannot convert JSON value: {_show(value)} to {_type_name(dtype)} without loss of precision.")
     return value
@@ -294,6 +295,7 @@ def _type_name(dtype: np.dtype) -> str:
 
 def _to_lists(array: np.ndarray, name: str):
     """Nested lists of JSON values."""
+    convert: Callable
     if array.dtype.kind == "O":
         convert = _to_base64 if name.endswith("_bytes") else _to_text
     elif np.issubdtype(array.dtype, np.floating) and array.dtype != np.float64:

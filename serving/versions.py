@@ -43,6 +43,11 @@ class Version:
     servable: Servable | None = None
     batchers: dict[tuple[str, bool], Batcher] = dataclasses.field(default_factory=dict)
 
+    def loaded(self) -> Servable:
+        """The model of a version that is available: `Manager.hold` gives such versions."""
+        assert self.servable is not None, "the version is not loaded"
+        return self.servable
+
     @property
     def time(self) -> int:
         """When the newest of its files was written, in seconds since 1970; 0 if it has none."""

@@ -176,7 +176,9 @@ def _extend(search: _Search, beam: BeamState) -> _Candidates:
     return _Candidates(log_probabilities, tokens, last, origin, log_probabilities > IMPOSSIBLE / 2, ends)
 
 
-def _keep_finished(search: _Search, beam: BeamState, candidates: _Candidates):
+def _keep_finished(
+    search: _Search, beam: BeamState, candidates: _Candidates
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Keeps the k best of the finished hypotheses and the candidates that end.
 
     Returns:

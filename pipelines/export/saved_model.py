@@ -54,14 +54,14 @@ def export(
     tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
     parent = root / name
     make_folders(parent)
-    start = _verifier if verify else contextlib.nullcontext
-    with temporary_folder(parent) as part, start() as verifier:  # it imports TensorFlow while this process saves
+    # The verifier imports TensorFlow while this process saves.
+    with temporary_folder(parent) as part, _verifier() if verify else contextlib.nullcontext() as verifier:
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
             tf.saved_model.save(_attributes(servable), str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
         sync_tree(part)
-        if verify:
+        if verifier:
             _verify(verifier, part, signatures, tensors)
         plan(files_of(part))
         return _publish(part, parent)

@@ -34,7 +34,7 @@ def disable_xla(tensorflow_folder: Path) -> bool:
 
 def ops_of(saved_model) -> set[str]:
     """Returns the names of all operations in the graph and in its functions."""
-    names = set()
+    names: set[str] = set()
     for graph in saved_model.meta_graphs:
         names.update(node.op for node in graph.graph_def.node)
         for function in graph.graph_def.library.function:

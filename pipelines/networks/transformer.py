@@ -1,5 +1,7 @@
 """Stacked Transformer blocks."""
 
+from typing import Any
+
 from keras import layers
 
 from layers import TransformerDecoderBlock, TransformerEncoderBlock
@@ -30,7 +32,7 @@ def stacked_transformer(
     Returns:
         float [batch, time, size].
     """
-    options = {"norm": "pre", "activation": "gelu", "dropout": dropout, "rotary": rotary}
+    options: dict[str, Any] = {"norm": "pre", "activation": "gelu", "dropout": dropout, "rotary": rotary}
     for i in range(num_layers):
         block = (TransformerDecoderBlock if causal else TransformerEncoderBlock)(
             num_heads, feedforward_size, **options, name=f"block_{i + 1}"

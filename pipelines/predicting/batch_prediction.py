@@ -155,7 +155,7 @@ def _units(
     on_this_machine = {"ray.io/node-id": ray.get_runtime_context().get_node_id()}
     # Readers do not wait for processors, which the actors have all.
     units = ray.data.from_items(jobs, override_num_blocks=len(jobs)).map_batches(
-        batch_workers.read_units,
+        batch_workers.read_units,  # type: ignore[arg-type]  # Ray does not know what the rows hold
         fn_args=(steps, first),
         batch_size=1,
         num_cpus=0,

@@ -18,7 +18,7 @@ from pipelines.data.text_chunks import Chunk, Columns
 from pipelines.distributed import cluster
 from pipelines.export.exported import Exported
 from pipelines.predicting import input_files
-from pipelines.predicting.file_steps import FileSteps, predict_chunk
+from pipelines.predicting.file_steps import FileSteps, Predicted, predict_chunk
 from pipelines.support import quiet
 from pipelines.support.errors import UserError
 
@@ -99,7 +99,9 @@ def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[b
         (content of the part, {"counts": see `FileSteps.write`, "poisoned": row of the part -> reason}).
     """
     chunks, num_before = pickle.loads(content)
-    predicted, poisoned, num_rows = [], {}, 0
+    predicted: list[Predicted] = []
+    poisoned: dict[int, str] = {}
+    num_rows = 0
     for chunk in chunks:
         result, reasons = predict_chunk(predict, chunk)
         predicted.append(result)

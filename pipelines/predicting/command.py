@@ -160,9 +160,11 @@ class PredictCommand:
         suffix = self._suffix()
         exported = self.model.find(self.task)
         steps = self.file_steps(exported, suffix)
+        assert self.input is not None, "the caller has looked"
         if self.distributed.ray:
             from pipelines.predicting import batch_prediction
 
+            assert self.output is not None, "`check` demands it"
             ray, actors = self.distributed.ray, self.distributed.actors
             manifest = batch_prediction.predict(exported, self.input, self.output, steps, ray, actors)
             self._print_counts(exported, manifest["counts"], len(manifest["parts"]))
@@ -192,9 +194,9 @@ class PredictCommand:
             return
         others = {name: count for name, count in counts.items() if name not in ("rows", "labels") and count}
         listed = ", ".join(f"{name} {count:,}" for name, count in (counts.get("labels", {}) | others).items())
-        parts = "" if num_parts is None else f" in {counted(num_parts, 'part')}"
+        in_parts = "" if num_parts is None else f" in {counted(num_parts, 'part')}"
         target = f": {shown(self.output)}" if self.output else ""
-        print_error(f"{counted(counts['rows'], 'text')}{parts}{listed and f' ({listed})'}{target}")
+        print_error(f"{counted(counts['rows'], 'text')}{in_parts}{listed and f' ({listed})'}{target}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipelines.data.text_chunks import Chunk, Columns
 from pipelines.export.exported import Exported
@@ -56,8 +56,9 @@ def predict_files(exported: Exported, source: Data, target: Path | None, steps: 
     steps = steps.bound(first.columns())
     predict = steps.load(exported)
     counts: dict = {"rows": 0, "skipped": 0, "poisoned": 0}
+    opened: Any = written_beside(target, "w+b") if target else contextlib.nullcontext(_Stdout())
     with (
-        written_beside(target, "w+b") if target else contextlib.nullcontext(_Stdout()) as file,
+        opened as file,
         console.bar(None, "texts") as bar,
     ):
         head: Predicted | None = None
@@ -71,7 +72,7 @@ def predict_files(exported: Exported, source: Data, target: Path | None, steps: 
             _show_poisoned(read, reasons, counts["poisoned"])
             add_counts(counts, added | {"poisoned": len(reasons)})
             bar.update(len(predicted.poisoned))
-        if target and steps.head:
+        if target and steps.head and head:
             file.seek(0)
             file.write(steps.head(head, counts["rows"]))
     return counts
@@ -117,7 +118,7 @@ def _show_poisoned(read: _Read, reasons: dict[int, str], num_before: int) -> Non
 
 
 class _Stdout:
-    """stdout as a file of bytes."""
+    """stdout as a file of bytes, which is written from start to end."""
 
     def write(self, content: bytes) -> None:
         sys.stdout.write(content.decode())

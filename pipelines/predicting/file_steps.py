@@ -13,6 +13,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,7 +118,7 @@ def _check_encoding(path: str, chunk: Chunk, options: TableOptions) -> None:
     try:
         "\n".join(undecoded).encode("utf-8", "surrogateescape").decode(options.encoding or "utf-8")
     except UnicodeDecodeError as error:
-        raise encodings.not_decodable(path, error) from error
+        raise encodings.not_decodable(Path(path), error) from error
     except UnicodeEncodeError:  # of UTF-16, whose bytes are not those of a text in UTF-8
         return
 

@@ -94,7 +94,7 @@ def _find_here(path: str) -> list[InputFile]:
         names = _of_folder(path, [str(file.relative_to(path)) for file in files])
         matches = [Path(path) / name for name in names]
     elif glob.has_magic(path) and not Path(path).exists():
-        matches = [Path(each) for each in paths.each(paths.expanded(path))]
+        matches = [Path(each) for each in paths.each(paths.expanded(path) or ())]
         _check_suffixes([str(each) for each in matches])
     elif not Path(path).exists():
         raise UserError(f"no such file: {path}")

@@ -1,6 +1,7 @@
 """Files with a row for each text: the columns of the user as they are, followed by those of the outputs."""
 
 import csv
+import dataclasses
 import functools
 import itertools
 import json
@@ -23,7 +24,8 @@ _USUAL_PREFIX = "model_"
 _PART_CHUNKS = 5
 
 
-class RowTask(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class RowTask:
     """What a task writes for each text. All of it can be pickled.
 
     Attributes:
@@ -41,7 +43,7 @@ class RowTask(NamedTuple):
     load: Callable
     columns: Callable[..., Mapping[str, Sequence]] | None = None
     count: Callable[..., dict] | None = None
-    given: dict = {}
+    given: dict = dataclasses.field(default_factory=dict)
     chunks_per_part: int = _PART_CHUNKS
 
 

@@ -127,7 +127,7 @@ def by_preset(presets: Presets, field: str, metavar: str | None = "N"):
     """
     shown = [f"{preset} {_usual_and_others(presets, field, preset)}" for preset in ("quick", "full")]
     hint = f"(default: {'; '.join(shown)})"
-    return tyro.conf.arg(help_behavior_hint=hint, **({"metavar": metavar} if metavar else {}))
+    return tyro.conf.arg(help_behavior_hint=hint, metavar=metavar)
 
 
 def _usual_and_others(presets: Presets, field: str, preset: str) -> str:

@@ -183,7 +183,7 @@ def tuned_fields(config_class: type) -> set[str]:
 
 def help_of(config_class: type) -> dict[str, str]:
     """Returns field -> its help on one line: the docstring below it, or `Help`; after the models of its `Only`."""
-    documented: dict[str, str] = {}
+    documented: dict[str, str | None] = {}
     for each in reversed(config_class.__mro__[:-1]):
         documented |= {item.arg_name: item.description for item in docstring_parser.parse_from_object(each).params}
     for name, mark in _marks(config_class, Help):

@@ -31,7 +31,7 @@ class LowestRows:
     """
 
     def __init__(self, limit: int, *dtypes: type):
-        self.columns = [np.zeros(0, dtype) for dtype in (np.uint64, *dtypes)]
+        self.columns: list[np.ndarray] = [np.zeros(0, dtype) for dtype in (np.uint64, *dtypes)]
         self._limit, self._highest = limit, np.iinfo(np.uint64).max
 
     def __len__(self) -> int:

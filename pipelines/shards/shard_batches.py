@@ -54,7 +54,7 @@ def batches(
     seed: int,
     epoch: int,
     skip: int,
-    parse: Callable[..., object],
+    parse: Callable[..., tuple],
     num_draws: int = 0,
 ) -> tf.data.Dataset:
     """Returns the batches of an epoch from step `skip` on, those rows of them that the current part computes.
@@ -101,7 +101,7 @@ def batches_in_order(
         try:
             for step, rows in enumerate(order.batches(skip, of), skip):
                 weights = np.ones(max(len(rows), 1), np.float32) * bool(len(rows))
-                draws = [order.draws(step, num_draws, of)] if num_draws else []
+                draws = [order.draws(step, num_draws, of)] if num_draws and isinstance(order, Order) else []
                 if not len(rows):
                     rows, draws = np.zeros((1, 2), np.int64), [np.zeros((1, num_draws), np.float32) for _ in draws]
                 yield reader.examples(rows), weights, *draws

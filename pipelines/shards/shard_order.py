@@ -72,7 +72,7 @@ class Order:
         self._seed = (seed, epoch)
         streams = num_streams(batch_size)
         self._streams = [np.arange(i, len(shard_rows), streams) for i in range(streams)]
-        self._rows_of_stream = [sum(shard_rows[shard] for shard in shards) for shards in self._streams]
+        self._rows_of_stream = [sum(shard_rows[int(shard)] for shard in shards) for shards in self._streams]
         self._per_stream = batch_size // streams  # rows in a batch
         self._full = min(self._rows_of_stream) // self._per_stream  # batches that have rows of all streams
         self._num_rows = sum(shard_rows)

@@ -84,7 +84,7 @@ def _deal(paths: list[Path], rows: Iterable[Row], rng: np.random.Generator) -> N
     """Writes the rows to the files: of every len(paths) rows, one to each, in random order."""
     with contextlib.ExitStack() as stack:
         files = [stack.enter_context(open(path, "wb", buffering=2**16)) for path in paths]
-        waiting = []
+        waiting: list[Row] = []
 
         def write_waiting():
             for file, i in zip(files, rng.permutation(len(waiting)), strict=False):

@@ -13,7 +13,7 @@ with warnings.catch_warnings():
     from tqdm.auto import tqdm
 
 _silent = contextvars.ContextVar("silent", default=False)
-_forward = contextvars.ContextVar("forward", default=None)
+_forward: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("forward", default=None)
 
 
 def say(message: str) -> None:

@@ -81,6 +81,8 @@ def free_memory() -> int | None:
         match = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text())
     except OSError:
         return None
+    if match is None:
+        return None
     available = int(match[1]) * 1024
     with contextlib.suppress(OSError, ValueError):  # no limit: the file is missing, or says "max"
         group = Path("/sys/fs/cgroup")

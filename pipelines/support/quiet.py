@@ -51,7 +51,7 @@ def import_tensorflow(
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if parallel_ops:
         os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(parallel_ops))
-        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, os.cpu_count() // parallel_ops)))
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // parallel_ops)))
     with capture_stderr_descriptor():
         for name in ("tensorflow", "tensorflow_text", "keras"):
             importlib.import_module(name)

@@ -14,6 +14,8 @@ def table_keys(path: str, table: str) -> tuple[str, ...]:
         table: name of the module-level dict; its keys are string literals.
     """
     for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [table]:
-            return tuple(ast.literal_eval(key) for key in node.value.keys)
+        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Dict):
+            continue
+        if [ast.unparse(target) for target in node.targets] == [table]:
+            return tuple(ast.literal_eval(key) for key in node.value.keys if key)
     raise ValueError(f"{path} defines no dict {table}")

@@ -284,7 +284,7 @@ def _normalizer(kind: str, max_bytes: int, removes_invisible: bool = True) -> Ca
 def _most_frequent(split: Splitter, texts: Iterable[str], vocabulary_size: int, min_count: int) -> list[bytes]:
     """Returns the most frequent tokens that occur at least `min_count` times."""
     split_batch = tf.function(split.__call__, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
-    counts = collections.Counter()
+    counts: collections.Counter[bytes] = collections.Counter()
     for batch in in_batches(texts):
         counts.update(split_batch(batch).flat_values.numpy().tolist())
     # Ordered by frequency, then alphabetically: the same texts in any order give the same ids.

@@ -12,7 +12,7 @@ left out before that, and stand in a token again if the token stands on both sid
 """
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import tensorflow as tf
@@ -21,7 +21,8 @@ from pipelines.text import english_words, invisible
 from pipelines.text.normalization import valid_utf8
 from pipelines.text.sentences import SentenceRule
 
-KINDS = ("english", "unicode", "whitespace")
+Kind = Literal["english", "unicode", "whitespace"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Spans = Sequence[tuple[int, int] | None]  # start and end of each token in its text; None: it is not in the text
 
 # Unicode's property White_Space; and of the characters of width zero, those that separate for older runs.
@@ -74,9 +75,7 @@ class WordSplitter(tf.Module):
         removes_invisible: whether the words are those of the text without its invisible characters (invisible.py).
     """
 
-    def __init__(
-        self, kind: Literal["english", "unicode", "whitespace"], max_bytes: int, removes_invisible: bool = True
-    ):
+    def __init__(self, kind: Kind, max_bytes: int, removes_invisible: bool = True):
         super().__init__()
         self.kind = kind
         self._removes_invisible = removes_invisible
@@ -146,7 +145,7 @@ def rebuilt_fraction(splitter: WordSplitter, texts: Sequence[str], spans: Sequen
     return num_found / sum(map(len, spans))
 
 
-def choose_splitter(texts: Sequence[str], spans: Sequence[Spans]) -> tuple[str, dict[str, float]]:
+def choose_splitter(texts: Sequence[str], spans: Sequence[Spans]) -> tuple[Kind, dict[Kind, float]]:
     """Returns the kind of splitter that finds most tokens of annotated texts, and the share that each kind finds.
 
     A corpus of tokens alone has no raw text but its tokens with a space between them. There, "whitespace" finds all

@@ -29,7 +29,7 @@ def main(command: str, *files: str) -> None:
 
 def merge(files: tuple[str, ...]) -> dict[str, list[str]]:
     """The ops of all files; of an op that is in several, the attributes of the last file."""
-    ops = {}
+    ops: dict[str, list[str]] = {}
     for path in files:
         with open(path, encoding="utf-8") as file:
             ops |= json.load(file)
