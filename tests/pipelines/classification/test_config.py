@@ -21,12 +21,6 @@ def test_every_preset_has_a_value_for_every_field_without_a_default():
         assert set(values) == open_fields
 
 
-@pytest.mark.parametrize(("model", "preset"), PRESETS)
-def test_no_preset_is_refused(model, preset):
-    ClassificationConfig(model=model, preset=preset).resolve().check()
-    sentiment(model=model, preset=preset).resolve().check()
-
-
 def test_full_trains_the_best_model_and_quick_the_fastest():
     assert ClassificationConfig().resolve().model == "linear"
     assert ClassificationConfig(preset="full").resolve().model == "best"
