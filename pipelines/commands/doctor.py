@@ -7,7 +7,6 @@ from typing import Annotated
 
 import tyro
 
-from pipelines.classification.config import ClassificationConfig
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, TableFlags, print_json
 from pipelines.runs import inventory
 from pipelines.settings.fields import NAME, PATH
@@ -16,6 +15,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, called_name, ray_installation
 from pipelines.support.numbers import counted
 from pipelines.support.version import VERSION
+from pipelines.task import TASKS
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
 _MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
@@ -70,7 +70,9 @@ class Doctor:
 
         table = {name: value for name, value in vars(self.table).items() if value is not None}
         table |= {"fold_labels": self.fold_labels, "missing_labels": self.missing_labels}
-        config = ClassificationConfig(data=self.data, valid=self.valid, label_column=self.label_column, **table)
+        config = TASKS["classification"].config_class()(
+            data=self.data, valid=self.valid, label_column=self.label_column, **table
+        )
         return examine.examine(config.resolve(), self.polarity)
 
 

@@ -5,9 +5,10 @@ import tensorflow as tf
 
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.steps import RecurrentSteps
+from pipelines.training.own_inputs import OwnInputs
 
 
-class FreeRunningModel(keras.Model):
+class FreeRunningModel(OwnInputs):
     """A recurrent language model for training that reads its own predictions in place of some true tokens.
 
     With the probability `config.teacher_forcing` an input is the true token x_t, else the token that the network itself
@@ -31,13 +32,9 @@ class FreeRunningModel(keras.Model):
         self._config = config
         self._seed_generator = keras.random.SeedGenerator(config.seed)
 
-    def train_step(self, data):
-        """Trains on (ids, targets), both int32 [batch, time]."""
-        ids, targets = data
-        return super().train_step((self.own_inputs(ids), targets))
-
-    def own_inputs(self, ids):
-        """Returns what the network reads in place of `ids`, int32 [batch, time]. It changes no carried state."""
+    def own_inputs(self, inputs):
+        """Returns what the network reads in place of `inputs`, int32 [batch, time]. It changes no carried state."""
+        ids = inputs
         steps = RecurrentSteps(self._config, self)
         uniform = keras.random.uniform(tf.shape(ids), dtype="float32", seed=self._seed_generator)
         is_true = uniform < self._config.teacher_forcing

@@ -4,6 +4,7 @@ import keras
 import tensorflow as tf
 
 from pipelines.training.group import Group
+from pipelines.training.own_inputs import OwnInputs
 
 
 def train_on_parts(model: keras.Model, group: Group, class_weight: dict[int, float] | None) -> tf.Variable:
@@ -33,7 +34,7 @@ def train_on_parts(model: keras.Model, group: Group, class_weight: dict[int, flo
 
     def train_step(data):
         inputs, y, weights = keras.utils.unpack_x_y_sample_weight(data)
-        if hasattr(model, "own_inputs"):  # of --teacher-forcing
+        if isinstance(model, OwnInputs):
             inputs = model.own_inputs(inputs)
         if weights is None:
             weights = tf.ones(tf.shape(y)[:1])
