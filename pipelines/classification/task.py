@@ -18,14 +18,9 @@ from pipelines.classification.servable import Classifier, characters_of, network
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
+from pipelines.labelled.describe import class_weight, describe, describe_splits  # noqa: F401 (`describe` is of Task)
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
-from pipelines.labelled.splits import (
-    Labelled,
-    LabelledSplits,
-    class_weight,
-    describe,  # noqa: F401 (a member of Task)
-    describe_splits,
-)
+from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
 from pipelines.task import (  # noqa: F401 (members of Task)
     complete_config,

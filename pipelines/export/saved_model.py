@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -54,14 +55,14 @@ def export(
     tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
     parent = root / name
     make_folders(parent)
-    # The verifier imports TensorFlow while this process saves.
-    with temporary_folder(parent) as part, _verifier() if verify else contextlib.nullcontext() as verifier:
+    start: Callable[[], Any] = _verifier if verify else contextlib.nullcontext
+    with temporary_folder(parent) as part, start() as verifier:  # it imports TensorFlow while this process saves
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
             tf.saved_model.save(_attributes(servable), str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
         sync_tree(part)
-        if verifier:
+        if verify:
             _verify(verifier, part, signatures, tensors)
         plan(files_of(part))
         return _publish(part, parent)

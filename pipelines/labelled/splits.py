@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -13,14 +12,13 @@ from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.examples import text_to_try
 from pipelines.settings.fields import flag
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed
 
 # Before the reasons why a row cannot be used.
-_LEFT_OUT = ("left out, ", "left out of --valid, ", "left out of validation, unknown", "labels left out of validation")
+LEFT_OUT = ("left out, ", "left out of --valid, ", "left out of validation, unknown", "labels left out of validation")
 MIN_ROWS = 20
 FEW_ROWS_OF_A_CLASS = 10
 
@@ -159,12 +157,12 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     rows, name = parts["train"], paths.shown(config.data)
     classes = classes_of(config, rows.labels, name, polarity)
     require_rows(len(rows), name)
-    notes = {f"{_LEFT_OUT[0]}{reason}": count for reason, count in rows.dropped.items()}
+    notes = {f"{LEFT_OUT[0]}{reason}": count for reason, count in rows.dropped.items()}
     notes |= without_group_note(labelled_texts.num_without_group(rows))
     valid = None
     if config.valid:
         valid = labelled_texts.read(config.valid, config.table_options())["train"]
-        notes |= {f"{_LEFT_OUT[1]}{reason}": count for reason, count in valid.dropped.items()}
+        notes |= {f"{LEFT_OUT[1]}{reason}": count for reason, count in valid.dropped.items()}
     one_label = label_sets.joined if label_sets.are_sets(rows.labels) else labels.normalize_labels
     found = duplicates.find(rows.texts, one_label(rows.labels, polarity))
     return LabelledData(name, rows, valid, parts.get("test"), classes, polarity, notes, found)
@@ -343,42 +341,9 @@ def with_generated(train: Labelled, generated: Labelled) -> Labelled:
     return Labelled(texts, ids, num_generated=len(generated))
 
 
-def describe(splits: LabelledSplits) -> str:
-    """Returns the lines for the terminal: how much data there is, and what to look at in it."""
-    rows = f"{len(splits.train):,} texts to train on, {len(splits.valid):,} to validate on"
-    unread = {reason: count for reason, count in splits.notes.items() if reason.startswith(_LEFT_OUT)}
-    remarks = [*(f"{reason}: {count:,}" for reason, count in unread.items()), *splits.remarks]
-    return "\n".join([rows, *(f"note: {remark}" for remark in remarks)])
-
-
 def class_rows(splits: LabelledSplits) -> dict[str, int]:
     """Returns class -> number of training texts."""
     return dict(zip(splits.classes, splits.train.rows_of_classes(len(splits.classes)), strict=True))
-
-
-def class_weight(config: LabelledConfig, splits: LabelledSplits) -> dict[int, float] | None:
-    """Returns the weight of each class id with --class-weights, else None.
-
-    n / (classes * rows of the class), so that all classes have the same total weight.
-    """
-    if not config.class_weights:
-        return None
-    rows = class_rows(splits).values()
-    return {i: sum(rows) / (len(rows) * count) for i, count in enumerate(rows)}
-
-
-def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
-    """Returns what `Task.describe_data` says about the rows and the classes."""
-    parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
-    return {
-        "example": text_to_try(splits.valid.texts),
-        "classes": list(splits.classes),
-        "rows": {name: len(part) for name, part in parts.items() if part},
-        "class_rows": class_rows(splits),
-        "notes": splits.notes,
-        "findings": {"duplicates": splits.duplicates} if splits.duplicates else {},
-        "prepared": splits.sharded is not None,
-    }
 
 
 def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:

@@ -6,6 +6,7 @@ from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_reviews
 from pipelines.data.prepared import Contents, Shard
 from pipelines.labelled import sharded, splits, survey
+from pipelines.labelled.describe import describe
 from pipelines.support.errors import UserError
 
 
@@ -107,5 +108,5 @@ def test_the_splits_of_a_training_leave_the_training_texts_in_the_shards(tmp_pat
     assert len(loaded.train) == 30 and loaded.sharded == found and loaded.test is None
     assert loaded.valid.texts.tolist() == ["a", "b"] and loaded.valid.labels.tolist() == [1, 0]
     assert splits.class_rows(loaded) == {"x": 10, "y": 20} and loaded.notes == {"n": 1}
-    assert splits.describe(loaded) == "30 texts to train on, 2 to validate on"
+    assert describe(loaded) == "30 texts to train on, 2 to validate on"
     assert not loaded.multi_label

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.labelled.splits import Labelled, LabelledSplits, class_weight, describe, describe_splits, read_and_split
+from pipelines.labelled.describe import describe, describe_splits
+from pipelines.labelled.splits import read_and_split
 from pipelines.support.errors import UserError
 
 
@@ -85,25 +86,6 @@ def test_texts_of_training_in_the_users_own_validation_are_named(tmp_path):
     rows = [(f"review {i}", i % 2, "x") for i in range(20)]
     splits = split(tmp_path, rows, valid=[("Review 3", "1"), ("other", "0")], polarity=False)
     assert splits.remarks == (f"texts of {tmp_path}/a.csv that are also in --valid, and left out of training: 1",)
-
-
-def test_class_weights_give_all_classes_the_same_weight():
-    data = Labelled(np.array(["text"] * 40, dtype=object), np.array([0] * 30 + [1] * 10, np.int32))
-    splits = LabelledSplits(data, data, None, ("no", "yes"), {})
-    assert class_weight(ClassificationConfig(), splits) is None
-    assert class_weight(ClassificationConfig(class_weights=True), splits) == {
-        0: pytest.approx(40 / 60),
-        1: pytest.approx(2.0),
-    }
-    assert describe_splits(splits) == {
-        "example": '"text"',
-        "classes": ["no", "yes"],
-        "rows": {"train": 40, "valid": 40},
-        "class_rows": {"no": 30, "yes": 10},
-        "notes": {},
-        "findings": {},
-        "prepared": False,
-    }
 
 
 def split_sets(tmp_path, rows, **values):

@@ -1,0 +1,40 @@
+"""What a run states about its labelled texts: on the terminal, in its record, and as weights of the classes."""
+
+from typing import Any
+
+from pipelines.labelled.config import LabelledConfig
+from pipelines.labelled.examples import text_to_try
+from pipelines.labelled.splits import LEFT_OUT, LabelledSplits, class_rows
+
+
+def describe(splits: LabelledSplits) -> str:
+    """Returns the lines for the terminal: how much data there is, and what to look at in it."""
+    rows = f"{len(splits.train):,} texts to train on, {len(splits.valid):,} to validate on"
+    unread = {reason: count for reason, count in splits.notes.items() if reason.startswith(LEFT_OUT)}
+    remarks = [*(f"{reason}: {count:,}" for reason, count in unread.items()), *splits.remarks]
+    return "\n".join([rows, *(f"note: {remark}" for remark in remarks)])
+
+
+def class_weight(config: LabelledConfig, splits: LabelledSplits) -> dict[int, float] | None:
+    """Returns the weight of each class id with --class-weights, else None.
+
+    n / (classes * rows of the class), so that all classes have the same total weight.
+    """
+    if not config.class_weights:
+        return None
+    rows = class_rows(splits).values()
+    return {i: sum(rows) / (len(rows) * count) for i, count in enumerate(rows)}
+
+
+def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
+    """Returns what `Task.describe_data` says about the rows and the classes."""
+    parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
+    return {
+        "example": text_to_try(splits.valid.texts),
+        "classes": list(splits.classes),
+        "rows": {name: len(part) for name, part in parts.items() if part},
+        "class_rows": class_rows(splits),
+        "notes": splits.notes,
+        "findings": {"duplicates": splits.duplicates} if splits.duplicates else {},
+        "prepared": splits.sharded is not None,
+    }
