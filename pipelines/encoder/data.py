@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,15 +14,14 @@ from pipelines.data.prepared import Prepared
 from pipelines.data.splits import groups_or_texts, validation_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.encoder.config import EncoderConfig
-from pipelines.shards.held_out import LowestRows, fraction_of_candidates, hashes
+from pipelines.shards.first_pass import FirstPass
+from pipelines.shards.held_out import Keys, hashes
 from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.paths import Data
 
 # Of prepared data: what is scored after every epoch is limited.
-MAX_VALID_TEXTS = 10_000
 MAX_VALID_CHARACTERS = 2_000_000  # of a text file
-_MAX_CANDIDATES = 2**19  # texts from which the validation texts are chosen
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,14 +95,17 @@ def load(config: EncoderConfig) -> Splits:
     in_validation = validation_rows(groups, config.valid_fraction)
     train, valid = all_texts[~in_validation], all_texts[in_validation]
     rows = {"train": len(train), "valid": len(valid)}
-    return Splits(functools.partial(iter, train), functools.partial(iter, valid), rows, _notes(chunks))
+    dropped: collections.Counter[str] = collections.Counter()
+    for chunk in chunks:
+        dropped.update(chunk.dropped)
+    return Splits(functools.partial(iter, train), functools.partial(iter, valid), rows, _notes(dropped))
 
 
 def survey(config: EncoderConfig) -> Surveyed:
     """Reads all texts once, and chooses the validation texts.
 
-    They are those of `load`, but at most about MAX_VALID_TEXTS; of a text file at most MAX_VALID_CHARACTERS. What is
-    kept has a bounded size.
+    They are those of `load`, but at most about `first_pass.MAX_HELD_OUT`; of a text file at most MAX_VALID_CHARACTERS.
+    What is kept has a bounded size.
 
     Raises:
         UserError: the data cannot be read, or is too small to split.
@@ -111,21 +113,15 @@ def survey(config: EncoderConfig) -> Surveyed:
     if _is_text_file(config):
         splits = _split_text_file(config, MAX_VALID_CHARACTERS)
         return Surveyed(splits, sum(splits.rows.values()))
-    candidates = LowestRows(_MAX_CANDIDATES)
-    rows = characters = 0
-    notes: collections.Counter = collections.Counter()
+    passed = FirstPass(0, config.seed, None)
     for chunk in _chunks(config):
-        candidates.add(hashes(chunk.groups_or_texts()))
-        rows += len(chunk.texts)
-        characters += sum(map(len, chunk.texts))
-        notes.update(_notes([chunk]))
-    _require_text(config, rows)
-    [groups] = candidates.columns
-    fraction = fraction_of_candidates(config.valid_fraction, rows, MAX_VALID_TEXTS, len(candidates))
-    in_validation = validation_rows(groups, fraction)
-    held_out, num_valid = np.unique(groups[in_validation]), int(in_validation.sum())
-    train, valid = (functools.partial(_texts_of, config, held_out, is_valid) for is_valid in (False, True))
-    return Surveyed(Splits(train, valid, {"train": rows - num_valid, "valid": num_valid}, dict(notes)), characters)
+        groups = hashes(chunk.groups_or_texts())
+        passed.add(Keys(groups, groups), [(text,) for text in chunk.texts], chunk.dropped)
+    _require_text(config, passed.rows)
+    held_out = passed.held_out(config.valid_fraction)
+    train, valid = (functools.partial(_texts_of, config, held_out.groups, is_valid) for is_valid in (False, True))
+    rows = {"train": passed.rows - held_out.rows, "valid": held_out.rows}
+    return Surveyed(Splits(train, valid, rows, _notes(passed.dropped)), passed.characters)
 
 
 def _texts_of(config: EncoderConfig, held_out: np.ndarray, is_valid: bool) -> Iterator[str]:
@@ -176,11 +172,8 @@ def _require_text(config: EncoderConfig, rows: int) -> None:
         raise UserError(f"{paths.shown(config.data)} has no row with a text: add some")
 
 
-def _notes(chunks: list[_Chunk]) -> dict[str, int]:
+def _notes(dropped: Mapping[str, int]) -> dict[str, int]:
     """Returns what was left out of the data, and why: reason -> texts."""
-    dropped: collections.Counter = collections.Counter()
-    for chunk in chunks:
-        dropped.update(chunk.dropped)
     return {f"left out, {reason}": rows for reason, rows in dropped.items()}
 
 

@@ -21,7 +21,8 @@ from pipelines.labelled.splits import (
     without_group_note,
 )
 from pipelines.labelled.survey import Survey
-from pipelines.shards import shard_order
+from pipelines.shards import first_pass, shard_order
+from pipelines.shards.held_out import HeldOut
 from pipelines.support import paths
 from pipelines.support.errors import UserError
 
@@ -50,7 +51,7 @@ def survey(config: LabelledConfig) -> Surveyed:
     own, notes = {}, {}
     if config.valid:
         chunks = labelled_texts.read_chunks(config.valid, "train", options)
-        own["valid"], dropped = surveys.lowest(chunks, surveys.MAX_HELD_OUT)
+        own["valid"], dropped = surveys.lowest(chunks, first_pass.MAX_HELD_OUT)
         notes |= {f"left out of --valid, {reason}": count for reason, count in dropped.items()}
     found = surveys.survey(
         labelled_texts.read_chunks(config.data, "train", options),
@@ -58,7 +59,7 @@ def survey(config: LabelledConfig) -> Surveyed:
         config.polarity,
         config.valid_fraction,
         config.seed,
-        surveys.comparable_hashes(own["valid"]) if config.valid else None,
+        HeldOut.of_texts(own["valid"].texts) if config.valid else None,
     )
     require_rows(found.rows, name)
     test, dropped = surveys.lowest(labelled_texts.read_chunks(config.data, "test", options), surveys.MAX_TEST)
@@ -87,14 +88,14 @@ class Rows:
     def training(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yields (texts, object [n] of str, ids of their classes, int [n]) of each chunk."""
         chunks = labelled_texts.read_chunks(self._config.data, "train", self._config.table_options())
-        for chunk, held_out, in_training in surveys.split(chunks, self._found):
+        for chunk, held_out, is_repeated in surveys.split(chunks, self._found.held_out):
             ids = np.array([self._found.class_of[label] for label in chunk.labels])
             pairs = zip(chunk.texts[held_out], ids[held_out].tolist(), strict=True)
             self.held_out += [{"text": text, "label": label} for text, label in pairs]
-            repeated = int((~held_out & ~in_training).sum())
-            if repeated:
+            if is_repeated.any():
                 reason = "left out of training, the same text is in validation"
-                self.notes[reason] = self.notes.get(reason, 0) + repeated
+                self.notes[reason] = self.notes.get(reason, 0) + int(is_repeated.sum())
+            in_training = ~held_out & ~is_repeated
             self.class_rows += np.bincount(ids[in_training], minlength=len(self.class_rows))
             if in_training.any():
                 yield chunk.texts[in_training], ids[in_training]

@@ -1,11 +1,72 @@
-"""What a first pass over a corpus that may be larger than memory keeps besides the groups to hold out (held_out.py)."""
+"""The first pass over a corpus that may be larger than memory. What it keeps has a bounded size."""
 
+import collections
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from pipelines.shards.held_out import hash_of
+from pipelines.data.splits import validation_rows
+from pipelines.shards.held_out import HeldOut, Keys, LowestRows, fraction_of_candidates, hash_of
+
+MAX_HELD_OUT = 10_000  # validation rows: they are scored after every epoch
+_MAX_CANDIDATES = 2**19  # rows from which the validation rows are chosen
+
+
+class FirstPass:
+    """Counts rows, and keeps what is needed to choose those of validation, and a sample of the others.
+
+    Attributes:
+        rows, characters: numbers so far.
+        dropped: reason -> number of rows that were left out while reading.
+
+    Args:
+        max_sample: characters of the sample.
+        seed: of the sample.
+        own: the user's own validation rows; None holds out a part of the rows.
+        dtypes: of the columns on which the choice depends besides the groups.
+    """
+
+    def __init__(self, max_sample: int, seed: int, own: HeldOut | None, *dtypes: type):
+        self.rows = self.characters = 0
+        self.dropped: collections.Counter[str] = collections.Counter()
+        self._own, self._sample = own, Sample(max_sample, seed)
+        self._candidates = LowestRows(_MAX_CANDIDATES, np.uint64, *dtypes)
+
+    def add(
+        self, keys: Keys, rows: Sequence[tuple[str, ...]], dropped: Mapping[str, int], *columns: np.ndarray
+    ) -> None:
+        """Adds rows of one text or more, and a column [n] for each of `dtypes`."""
+        self.dropped.update(dropped)
+        self.rows += len(rows)
+        self.characters += sum(len(text) for row in rows for text in row)
+        if self._own is None:
+            self._candidates.add(*keys, *columns)
+        self._sample.add(rows, *keys)
+
+    def held_out(self, fraction: float, choose: Callable[..., np.ndarray] = validation_rows) -> HeldOut:
+        """Returns the rows of validation: those that `choose` takes of all rows, at most about MAX_HELD_OUT.
+
+        Of more than `_MAX_CANDIDATES` rows, it takes them from those whose groups have the lowest hashes. In the order
+        of `choose`, these are the first.
+
+        Args:
+            fraction: of the rows to hold out.
+            choose: (hashes of groups, fraction, *columns) -> bool [n].
+
+        Raises:
+            UserError: all rows are in one group.
+        """
+        if self._own is not None:
+            return self._own
+        groups, texts, *columns = self._candidates.columns
+        part = fraction_of_candidates(fraction, self.rows, MAX_HELD_OUT, len(self._candidates))
+        chosen = choose(groups, part, *columns)
+        return HeldOut(np.unique(groups[chosen]), np.unique(texts[chosen]), int(chosen.sum()))
+
+    def sample(self, held_out: HeldOut) -> list[tuple[str, ...]]:
+        """Returns a random sample of the training rows, in the order of reading; all of them if they are few."""
+        return self._sample.training_rows(held_out)
 
 
 def lowest(rows: Iterable[tuple], limit: int) -> tuple[list[tuple], int]:
@@ -45,7 +106,7 @@ class Sample:
             self._rows = [row for row in self._rows if row[0] < self._limit]
             self._characters = sum(len(text) for row in self._rows for text in row[3])
 
-    def training_rows(self, held_out: np.ndarray, held_out_texts: frozenset[int]) -> list[tuple[str, ...]]:
+    def training_rows(self, held_out: HeldOut) -> list[tuple[str, ...]]:
         """Returns the rows in the order of reading, without those of a group or a text that is held out."""
-        groups = set(held_out.tolist())
-        return [row for _, group, text, row in self._rows if group not in groups and text not in held_out_texts]
+        groups, texts = set(held_out.groups.tolist()), set(held_out.texts.tolist())
+        return [row for _, group, text, row in self._rows if group not in groups and text not in texts]

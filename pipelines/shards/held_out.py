@@ -5,8 +5,11 @@ hashes.
 import hashlib
 import math
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
+
+from pipelines.data.splits import comparable
 
 
 def hash_of(text: str) -> int:
@@ -17,6 +20,47 @@ def hash_of(text: str) -> int:
 def hashes(texts: Iterable[str]) -> np.ndarray:
     """Returns the hash of each text, uint64 [n]."""
     return np.array([hash_of(text) for text in texts], np.uint64)
+
+
+class Keys(NamedTuple):
+    """What decides about rows, by hashes.
+
+    Attributes:
+        groups: of what stays together in a split, uint64 [n].
+        texts: of the texts in the sense of `comparable`, uint64 [n]. A training text is not in validation, too.
+    """
+
+    groups: np.ndarray
+    texts: np.ndarray
+
+
+def keys_of(groups: Iterable[str], texts: Iterable[str]) -> Keys:
+    """Returns the keys of rows with these groups and texts."""
+    return Keys(hashes(groups), hashes(map(comparable, texts)))
+
+
+class HeldOut(NamedTuple):
+    """The rows of validation, by hashes; see `Keys`. Both arrays are sorted.
+
+    Attributes:
+        groups: those that are held out of the training files; none if the user gives validation rows.
+        texts: those of validation.
+        rows: number of rows in the groups.
+    """
+
+    groups: np.ndarray
+    texts: np.ndarray
+    rows: int
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str]) -> "HeldOut":
+        """Returns the user's own validation texts."""
+        return cls(np.zeros(0, np.uint64), np.unique(hashes(map(comparable, texts))), 0)
+
+    def masks(self, keys: Keys) -> tuple[np.ndarray, np.ndarray]:
+        """Returns which rows are held out, and which others have a text that is in validation, bool [n]."""
+        held_out = np.isin(keys.groups, self.groups)
+        return held_out, ~held_out & np.isin(keys.texts, self.texts)
 
 
 class LowestRows:

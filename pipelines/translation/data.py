@@ -7,6 +7,7 @@ from pipelines.data import pairs
 from pipelines.data.pairs import Chunks, Pairs
 from pipelines.data.prepared import Prepared
 from pipelines.data.splits import seen_in, validation_rows
+from pipelines.shards.held_out import HeldOut
 from pipelines.support.errors import UserError
 from pipelines.translation import survey as surveys
 from pipelines.translation.config import TranslationConfig
@@ -119,8 +120,8 @@ def survey(config: TranslationConfig) -> Surveyed:
         if name in chunks:
             own[name], count = surveys.lowest(chunks[name]())
             others |= {surveys.too_many(split): count} if count else {}
-    held_out_sources = surveys.comparable_hashes(own["valid"].source) if "valid" in own else None
-    found = surveys.survey(chunks["train"](), config.valid_fraction, config.seed, held_out_sources)
+    own_valid = HeldOut.of_texts(own["valid"].source) if "valid" in own else None
+    found = surveys.survey(chunks["train"](), config.valid_fraction, config.seed, own_valid)
     require_pairs(config, len(found.sample), 1)
     notes = {f"left out, {reason}": count for reason, count in found.dropped.items()}
     return Surveyed(chunks["train"], found, own, pair, notes | others)

@@ -13,6 +13,7 @@ from pipelines.encoder import data as encoder_data
 from pipelines.encoder import shards, task
 from pipelines.encoder.config import EncoderConfig
 from pipelines.runs.prepare import prepare, summarize
+from pipelines.shards import first_pass
 from pipelines.support.errors import UserError
 from tests.command_line import assert_one_line, train_here, where
 
@@ -116,7 +117,7 @@ def test_the_texts_are_read_in_chunks(place, monkeypatch, name):
 
 
 def test_the_validation_texts_are_limited(place, monkeypatch):
-    monkeypatch.setattr(encoder_data, "MAX_VALID_TEXTS", 9)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 9)
     monkeypatch.setattr(encoder_data, "MAX_VALID_CHARACTERS", 500)
     for name, limit in (("folder", 9), ("file", 500)):
         config = EncoderConfig(data=source(place, name), valid_fraction=0.3).resolve()

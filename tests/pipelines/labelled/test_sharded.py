@@ -5,8 +5,9 @@ import pytest
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_reviews
 from pipelines.data.prepared import Contents, Shard
-from pipelines.labelled import sharded, splits, survey
+from pipelines.labelled import sharded, splits
 from pipelines.labelled.describe import describe
+from pipelines.shards import first_pass
 from pipelines.support.errors import UserError
 
 
@@ -88,7 +89,7 @@ def test_too_few_rows_and_lost_classes_are_refused(tmp_path):
 
 
 def test_the_lowest_texts_of_a_large_test_set(tmp_path, monkeypatch):
-    monkeypatch.setattr(survey, "MAX_HELD_OUT", 5)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 5)
     write_reviews(tmp_path / "a.csv")
     (tmp_path / "v.csv").write_text("text,label\n" + "".join(f"text {i},positive\n" for i in range(30)))
     config = ClassificationConfig(data=str(tmp_path / "a.csv"), valid=str(tmp_path / "v.csv"))

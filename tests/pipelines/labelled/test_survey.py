@@ -9,7 +9,8 @@ from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import comparable, stratified_validation_rows
 from pipelines.labelled import survey as surveys
 from pipelines.labelled.splits import classes_of, read_and_split
-from pipelines.shards.held_out import hash_of
+from pipelines.shards import first_pass
+from pipelines.shards.held_out import HeldOut, hash_of
 from pipelines.support.errors import UserError
 
 
@@ -19,15 +20,15 @@ def chunks_of(texts, labels, groups=None, size=37):
         yield LabelledTexts(texts[rows], labels[rows], None if groups is None else groups[rows], {})
 
 
-def survey(texts, labels, groups=None, fraction=0.1, polarity=False, held_out_texts=None):
+def survey(texts, labels, groups=None, fraction=0.1, polarity=False, own=None):
     def classes(found, rows):
         return classes_of(ClassificationConfig(), found, "x", polarity, rows)
 
-    return surveys.survey(chunks_of(texts, labels, groups), classes, polarity, fraction, 1, held_out_texts)
+    return surveys.survey(chunks_of(texts, labels, groups), classes, polarity, fraction, 1, own)
 
 
 def held_out(texts, labels, found, groups=None):
-    return np.concatenate([mask for _, mask, _ in surveys.split(chunks_of(texts, labels, groups), found)])
+    return np.concatenate([mask for _, mask, _ in surveys.split(chunks_of(texts, labels, groups), found.held_out)])
 
 
 def objects(values):
@@ -73,8 +74,8 @@ def test_the_texts_of_training_are_those_of_a_training_in_memory(tmp_path):
     path.write_text("text,label\n" + "".join(f'"{text}",{label}\n' for text, label in rows))
     expected = read_and_split(ClassificationConfig(data=str(path)), polarity=False)
     found = survey(texts, labels)
-    parts = list(surveys.split(chunks_of(texts, labels), found))
-    train = np.concatenate([chunk.texts[mask] for chunk, _, mask in parts])
+    parts = list(surveys.split(chunks_of(texts, labels), found.held_out))
+    train = np.concatenate([chunk.texts[~held & ~repeated] for chunk, held, repeated in parts])
     assert train.tolist() == expected.train.texts.tolist() == found.sample
     assert np.concatenate([c.texts[mask] for c, mask, _ in parts]).tolist() == expected.valid.texts.tolist()
     assert len(train) < 300 - len(expected.valid)
@@ -85,12 +86,12 @@ def test_of_many_texts_the_groups_with_the_lowest_hashes_are_held_out(monkeypatc
     texts, labels, films, _ = sample_reviews.generate(3000)
     texts = objects(f"{text} {i}" for i, text in enumerate(texts))
     everything = survey(texts, labels, fraction=0.02)
-    monkeypatch.setattr(surveys, "_MAX_CANDIDATES", limit * 10)
-    assert survey(texts, labels, fraction=0.02).held_out.tolist() == everything.held_out.tolist()
+    monkeypatch.setattr(first_pass, "_MAX_CANDIDATES", limit * 10)
+    assert survey(texts, labels, fraction=0.02).held_out.groups.tolist() == everything.held_out.groups.tolist()
 
 
 def test_the_number_of_validation_texts_is_limited(monkeypatch):
-    monkeypatch.setattr(surveys, "MAX_HELD_OUT", 50)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 50)
     texts = objects(f"text {i}" for i in range(5000))
     labels = objects("ab"[i % 2] for i in range(5000))
     assert held_out(texts, labels, survey(texts, labels)).sum() == 50
@@ -110,11 +111,11 @@ def test_the_sample_is_limited_and_random(monkeypatch):
 def test_ones_own_validation_texts_hold_out_nothing_else():
     texts, labels, _, _ = sample_reviews.generate(200)
     own = LabelledTexts(texts[:3], labels[:3], None, {})
-    found = survey(texts, labels, held_out_texts=surveys.comparable_hashes(own))
-    (chunk, *_) = surveys.split(chunks_of(texts, labels, size=200), found)
+    found = survey(texts, labels, own=HeldOut.of_texts(own.texts))
+    (chunk, *_) = surveys.split(chunks_of(texts, labels, size=200), found.held_out)
     assert not chunk[1].any()
     equal = {comparable(text) for text in own.texts}
-    assert chunk[2].tolist() == [comparable(text) not in equal for text in texts]
+    assert chunk[2].tolist() == [comparable(text) in equal for text in texts]
 
 
 def test_each_spelling_of_a_label_has_its_class():

@@ -1,5 +1,6 @@
 import pytest
 
+from pipelines.shards import first_pass
 from pipelines.support.errors import UserError
 from pipelines.translation import data
 from pipelines.translation.config import TranslationConfig
@@ -36,7 +37,7 @@ def test_ones_own_validation_pairs_may_be_those_of_a_folder(tmp_path):
 
 
 def test_a_survey_has_the_training_pairs_and_the_own_pairs(tmp_path, monkeypatch):
-    monkeypatch.setattr(data.surveys, "MAX_HELD_OUT", 2)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 2)
     (tmp_path / "train.tsv").write_text("A dog.\tUn perro.\nThe  DOG.\tEl perro.\nA cow.\tUna vaca.\n\tx\n")
     (tmp_path / "valid.tsv").write_text("The dog.\tEl perro.\n" * 3)
     config = make_config(data=str(tmp_path / "train.tsv"), valid=str(tmp_path / "valid.tsv"), pair="en-es")

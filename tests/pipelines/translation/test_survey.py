@@ -6,6 +6,8 @@ import pytest
 from pipelines.data import sample_pairs
 from pipelines.data.pairs import Pairs
 from pipelines.data.splits import seen_in, validation_rows
+from pipelines.shards import first_pass
+from pipelines.shards.held_out import HeldOut
 from pipelines.support.errors import UserError
 from pipelines.translation import survey as surveys
 
@@ -14,8 +16,8 @@ def chunks_of(pairs, size=37):
     return lambda: (pairs.take(slice(first, first + size)) for first in range(0, len(pairs), size))
 
 
-def survey(pairs, fraction=0.05, held_out_sources=None):
-    return surveys.survey(chunks_of(pairs)(), fraction, 1, held_out_sources)
+def survey(pairs, fraction=0.05, own=None):
+    return surveys.survey(chunks_of(pairs)(), fraction, 1, own)
 
 
 def passed(pairs, found):
@@ -47,19 +49,19 @@ def test_both_passes_give_the_splits_of_a_training_in_memory(fraction):
 
 def test_of_many_pairs_those_with_the_lowest_hashes_are_held_out(monkeypatch):
     pairs = numbered(3000)
-    everything = survey(pairs, 0.02).held_out
-    monkeypatch.setattr(surveys, "_MAX_CANDIDATES", 100)
-    assert survey(pairs, 0.02).held_out.tolist() == everything.tolist() and len(everything) == 60
+    everything = survey(pairs, 0.02).held_out.groups
+    monkeypatch.setattr(first_pass, "_MAX_CANDIDATES", 100)
+    assert survey(pairs, 0.02).held_out.groups.tolist() == everything.tolist() and len(everything) == 60
 
 
 def test_the_number_of_validation_pairs_is_limited(monkeypatch):
-    monkeypatch.setattr(surveys, "MAX_HELD_OUT", 50)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 50)
     rows, training = passed(numbered(5000), survey(numbered(5000)))
     assert len(rows.held_out) == 50 and len(training) == 4950 and rows.notes == {}
 
 
 def test_of_a_sentence_with_very_many_translations_few_are_kept(monkeypatch):
-    monkeypatch.setattr(surveys, "MAX_HELD_OUT", 20)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 20)
     pairs = Pairs.of([("a", f"target {i}") for i in range(500)] + [("b", f"target {i}") for i in range(500)])
     rows, training = passed(pairs, survey(pairs))
     assert len(rows.held_out) == 20 and len({source for source, _ in training}) == 1 and len(training) == 500
@@ -77,7 +79,7 @@ def test_the_sample_for_the_tokenizers_is_limited(monkeypatch):
 
 def test_ones_own_validation_pairs_hold_out_nothing_else():
     pairs = numbered(200)
-    rows, training = passed(pairs, survey(pairs, held_out_sources=surveys.comparable_hashes(["SOURCE  7", "x"])))
+    rows, training = passed(pairs, survey(pairs, own=HeldOut.of_texts(["SOURCE  7", "x"])))
     assert rows.held_out == [] and len(training) == 199 and ("source 7", "target 7") not in training
     assert rows.notes == {surveys.REPEATED: 1}
 
@@ -93,7 +95,7 @@ def test_one_source_sentence_cannot_be_split():
 
 
 def test_the_lowest_pairs_of_a_large_validation_set(monkeypatch):
-    monkeypatch.setattr(surveys, "MAX_HELD_OUT", 10)
+    monkeypatch.setattr(first_pass, "MAX_HELD_OUT", 10)
     kept, others = surveys.lowest(chunks_of(numbered(300))())
     assert len(kept) == 10 and others == 290 and isinstance(kept.source, np.ndarray)
     assert surveys.too_many("test") == "left out of test, more than 10 pairs to score on"
