@@ -47,7 +47,7 @@ def test_the_hooks_call_what_make_lint_calls():
     entries = {hook["id"]: hook["entry"].replace(" --force-exclude", " .") for hook in repository["hooks"]}
     lint = re.search(r"^lint: \$\(DEV_READY\)\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
     wanted = [line.strip("\t@") for line in lint.splitlines()]
-    assert [entries[name] for name in ("ruff-check", "ruff-format", "imports")] == wanted
+    assert [entries[name] for name in ("ruff-check", "ruff-format", "imports", "types")] == wanted
     assert re.search(r"^ruff==", (ROOT / "requirements-dev.lock").read_text(encoding="utf-8"), re.MULTILINE)
 
 
