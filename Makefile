@@ -1,5 +1,5 @@
 # make demo: trains a sentiment classifier on the embedded sample.
-# make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (45 minutes).
+# make check: lint and quick tests (about one minute).   make test: the tests (9 minutes).   make test-all: all tests (45 minutes).
 # make lock: resolves requirements.txt, -dev.txt and -ray.txt again, and writes what to install into the lock files.
 # make test-next: the tests of the layers and two tiny runs with the next Keras (keras-nightly); they may fail.
 # make replay: records what tiny runs compute, or compares with the earlier recording: the proof that a change changes nothing.
