@@ -18,7 +18,7 @@ import_tensorflow()
 
 from pipelines.export import saved_model  # noqa: E402
 from pipelines.task import TASKS  # noqa: E402
-from tests.pipelines.test_run import Entry, SmallTask, train  # noqa: E402
+from tests.pipelines.runs.test_run import Entry, SmallTask, train  # noqa: E402
 
 saved_model._verifier = contextlib.nullcontext
 saved_model._verify = lambda *arguments: None
