@@ -198,7 +198,8 @@ class Server:
         self._grpc.add_generic_rpc_handlers((grpc_api.Handlers(self.core, self._admission),))
         address = f"{_bracket(settings.host)}:{settings.grpc_port}"
         try:
-            if settings.tls_certificate and settings.tls_key:
+            if settings.tls_certificate:
+                assert settings.tls_key is not None, "a certificate comes with its key"
                 pair = (settings.tls_key.read_bytes(), settings.tls_certificate.read_bytes())
                 return self._grpc.add_secure_port(address, grpc.ssl_server_credentials([pair]))
             return self._grpc.add_insecure_port(address)

@@ -32,9 +32,8 @@ class FreeRunningModel(OwnInputs):
         self._config = config
         self._seed_generator = keras.random.SeedGenerator(config.seed)
 
-    def own_inputs(self, inputs):
-        """Returns what the network reads in place of `inputs`, int32 [batch, time]. It changes no carried state."""
-        ids = inputs
+    def own_inputs(self, ids):
+        """Returns what the network reads in place of `ids`, int32 [batch, time]. It changes no carried state."""
         steps = RecurrentSteps(self._config, self)
         uniform = keras.random.uniform(tf.shape(ids), dtype="float32", seed=self._seed_generator)
         is_true = uniform < self._config.teacher_forcing

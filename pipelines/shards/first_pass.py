@@ -21,7 +21,7 @@ class FirstPass:
         dropped: reason -> number of rows that were left out while reading.
 
     Args:
-        max_sample: characters of the sample.
+        max_sample: characters of the sample; 0 draws none.
         seed: of the sample.
         own: the user's own validation rows; None holds out a part of the rows.
         dtypes: of the columns on which the choice depends besides the groups.
@@ -30,7 +30,7 @@ class FirstPass:
     def __init__(self, max_sample: int, seed: int, own: HeldOut | None, *dtypes: type):
         self.rows = self.characters = 0
         self.dropped: collections.Counter[str] = collections.Counter()
-        self._own, self._sample = own, Sample(max_sample, seed)
+        self._own, self._sample = own, Sample(max_sample, seed) if max_sample else None
         self._candidates = LowestRows(_MAX_CANDIDATES, np.uint64, *dtypes)
 
     def add(
@@ -42,7 +42,8 @@ class FirstPass:
         self.characters += sum(len(text) for row in rows for text in row)
         if self._own is None:
             self._candidates.add(*keys, *columns)
-        self._sample.add(rows, *keys)
+        if self._sample:
+            self._sample.add(rows, *keys)
 
     def held_out(self, fraction: float, choose: Callable[..., np.ndarray] = validation_rows) -> HeldOut:
         """Returns the rows of validation: those that `choose` takes of all rows, at most about MAX_HELD_OUT.
@@ -66,7 +67,7 @@ class FirstPass:
 
     def sample(self, held_out: HeldOut) -> list[tuple[str, ...]]:
         """Returns a random sample of the training rows, in the order of reading; all of them if they are few."""
-        return self._sample.training_rows(held_out)
+        return self._sample.training_rows(held_out) if self._sample else []
 
 
 def lowest(rows: Iterable[tuple], limit: int) -> tuple[list[tuple], int]:
