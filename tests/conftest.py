@@ -83,11 +83,14 @@ def restore_op_determinism():
 
 @pytest.fixture(autouse=True)
 def restore_logging():
-    """Undoes what `serve` does to the loggers of this process: pytest captures a logger without propagation twice."""
+    """Undoes what `serve` and `tune` do to the loggers of this process.
+
+    pytest captures a logger without propagation twice, and a database that Optuna makes disables all existing loggers.
+    """
     yield
     for name in ("unroll.serving", "uvicorn", "grpc"):
         log = logging.getLogger(name)
-        log.handlers, log.propagate = [], True
+        log.handlers, log.propagate, log.disabled = [], True, False
 
 
 @pytest.fixture(autouse=True, scope="module")
