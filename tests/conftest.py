@@ -1,6 +1,7 @@
 """What all tests share. TensorFlow is imported without its log lines, and only if a test needs it."""
 
 import contextlib
+import functools
 import gc
 import importlib.abc
 import importlib.machinery
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.export.exported import Exported
 from pipelines.support.quiet import import_tensorflow
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,6 +112,25 @@ def stop_scanning_what_stays():
     yield
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def load_each_export_once():
+    """Commands that tests run in this process share what they load: loading takes seconds."""
+    load = Exported.load
+
+    @functools.lru_cache(maxsize=8)
+    def load_files(folder, files):
+        return load(Exported(folder.parent.name, int(folder.name), folder))
+
+    def load_once(self):
+        folder = self.path.resolve()
+        files = ((file, file.stat()) for file in sorted(folder.rglob("*")))
+        return load_files(folder, tuple((file, stat.st_size, stat.st_mtime_ns, stat.st_ino) for file, stat in files))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Exported, "load", load_once)
+        yield
 
 
 @pytest.fixture

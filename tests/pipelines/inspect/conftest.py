@@ -7,7 +7,6 @@ import json
 import pytest
 
 from pipelines.export import saved_model
-from pipelines.export.exported import Exported
 from pipelines.inspect.figure import Figure
 from tests.pipelines.classification import conftest as classifiers
 from tests.pipelines.inspect.exports import export_language_model
@@ -57,14 +56,6 @@ def saved(exports, make_small, tmp_path_factory):  # noqa: F811 (the fixture)
         return root
 
     return export
-
-
-@pytest.fixture(scope="session", autouse=True)
-def load_each_export_once():
-    """Loading takes longer than looking."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Exported, "load", functools.cache(Exported.load))
-        yield
 
 
 @pytest.fixture(autouse=True)
