@@ -23,7 +23,7 @@ def write_labelled_texts(path: Path) -> Path:
     return path
 
 
-def write_text(path: Path, lines: int = 430) -> Path:
+def write_text(path: Path, lines: int = 250) -> Path:
     """Lines of 7 words on average."""
     rng = random.Random(2)
     path.write_text("\n".join(sentence(rng) for _ in range(lines)))

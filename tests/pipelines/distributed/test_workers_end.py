@@ -1,4 +1,4 @@
-"""Workers that are lost, stopped or refused: with real processes and real signals."""
+"""Workers that are lost or stopped: with real processes and real signals."""
 
 import random
 import re
@@ -52,22 +52,9 @@ def test_a_lost_or_stopped_worker_and_another_number_of_workers(tmp_path):
     assert int(resumed[1]) % 20 == 0 and int(resumed[1]) >= 20
 
     finished = disturbed | {"undisturbed": ("language-model", settings)}
-    ((status, text),) = worker_processes.end(worker_processes.start(tmp_path, finished, 1, only_train=True))
-    assert status == 0, text
+    worker_processes.train_here(tmp_path, finished)
     losses, expected = (worker_processes.losses(tmp_path / name) for name in finished)
     assert len(losses) == len(expected)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-4)
     for value, alone in zip(best_weights(tmp_path / "disturbed"), best_weights(tmp_path / "undisturbed")):
         np.testing.assert_allclose(value, alone, rtol=0, atol=1e-3)
-
-
-def test_a_worker_without_the_data_is_one_line_at_all_workers(tmp_path):
-    data = small_data.write_text(tmp_path / "data.txt")
-    processes = [
-        worker_processes.start_one(tmp_path, {"run": ("language-model", _SETTINGS | {"data": str(path)})}, environment)
-        for path, environment in zip((data, tmp_path / "missing.txt"), worker_processes.environments(2))
-    ]
-    for status, text in worker_processes.end(processes):
-        assert status == 2, text
-        assert "worker 1 has another --data than worker 0" in text
-    assert not (tmp_path / "run/runs/language-model/r").exists()

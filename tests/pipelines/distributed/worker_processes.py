@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from tests.pipelines.distributed import worker_program
+
 ROOT = Path(__file__).resolve().parents[3]
-PROGRAM = Path(__file__).with_name("worker_program.py")
 
 
 def free_ports(count: int) -> list[int]:
@@ -44,7 +47,13 @@ def start(folder: Path, trainings: dict[str, tuple[str, dict]], num_workers: int
 
 def start_one(folder: Path, trainings: dict[str, tuple[str, dict]], environment: dict, **options) -> subprocess.Popen:
     """Starts one worker."""
-    arguments = {
+    command = [sys.executable, worker_program.__file__, json.dumps(_arguments(folder, trainings, **options))]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def _arguments(folder: Path, trainings: dict[str, tuple[str, dict]], **options) -> dict:
+    """Returns the arguments of worker_program.py."""
+    return {
         "trainings": [
             {
                 "task": task,
@@ -58,8 +67,17 @@ def start_one(folder: Path, trainings: dict[str, tuple[str, dict]], environment:
         ],
         **options,
     }
-    command = [sys.executable, str(PROGRAM), json.dumps(arguments)]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True)
+
+
+def train_here(folder: Path, trainings: dict[str, tuple[str, dict]]) -> None:
+    """Does in this process, without TF_CONFIG, what a single worker does with `only_train`."""
+    from pipelines.training import fit
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TF_CONFIG", raising=False)
+        for name in ("_Saver", "restore_best"):  # the program replaces them
+            patch.setattr(fit, name, getattr(fit, name))
+        assert worker_program.main(_arguments(folder, trainings, only_train=True)) == 0
 
 
 def end(processes: list[subprocess.Popen]) -> list[tuple[int, str]]:
