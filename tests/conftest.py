@@ -121,7 +121,7 @@ def load_each_export_once():
 
     @functools.lru_cache(maxsize=8)
     def load_files(folder, files):
-        return load(Exported(folder.parent.name, int(folder.name), folder))
+        return load(Exported("", 0, folder))
 
     def load_once(self):
         folder = self.path.resolve()
