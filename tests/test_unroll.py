@@ -1,5 +1,6 @@
 """The Python interface as users meet it: its import, and the documents about it."""
 
+import contextlib
 import re
 import subprocess
 import sys
@@ -38,11 +39,35 @@ def code_blocks(name):
     return re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
+def train_small_models(patch):
+    """The trainings of the documents are small; exports are not checked in a fresh process."""
+    from pipelines.classification.config import PRESETS
+    from pipelines.export import saved_model
+    from pipelines.language_model.config import LanguageModelConfig
+    from pipelines.translation.config import TranslationConfig
+
+    patch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+    patch.setattr(saved_model, "_verify", lambda *arguments: None)
+    patch.setitem(PRESETS["linear", "quick"], "max_characters", 0)
+    patch.setitem(LanguageModelConfig.DEFAULT_MODELS, "quick", "feedforward")
+    patch.setitem(TranslationConfig.DEFAULT_MODELS, "quick", "single-rnn")
+
+
+# A cell before those of the notebook, whose kernel is a process of its own.
+FIRST_CELL = """
+import pytest
+from tests.test_unroll import train_small_models
+
+train_small_models(pytest.MonkeyPatch())
+"""
+
+
 @pytest.fixture
 def data(tmp_path, monkeypatch):
     """The files that the documents read, in the current folder."""
     import pandas as pd
 
+    train_small_models(monkeypatch)
     texts, labels, *_ = sample_reviews.generate(200)
     pd.DataFrame({"text": texts, "label": labels}).to_csv(tmp_path / "reviews.csv", index=False)
     (tmp_path / "story.txt").write_text("Once upon a time there was a king who had three daughters. " * 200)
@@ -77,6 +102,7 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
     notebook = nbformat.read(ROOT / "docs" / "python.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)  # committed without outputs: they would go stale
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(FIRST_CELL))
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert (tmp_path / "saved_models" / "messages" / "1" / "saved_model.pb").is_file()
     printed = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", []))
