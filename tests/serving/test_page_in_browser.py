@@ -209,12 +209,12 @@ def test_half_a_surrogate_pair_and_an_empty_text_get_an_answer(open_page):
 
 def test_a_long_text_is_cut_for_the_panels_and_the_page_says_so(open_page):
     page = open_page(["tagger", "classifier"], "x")
-    page.get_by_label("Text", exact=True).fill("many words " * 5000)
+    page.get_by_label("Text", exact=True).fill("many words " * 2000)
     page.get_by_role("button", name="Run").click()
     wait_until_done(page)
     notes = page.locator(".note").all_text_contents()
-    assert "The panels show the first 2,000 of 55,000 characters." in notes
-    assert "The first 2000 of 10000 tokens are shown." in notes
+    assert "The panels show the first 2,000 of 22,000 characters." in notes
+    assert "The first 2000 of 4000 tokens are shown." in notes
     assert "too long for the address" in page.locator("#status").text_content()
 
 
