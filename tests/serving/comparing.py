@@ -1,26 +1,35 @@
 """Compares the answers of a server with those of the SavedModel in this process."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
+from pipelines.export.exported import Exported
 from serving import check
-from tests.serving.conftest import HANG_SECONDS, serving
+from tests.serving.conftest import HANG_SECONDS, Client, serving
 from tests.serving.small_models import WARM_UP
 
 
-def assert_served_as_in_process(root: Path, name: str) -> None:
-    """Sends the warm-up requests of a model's newest version over gRPC and REST, and runs `check` on it."""
-    versions = [path for path in (root / name).iterdir() if path.name.isdecimal()]
-    folder = max(versions, key=lambda path: int(path.name))
+@contextlib.contextmanager
+def served_as_in_process(root: Path, name: str, place: Path) -> Iterator[Client]:
+    """Sends the warm-up requests of a model's newest version over gRPC and REST, and runs `check` on it.
+
+    Yields the client of the server. It serves this model alone, through a link in the empty folder `place`: loading the
+    other models of `root` would take longer than the comparison.
+    """
+    version = max(int(path.name) for path in (root / name).iterdir() if path.name.isdecimal())
+    folder = root / name / str(version)
     assert [finding for finding in check.check(folder) if finding.problem] == []
     records = tf.data.TFRecordDataset(str(folder / WARM_UP)).as_numpy_iterator()
     requests = [prediction_log_pb2.PredictionLog.FromString(record).predict_log.request for record in records]
-    loaded = tf.saved_model.load(str(folder))
+    loaded = Exported(name, version, folder).load()
+    (place / name).symlink_to(root / name)
     requested = set()
-    with serving(root) as client:
+    with serving(place) as client:
         for request in requests:
             signature = request.model_spec.signature_name or "serving_default"
             requested.add(signature)
@@ -35,7 +44,8 @@ def assert_served_as_in_process(root: Path, name: str) -> None:
             assert status == 200, answer
             got = answer["outputs"] if len(expected) > 1 else {next(iter(expected)): answer["outputs"]}
             assert_same({key: _to_array(value, expected[key]) for key, value in got.items()}, expected)
-    assert requested == set(loaded.signatures)
+        assert requested == set(loaded.signatures)
+        yield client
 
 
 def assert_same(got: dict, expected: dict) -> None:

@@ -14,8 +14,7 @@ import pytest
 
 from pipelines.data import sample_reviews
 from tests.command_line import assert_one_line, lines_of, main, where
-from tests.serving.comparing import assert_served_as_in_process
-from tests.serving.conftest import serving
+from tests.serving.comparing import served_as_in_process
 
 pytestmark = pytest.mark.slow
 
@@ -309,11 +308,10 @@ def test_a_row_that_is_not_utf_8_has_no_label_and_is_counted(trained, place, tmp
 
 
 @pytest.mark.long
-def test_a_server_returns_what_the_model_returns(trained, place, run_main):
-    assert_served_as_in_process(place / "saved", "sentiment")
+def test_a_server_returns_what_the_model_returns(trained, place, run_main, tmp_path):
     command = ["predict", "sentiment", "A gripping story.", "Dull.", "--json"]
     own = json.loads(run_main(place, *command, "--saved-models", place / "saved").stdout)["predictions"]
-    with serving(place / "saved") as client:
+    with served_as_in_process(place / "saved", "sentiment", tmp_path) as client:
         for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
             asked = run_main(place, *command, "--server", server)
             assert asked.returncode == 0, asked.stderr

@@ -10,7 +10,7 @@ import tensorflow_hub as hub
 
 from layers.hub import HubEncoder
 from tests.command_line import assert_one_line, where
-from tests.serving.comparing import assert_served_as_in_process
+from tests.serving.comparing import served_as_in_process
 
 SMALL = "--epochs 2 --vocabulary-size 60 --hidden-size 16 --window 8 --batch-size 4 --learning-rate 0.02 --dropout 0.1"
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def place(tmp_path_factory):
     ],
 )
 def test_an_encoder_is_a_module_of_tf_hub_that_can_be_fine_tuned(
-    place, run_main, without_verification, name, flags, size, notes
+    place, run_main, without_verification, tmp_path, name, flags, size, notes
 ):
     process = run_main(
         place, "train", "encoder", *flags.split(), *SMALL.split(), "--name", name, "--json", *where(place)
@@ -97,7 +97,8 @@ def test_an_encoder_is_a_module_of_tf_hub_that_can_be_fine_tuned(
     assert all(gradient is not None for gradient in gradients)
     assert list(encoder.groups())[:2] == ["embeddings", "layer_1"]
     if name == "lstm":
-        assert_served_as_in_process(place / "saved", name)
+        with served_as_in_process(place / "saved", name, tmp_path):
+            pass
     where_saved = ["--name", name, "--saved-models", place / "saved"]
     blank = run_main(place, "predict", "encoder", "the cat sat on the [MASK]", "--top", "3", "--json", *where_saved)
     ((predictions,),) = [each["results"] for each in json.loads(blank.stdout)["predictions"]]

@@ -8,8 +8,7 @@ import pytest
 from tensorflow.python.saved_model.loader_impl import parse_saved_model
 
 from tests.command_line import assert_one_line, train_here, where
-from tests.serving.comparing import assert_served_as_in_process
-from tests.serving.conftest import serving
+from tests.serving.comparing import served_as_in_process
 
 pytestmark = pytest.mark.slow
 
@@ -214,9 +213,8 @@ def test_flags_that_do_not_fit_together_are_refused(tmp_path, run_main, flags, m
 
 
 @pytest.mark.long
-def test_a_server_answers_as_the_model_itself(trained, place, run_main):
-    assert_served_as_in_process(place / "saved", "char-lm")
-    with serving(place / "saved") as client:
+def test_a_server_answers_as_the_model_itself(trained, place, run_main, tmp_path):
+    with served_as_in_process(place / "saved", "char-lm", tmp_path) as client:
         for way in (["--max-length", 8, "--seed", 3], ["--next", 5], ["--score"], ["--search"]):
             command = ["predict", "char-lm", "the c", "", *way, "--json"]
             own = run_main(place, *command, "--saved-models", place / "saved")

@@ -6,8 +6,7 @@ import pytest
 
 from pipelines.data import sample_tags
 from tests.command_line import assert_one_line, lines_of, train_here, where
-from tests.serving.comparing import assert_served_as_in_process
-from tests.serving.conftest import serving
+from tests.serving.comparing import served_as_in_process
 
 SMALL = ["--hidden-size", "16", "--embedding-size", "8", "--character-size", "4", "--epochs", "1", "--no-baseline"]
 TEXT = "Anna doesn't live in Oslo. She lives in Rome!"
@@ -105,11 +104,10 @@ def test_flags_that_do_not_fit_are_refused(place, run_main, arguments, message):
 
 
 @pytest.mark.long
-def test_a_server_answers_as_the_model_itself(place, run_main):
-    assert_served_as_in_process(place / "saved", "ner")
+def test_a_server_answers_as_the_model_itself(place, run_main, tmp_path):
     raw = ["predict", "tagging", TEXT, "", "--name", "ner", "--json"]
     tokens = ["predict", "tagging", "Anna lives in New York", "She", "--pretokenized", "--name", "ner", "--json"]
-    with serving(place / "saved") as client:
+    with served_as_in_process(place / "saved", "ner", tmp_path) as client:
         for flags in (raw, tokens):
             own = json.loads(run_main(place, *flags, "--saved-models", place / "saved").stdout)["predictions"]
             for server in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):

@@ -8,7 +8,7 @@ import pytest
 
 from tests.command_line import assert_one_line, train_here, where
 from tests.layers import hub_modules
-from tests.serving.comparing import assert_served_as_in_process
+from tests.serving.comparing import served_as_in_process
 
 pytestmark = pytest.mark.slow
 
@@ -84,8 +84,9 @@ def test_predict_and_evaluate(trained, place, run_main):
 
 
 @pytest.mark.long
-def test_a_server_returns_what_the_model_returns(trained, place):
-    assert_served_as_in_process(place / "saved", "transfer")
+def test_a_server_returns_what_the_model_returns(trained, place, tmp_path):
+    with served_as_in_process(place / "saved", "transfer", tmp_path):
+        pass
 
 
 @pytest.mark.long

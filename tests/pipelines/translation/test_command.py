@@ -9,8 +9,7 @@ from pipelines.data import sample_pairs
 from pipelines.translation.command import Train
 from pipelines.translation.config import TranslationConfig
 from tests.command_line import assert_one_line, train_here, where
-from tests.serving.comparing import assert_served_as_in_process
-from tests.serving.conftest import serving
+from tests.serving.comparing import served_as_in_process
 
 slow = pytest.mark.slow
 
@@ -158,8 +157,7 @@ def test_evaluate_reports_that_the_model_was_trained_on_the_pairs(trained, folde
 
 @slow
 @pytest.mark.long
-def test_a_server_returns_the_same_translations(trained, folder, run_main):
-    assert_served_as_in_process(folder / "saved", "nmt-en-es")
+def test_a_server_returns_the_same_translations(trained, folder, run_main, tmp_path):
     plain = ["predict", "nmt", "the red house", "a big dog", "--pair", "en-es", "--json"]
     with_options = [*plain, "--n-best", 2, "--beam-width", 3]
     sampled = [*plain, "--n-best", 2, "--temperature", 1, "--seed", 3]
@@ -167,7 +165,7 @@ def test_a_server_returns_the_same_translations(trained, folder, run_main):
         flags: json.loads(run_main(folder, *flags, *saved(folder)).stdout)["predictions"]
         for flags in map(tuple, (plain, with_options, sampled))
     }
-    with serving(folder / "saved") as client:
+    with served_as_in_process(folder / "saved", "nmt-en-es", tmp_path) as client:
         for address in (f"127.0.0.1:{client.server.grpc_port}", f"http://127.0.0.1:{client.server.rest_port}"):
             for flags, predictions in expected.items():
                 process = run_main(folder, *flags, "--server", address)
