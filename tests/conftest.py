@@ -158,3 +158,17 @@ def without_verification(monkeypatch):
 
     monkeypatch.setattr(saved_model, "_verifier", contextlib.nullcontext)
     monkeypatch.setattr(saved_model, "_verify", lambda *arguments: None)
+
+
+@pytest.fixture
+def small_samples(monkeypatch):
+    """The embedded samples are a few seconds of training: for tests of what comes after it."""
+    from pipelines.data import pairs, sample_reviews, sample_tags, texts
+
+    generate, text = sample_reviews.generate, texts.sample_text()[:100_000]
+    monkeypatch.setattr(
+        sample_reviews, "generate", lambda num_reviews=500, seed=1: generate(min(num_reviews, 500), seed)
+    )
+    monkeypatch.setattr(sample_tags, "_NUM_TRAIN", 500)
+    monkeypatch.setattr(pairs, "SAMPLE_SIZE", 500)
+    monkeypatch.setattr(texts, "sample_text", lambda: text)

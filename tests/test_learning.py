@@ -105,7 +105,7 @@ SMALLER = ("--epochs", "2", "--hidden-size", "32")
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1500)
+@pytest.mark.usefixtures("small_samples", "without_verification")
 def test_the_commands_on_the_inside_of_models_run_in_order_in_a_fresh_folder(tmp_path, run_main):
     section = TEXTS["learning.md"].partition("## Inside the models")[2].partition("\n## ")[0]
     commands = re.findall(r"`((?:train|inspect) [^`]+)`", section)

@@ -3,24 +3,27 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import main
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import prepared, sample_pairs, sample_reviews
 from pipelines.encoder.config import EncoderConfig
 from pipelines.runs.prepare import prepare, summarize
+from pipelines.shards import shard_writer
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
 from pipelines.task import TaskEntry
 from pipelines.translation.config import TranslationConfig
-from tests.command_line import ROOT, assert_one_line, train_here
+from tests.command_line import assert_one_line, train_here
+from tests.forked import Forked
 from tests.pipelines.tagging.tagged_files import write_sample
-from tests.pipelines.training.test_resume import DRIVER, FLAGS, assert_equal_outcomes, finish, outcome
+from tests.pipelines.training import killed_training
+from tests.pipelines.training.killed_training import assert_equal_outcomes, outcome
+from tests.pipelines.training.test_resume import FLAGS
 
 TRAIN = "--model gru --batch-size 16 --embedding-size 8 --hidden-size 8 --epochs 3 --patience 9 --checkpoint-every 4"
 
@@ -230,31 +233,26 @@ def test_json(source, tmp_path):
     assert json.loads(process.stdout)["rows"] == {"train": 267, "valid": 33}
 
 
-# Kills the process in the second pass, after the first rows.
-KILLED = """
-import os, signal, sys
-import main
-from pipelines.shards import shard_writer
-original = shard_writer._shuffle
-def shuffle(path, *arguments):
-    if "00005" in path.name:
-        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
-    return original(path, *arguments)
-shard_writer._shuffle = shuffle
-sys.exit(main.main(sys.argv[2:]))
-"""
+def _prepare_and_end(number, arguments):
+    """Sends this process a signal in the second pass, after the first rows."""
+    shuffle = shard_writer._shuffle
+
+    def shuffle_or_end(path, *arguments):
+        if "00005" in path.name:
+            os.kill(os.getpid(), number)
+        return shuffle(path, *arguments)
+
+    shard_writer._shuffle = shuffle_or_end
+    return main.main(arguments)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "code"), [("SIGKILL", -signal.SIGKILL), ("SIGTERM", 130), ("SIGINT", 130)])
-def test_a_killed_preparation_leaves_no_half_of_it_and_can_be_repeated(source, made, tmp_path, name, code):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 130), (signal.SIGINT, 130)])
+def test_a_killed_preparation_leaves_no_half_of_it_and_can_be_repeated(source, made, tmp_path, number, code):
     arguments = ["prepare", "sentiment", "--data", source, "--output", str(tmp_path / "x"), "--max-tokens", "40"]
     arguments += ["--vocabulary-size", "200"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.run(
-        [sys.executable, "-c", KILLED, name, *arguments], capture_output=True, text=True, env=environment
-    )
-    assert process.returncode == code, process.stderr
+    ended, errors = Forked(_prepare_and_end, number, arguments).finish()
+    assert ended == code, errors
     assert not (tmp_path / "x").exists()
     process = train_here(tmp_path, *arguments)
     assert process.returncode == 0, process.stderr
@@ -266,18 +264,16 @@ def start(data, folder, kind="never", count=0, task="sentiment", flags=TRAIN):
     """Starts a training that kills itself."""
     arguments = ["train", task, "--data", data, "--run", "r", "--runs", folder / "runs"]
     arguments += ["--saved-models", folder / "saved", *flags.split()]
-    command = [sys.executable, "-c", DRIVER, kind, str(count), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return killed_training.start(arguments, kind, count)
 
 
 @pytest.mark.long
 def test_a_killed_training_ends_with_the_same_bits(made, tmp_path):
-    code, errors = finish(start(made, tmp_path / "whole"))
+    code, errors = start(made, tmp_path / "whole").finish()
     assert code == 0, errors
-    code, errors = finish(start(made, tmp_path / "killed", "step", 21))  # an epoch has 17 steps
+    code, errors = start(made, tmp_path / "killed", "step", 21).finish()  # an epoch has 17 steps
     assert code == -signal.SIGKILL, errors
-    code, errors = finish(start(made, tmp_path / "killed"))
+    code, errors = start(made, tmp_path / "killed").finish()
     assert code == 0 and "resuming at epoch" in errors, errors
     assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 
@@ -295,11 +291,11 @@ def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, sente
         settings, count = TranslationConfig(data=data, vocabulary_size=150), 10
         flags = f"{FLAGS[task]} --dropout 0.2"
     prepare(task, settings.resolve(), tmp_path / "made")
-    code, errors = finish(start(tmp_path / "made", tmp_path / "whole", task=task, flags=flags))
+    code, errors = start(tmp_path / "made", tmp_path / "whole", task=task, flags=flags).finish()
     assert code == 0, errors
-    code, errors = finish(start(tmp_path / "made", tmp_path / "killed", "step", count, task, flags))
+    code, errors = start(tmp_path / "made", tmp_path / "killed", "step", count, task, flags).finish()
     assert code == -signal.SIGKILL, errors
-    code, errors = finish(start(tmp_path / "made", tmp_path / "killed", task=task, flags=flags))
+    code, errors = start(tmp_path / "made", tmp_path / "killed", task=task, flags=flags).finish()
     assert code == 0 and "resuming at epoch" in errors, errors
     assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 
