@@ -2,13 +2,13 @@
 
 import shutil
 import signal
-import subprocess
 import sys
 
 import pytest
 
-from tests import power_cut
+from tests import power_cut, small_run
 from tests.command_line import ROOT
+from tests.forked import Forked
 
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="strace records the system calls")
 
@@ -75,12 +75,11 @@ def test_a_power_cut_at_any_moment_of_a_run_leaves_no_broken_version_and_no_resu
 @pytest.mark.long
 @pytest.mark.parametrize("moment", ["_write_warm_up", "sync"], ids=["while it exports", "right after it has exported"])
 def test_a_run_that_is_killed_ends_with_one_version_and_no_leftovers(tmp_path, moment):
-    command = [sys.executable, ROOT / "tests" / "small_run.py"]
-    killed = subprocess.run([*command, moment, tmp_path], cwd=ROOT, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    code, errors = Forked(small_run.run, tmp_path, moment).finish()
+    assert code == -signal.SIGKILL, errors
     assert list(tmp_path.rglob(".tmp-*"))
-    finished = subprocess.run([*command, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert finished.returncode == 0, finished.stderr
-    assert ("is the export of this run already" in finished.stderr) == (moment == "sync")
+    code, errors = Forked(small_run.run, tmp_path).finish()
+    assert code == 0, errors
+    assert ("is the export of this run already" in errors) == (moment == "sync")
     assert [path.name for path in (tmp_path / "saved" / "small-sample").iterdir()] == ["1"]
     assert not list(tmp_path.rglob(".tmp-*"))
