@@ -15,6 +15,7 @@ from pipelines.settings.fields import (
     POSITIVE,
     RATE,
     RECURRENT,
+    UNSET,
     LearnedState,
     Merge,
     NumHeads,
@@ -25,6 +26,7 @@ from pipelines.settings.fields import (
     Range,
     RecurrentActivation,
     Residual,
+    Resolved,
     Schedule,
     Tuned,
     at_least,
@@ -103,108 +105,112 @@ class ClassificationConfig(LabelledConfig):
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "linear", "full": "best"}
 
-    preset: Literal["quick", "full"] | None = None
+    preset: Resolved[Literal["quick", "full"]] = UNSET
     """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Literal[("best", "linear", "bag", "cnn", "transformer", *RECURRENT)] | None = None
+    model: Resolved[Literal[("best", "linear", "bag", "cnn", "transformer", *RECURRENT)]] = UNSET
     """best: a GRU and convolutions, averaged with a linear model; linear: a linear model of n-grams of words and
     characters, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
     tokens; transformer: self-attention; the others: a recurrent network with these cells (simple is Elman's). By
     default linear with --preset quick and best with full."""
     tokenizer: Literal["word", "character", "subword"] = "word"
     """What a token is. subword is SentencePiece."""
-    max_tokens: Annotated[int | None, by_preset(PRESETS, "max_tokens"), at_least(4)] = None
+    max_tokens: Annotated[Resolved[int], by_preset(PRESETS, "max_tokens"), at_least(4)] = UNSET
     """Maximum tokens per text; longer texts keep their first and last half."""
     max_encoder_tokens: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "max_encoder_tokens"),
         at_least(4),
         only(*_NETWORKS),
         Tuned((100, 200, 400, 800), ("best",)),
-    ] = None
+    ] = UNSET
     """Maximum tokens per text for the network; --max-ngrams reads all --max-tokens."""
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(10)] = None
+    vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(10)] = UNSET
     """Maximum number of tokens in the vocabulary, with the four special tokens."""
     max_ngrams: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "max_ngrams"),
         from_to(0, 10**7),
         Tuned((50_000, 100_000, 200_000, 400_000), ("linear",)),
-    ] = None
+    ] = UNSET
     """Average the network with a linear model of the N most frequent n-grams of one to three tokens; 0 uses no linear
     model."""
     max_characters: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "max_characters"),
         at_least(0),
         _LINEAR_PART,
         Tuned((0, 500, 1000, 2000), ("linear",)),
-    ] = None
+    ] = UNSET
     """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
     characters of a text; 0 counts none."""
     ngram_buckets: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "ngram_buckets"),
         from_to(2, 2**21, zero="no pairs"),
         only("bag"),
         Tuned((0, 2**16, 2**18, 2**20)),
-    ] = None
+    ] = UNSET
     """Number of hash buckets for pairs of neighbouring tokens; 0 uses no pairs."""
     word_vectors: Annotated[
-        Literal["random", "cooccurrence"] | None, by_preset(PRESETS, "word_vectors", None), only(*_NETWORKS)
-    ] = None
+        Resolved[Literal["random", "cooccurrence"]], by_preset(PRESETS, "word_vectors", None), only(*_NETWORKS)
+    ] = UNSET
     """Initial word vectors. cooccurrence computes them from the training texts: words with similar neighbours start
     with similar vectors."""
     num_negations: Annotated[
-        int | None, by_preset(PRESETS, "num_negations"), from_to(0, 10**6), only(*_NETWORKS), _SENTIMENT
-    ] = None
+        Resolved[int], by_preset(PRESETS, "num_negations"), from_to(0, 10**6), only(*_NETWORKS), _SENTIMENT
+    ] = UNSET
     """Only for `sentiment` with the classes negative and positive: add N generated English sentences to training, half
     of them with "not". 0 adds none."""
     span_rate: Annotated[
-        float | None,
+        Resolved[float],
         by_preset(PRESETS, "span_rate", "X"),
         FRACTION,
         only(*_NETWORKS),
         Tuned(Range(0.0, 1.0, step=0.25), ("best",)),
-    ] = None
+    ] = UNSET
     """Fraction of the texts from which the network sees only a random span in a training step."""
     word_dropout: Annotated[
-        float | None, by_preset(PRESETS, "word_dropout", "X"), RATE, only(*_NETWORKS), Tuned(Range(0.0, 0.3, step=0.05))
-    ] = None
+        Resolved[float],
+        by_preset(PRESETS, "word_dropout", "X"),
+        RATE,
+        only(*_NETWORKS),
+        Tuned(Range(0.0, 0.3, step=0.05)),
+    ] = UNSET
     """Fraction of the tokens that are replaced by the unknown token in training."""
     embedding_size: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "embedding_size"),
         at_least(1),
         only(*_NETWORKS),
         Tuned((8, 16, 32, 64), ("bag",)),
         Tuned((32, 64, 96, 128)),
-    ] = None
+    ] = UNSET
     """Size of a token's vector."""
     embedding_dropout: Annotated[
-        float | None,
+        Resolved[float],
         by_preset(PRESETS, "embedding_dropout", "X"),
         RATE,
         only(*_BUT_BAG),
         Tuned(Range(0.0, 0.6, step=0.05)),
-    ] = None
+    ] = UNSET
     """Dropout rate of the token vectors; whole features are dropped per text."""
     hidden_size: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "hidden_size"),
         at_least(1),
         only("cnn", *_WITH_RECURRENT),
         Tuned((32, 64, 96, 128, 192)),
-    ] = None
+    ] = UNSET
     """Hidden size of each direction of recurrent networks; half the number of filters of each length of cnn."""
     num_layers: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "num_layers"),
         at_least(1),
         only("transformer", *_WITH_RECURRENT),
         Tuned(Range(1, 2), RECURRENT),
         Tuned(Range(1, 3), ("transformer",)),
-    ] = None
+    ] = UNSET
     """Number of layers."""
     bidirectional: Annotated[bool, NEGATED, only(*_WITH_RECURRENT)] = True
     """Read each text only forwards. By default they read it in both directions."""
@@ -213,33 +219,33 @@ class ClassificationConfig(LabelledConfig):
     residual: Annotated[Residual, only(*_WITH_RECURRENT)] = False
     learned_state: Annotated[LearnedState, only(*_WITH_RECURRENT)] = False
     pooling: Annotated[
-        Literal["last", "mean", "max", "attention"] | None,
+        Resolved[Literal["last", "mean", "max", "attention"]],
         by_preset(PRESETS, "pooling", None),
         only("transformer", *_WITH_RECURRENT),
         Tuned(("last", "mean", "max", "attention"), RECURRENT),
-    ] = None
+    ] = UNSET
     """How the states of all tokens become one vector."""
     num_heads: Annotated[NumHeads, Tuned((2, 4, 8))] = 4
     """Number of attention heads; it divides --embedding-size."""
     positions: PositionalEncoding = "sinusoidal"
     dropout: Annotated[
-        float | None, by_preset(PRESETS, "dropout", "X"), RATE, only(*_NETWORKS), Tuned(Range(0.0, 0.7, step=0.05))
-    ] = None
+        Resolved[float], by_preset(PRESETS, "dropout", "X"), RATE, only(*_NETWORKS), Tuned(Range(0.0, 0.7, step=0.05))
+    ] = UNSET
     """Dropout rate of the text's vector."""
     batch_size: Annotated[
-        int | None, by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64, 128), _NETWORKS)
-    ] = None
+        Resolved[int], by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64, 128), _NETWORKS)
+    ] = UNSET
     """Texts per training step."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1), only(*_NETWORKS)] = None
+    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), at_least(1), only(*_NETWORKS)] = UNSET
     """Maximum number of passes over the training texts."""
     learning_rate: Annotated[
-        float | None,
+        Resolved[float],
         by_preset(PRESETS, "learning_rate", "X"),
         POSITIVE,
         only(*_NETWORKS),
         Tuned(Range(0.001, 0.1, log=True), ("bag",)),
         Tuned(Range(0.0003, 0.03, log=True)),
-    ] = None
+    ] = UNSET
     """Highest learning rate."""
     schedule: Annotated[Schedule, only(*_NETWORKS)] = "cosine"
     optimizer: Annotated[Optimizer, only(*_NETWORKS)] = "adam"

@@ -18,6 +18,7 @@ from pipelines.settings.fields import (
     PATHS,
     POSITIVE,
     RATE,
+    UNSET,
     Bounds,
     CheckpointEvery,
     Encoding,
@@ -25,6 +26,7 @@ from pipelines.settings.fields import (
     Patience,
     PositionalEncoding,
     Range,
+    Resolved,
     Schedule,
     Tuned,
     ValidFraction,
@@ -109,57 +111,57 @@ class EncoderConfig(TrainingConfig):
     valid_fraction: ValidFraction = 0.1
     """Fraction of the data to split off for validation: by film where there is a `url` column, else by text; from the
     end of a text file."""
-    preset: Literal["quick", "full"] | None = None
+    preset: Resolved[Literal["quick", "full"]] = UNSET
     """Set of defaults for the length of the training: quick one epoch, full several. By default quick on the embedded
     sample and full with --data."""
-    model: Literal["lstm", "transformer"] | None = None
+    model: Resolved[Literal["lstm", "transformer"]] = UNSET
     """Network to train. By default lstm."""
     direction: Literal["causal", "bidirectional"] = "causal"
     """What it learns. causal: to predict the next token from the previous ones; bidirectional: to predict masked tokens
     from those on both sides."""
-    size: Literal["tiny", "small", "bert-base"] | None = None
+    size: Resolved[Literal["tiny", "small", "bert-base"]] = UNSET
     """Size of the network. tiny: to try it out; small: half an hour on two cores; bert-base: twelve blocks of 768
     features, for a GPU. By default tiny with --preset quick and small with full."""
-    vocabulary_size: Annotated[int | None, _by_size("vocabulary_size"), at_least(40)] = None
+    vocabulary_size: Annotated[Resolved[int], _by_size("vocabulary_size"), at_least(40)] = UNSET
     """Number of SentencePiece's subword tokens, including the four special ones."""
-    num_layers: Annotated[int | None, _by_size("num_layers"), at_least(1), Tuned(Range(1, 12))] = None
+    num_layers: Annotated[Resolved[int], _by_size("num_layers"), at_least(1), Tuned(Range(1, 12))] = UNSET
     """Number of stacked layers."""
     hidden_size: Annotated[
-        int | None, _by_size("hidden_size"), at_least(1), Tuned((64, 128, 256, 384, 512, 768), ("lstm",))
-    ] = None
+        Resolved[int], _by_size("hidden_size"), at_least(1), Tuned((64, 128, 256, 384, 512, 768), ("lstm",))
+    ] = UNSET
     """Size of the recurrent state, or of the transformer's features."""
     embedding_size: Annotated[
-        int | None, _by_size("embedding_size"), at_least(1), only("lstm"), Tuned((32, 64, 128, 256, 768))
-    ] = None
+        Resolved[int], _by_size("embedding_size"), at_least(1), only("lstm"), Tuned((32, 64, 128, 256, 768))
+    ] = UNSET
     """Size of the token embeddings. A transformer's have the hidden size."""
-    num_heads: Annotated[int | None, _by_size("num_heads"), at_least(1), only("transformer")] = None
+    num_heads: Annotated[Resolved[int], _by_size("num_heads"), at_least(1), only("transformer")] = UNSET
     """Number of attention heads. The hidden size must be divisible by it."""
     positions: PositionalEncoding = "rotary"
     """Positional encoding. learned has --window positions, so that --max-tokens may not be more."""
-    window: Annotated[int | None, _by_size("window"), at_least(8), Tuned((32, 64, 128))] = None
+    window: Annotated[Resolved[int], _by_size("window"), at_least(8), Tuned((32, 64, 128))] = UNSET
     """Number of tokens through which gradients flow back."""
-    batch_size: Annotated[int | None, _by_size("batch_size"), at_least(1), Tuned((16, 32, 64))] = None
+    batch_size: Annotated[Resolved[int], _by_size("batch_size"), at_least(1), Tuned((16, 32, 64))] = UNSET
     """Number of streams into which the text is cut. They are read in parallel."""
-    num_sampled: Annotated[int | None, _by_size("num_sampled"), at_least(0), _CAUSAL] = None
+    num_sampled: Annotated[Resolved[int], _by_size("num_sampled"), at_least(0), _CAUSAL] = UNSET
     """causal: number of tokens that the sampled softmax scores in training. 0 scores all tokens."""
-    dropout: Annotated[float | None, _by_size("dropout", "X"), RATE, Tuned(Range(0.0, 0.5, step=0.05))] = None
+    dropout: Annotated[Resolved[float], _by_size("dropout", "X"), RATE, Tuned(Range(0.0, 0.5, step=0.05))] = UNSET
     """Dropout rate."""
     mask_rate: Annotated[float, Bounds(0, 1, above=True, below=True), _BIDIRECTIONAL] = 0.15
     """bidirectional: fraction of the tokens to predict."""
     epochs: Annotated[
-        int | None,
+        Resolved[int],
         at_least(1),
         tyro.conf.arg(metavar="N", help_behavior_hint="(default: quick 1; full 5, transformer 3)"),
-    ] = None
+    ] = UNSET
     """Maximum number of passes over the texts."""
     learning_rate: Annotated[
-        float | None,
+        Resolved[float],
         POSITIVE,
         Tuned(Range(0.0003, 0.03, log=True)),
         tyro.conf.arg(
             metavar="X", help_behavior_hint="(default: quick 0.005, transformer 0.002; full 0.003, transformer 0.001)"
         ),
-    ] = None
+    ] = UNSET
     """Highest learning rate."""
     schedule: Schedule = "cosine"
     weight_decay: Annotated[float, at_least(0), Tuned((0.0, 0.01, 0.03, 0.1))] = 0.01

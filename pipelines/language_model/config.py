@@ -20,6 +20,7 @@ from pipelines.settings.fields import (
     POSITIVE,
     RATE,
     RECURRENT,
+    UNSET,
     CheckpointEvery,
     Encoding,
     NumHeads,
@@ -30,6 +31,7 @@ from pipelines.settings.fields import (
     Range,
     RecurrentActivation,
     Residual,
+    Resolved,
     TrainingPrecision,
     Tuned,
     ValidFraction,
@@ -130,11 +132,11 @@ class LanguageModelConfig(TrainingConfig):
     """The column with the text, with --documents row. By default the first column with a usual name (text, sentence,
     ...)."""
     encoding: Encoding = None
-    preset: Literal["quick", "full", "words"] | None = None
+    preset: Resolved[Literal["quick", "full", "words"]] = UNSET
     """Set of defaults. quick: at most two minutes; full: best quality on a text of a million characters, half an hour;
     words: for a text of two million words, one to three hours. By default quick on the embedded sample and full with
     --data."""
-    model: Literal[(*RECURRENT, "transformer", *WITH_ORDER)] | None = None
+    model: Resolved[Literal[(*RECURRENT, "transformer", *WITH_ORDER)]] = UNSET
     """Network to train: stacked recurrent layers of that kind, or a causal transformer. simple is an Elman network;
     jordan feeds back its output; gru-reset-before applies the reset gate before the product with the previous state,
     gru after it. ngram: counts with modified Kneser-Ney smoothing; feedforward: a hidden layer over the last tokens
@@ -143,7 +145,9 @@ class LanguageModelConfig(TrainingConfig):
         Literal["character", "word", "subword"] | None, tyro.conf.arg(help_behavior_hint=_TOKENIZER_HINT)
     ] = None
     """What a token is: a character, a word between spaces, or a subword of SentencePiece."""
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(10), _NOT_CHARACTERS] = None
+    vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(10), _NOT_CHARACTERS] = (
+        UNSET
+    )
     """word and subword: maximum number of tokens in the vocabulary, including the four special ones. A character
     vocabulary has all characters of the training text."""
     order: Annotated[
@@ -155,30 +159,34 @@ class LanguageModelConfig(TrainingConfig):
     ] = None
     """Predict a token from the N - 1 tokens before it."""
     num_layers: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "num_layers"),
         at_least(1),
         only(*RECURRENT, "transformer"),
         Tuned(Range(1, 3), RECURRENT),
         Tuned(Range(1, 6)),
-    ] = None
+    ] = UNSET
     """Number of stacked layers."""
     hidden_size: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "hidden_size"),
         at_least(1),
         only(*_NETWORKS),
         Tuned((64, 128, 192, 256), ("transformer",)),
         Tuned(_SIZES),
-    ] = None
+    ] = UNSET
     """Size of the recurrent state, or of the transformer's features."""
     embedding_size: Annotated[
-        int | None, by_preset(PRESETS, "embedding_size"), at_least(1), only(*_WITH_EMBEDDING), Tuned(_EMBEDDING_SIZES)
-    ] = None
+        Resolved[int],
+        by_preset(PRESETS, "embedding_size"),
+        at_least(1),
+        only(*_WITH_EMBEDDING),
+        Tuned(_EMBEDDING_SIZES),
+    ] = UNSET
     """Size of the token embeddings, but for a transformer's, which have the hidden size."""
-    tie_weights: Annotated[bool | None, by_preset(PRESETS, "tie_weights", "True|False"), only(*_NETWORKS)] = None
+    tie_weights: Annotated[Resolved[bool], by_preset(PRESETS, "tie_weights", "True|False"), only(*_NETWORKS)] = UNSET
     """Score the next token with the token embeddings (Press and Wolf 2017)."""
-    num_sampled: Annotated[int | None, by_preset(PRESETS, "num_sampled"), at_least(0), only(*_NETWORKS)] = None
+    num_sampled: Annotated[Resolved[int], by_preset(PRESETS, "num_sampled"), at_least(0), only(*_NETWORKS)] = UNSET
     """With --tie-weights True: number of tokens that the sampled softmax scores in training, which is faster with a
     large vocabulary. 0 scores all tokens."""
     num_heads: Annotated[NumHeads, Tuned((2, 4, 8))] = 4
@@ -187,18 +195,18 @@ class LanguageModelConfig(TrainingConfig):
     residual: Annotated[Residual, only(*RECURRENT)] = False
     positions: PositionalEncoding = "rotary"
     window: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "window"),
         at_least(2),
         only(*_NETWORKS),
         Tuned((8, 16, 32, 35, 64, 100), RECURRENT),
         Tuned((16, 32, 64, 128, 256), ("transformer",)),
-    ] = None
+    ] = UNSET
     """Number of tokens through which gradients flow back. Recurrent models carry their state from one window to the
     next."""
     dropout: Annotated[
-        float | None, by_preset(PRESETS, "dropout", "X"), RATE, only(*_NETWORKS), Tuned(Range(0.0, 0.6, step=0.05))
-    ] = None
+        Resolved[float], by_preset(PRESETS, "dropout", "X"), RATE, only(*_NETWORKS), Tuned(Range(0.0, 0.6, step=0.05))
+    ] = UNSET
     """Dropout rate, between layers and not between time steps."""
     sequence_dropout: Annotated[bool, only(*RECURRENT), _WITH_DROPOUT] = False
     """Use the same dropout mask at all tokens of a window (variational dropout)."""
@@ -206,30 +214,30 @@ class LanguageModelConfig(TrainingConfig):
     """Probability that training reads the true token, instead of the one that the network itself
     finds most likely (scheduled sampling, Bengio et al. 2015). 0: free running within each window."""
     batch_size: Annotated[
-        int | None, by_preset(PRESETS, "batch_size"), at_least(1), only(*_NETWORKS), Tuned((8, 16, 32, 64, 128))
-    ] = None
+        Resolved[int], by_preset(PRESETS, "batch_size"), at_least(1), only(*_NETWORKS), Tuned((8, 16, 32, 64, 128))
+    ] = UNSET
     """Number of streams into which the text is cut. They are read in parallel."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1), only(*_NETWORKS)] = None
+    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), at_least(1), only(*_NETWORKS)] = UNSET
     """Maximum number of passes over the text."""
     learning_rate: Annotated[
-        float | None,
+        Resolved[float],
         by_preset(PRESETS, "learning_rate", "X"),
         POSITIVE,
         only(*_NETWORKS),
         Tuned(Range(0.0005, 0.03, log=True)),
-    ] = None
+    ] = UNSET
     """Highest learning rate."""
     schedule: Annotated[Literal["cosine", "step", "plateau", "constant"], only(*_NETWORKS)] = "cosine"
     """Course of the learning rate. cosine: rises for 5 % of the steps, then falls to zero; step: halved after each
     eighth of the second half of the training; plateau: halved after an epoch without a lower validation loss;
     constant."""
     weight_decay: Annotated[
-        float | None,
+        Resolved[float],
         by_preset(PRESETS, "weight_decay", "X"),
         at_least(0),
         only(*_NETWORKS),
         Tuned((0.0, 0.01, 0.03, 0.1, 0.3)),
-    ] = None
+    ] = UNSET
     """Weight decay of AdamW, on matrices alone."""
     patience: Annotated[Patience, only(*_NETWORKS)] = 3
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""

@@ -9,9 +9,11 @@ import tyro
 from pipelines.settings.fields import (
     PATHS,
     POSITIVE,
+    UNSET,
     CheckpointEvery,
     Optimizer,
     Patience,
+    Resolved,
     TrainingPrecision,
     ValidFraction,
     at_least,
@@ -42,9 +44,9 @@ class TrainingConfig:
     """Training data. Without it: the embedded sample."""
     valid_fraction: ValidFraction = 0.1
     """Fraction of the data to split off for validation."""
-    preset: str | None = None
+    preset: Resolved[str] = UNSET
     """Set of defaults. By default quick on the embedded sample and full with --data."""
-    model: str | None = None
+    model: Resolved[str] = UNSET
     """Network to train."""
     clip_norm: Annotated[float, POSITIVE] = 1.0
     """Gradients are scaled down to this global norm."""

@@ -1,6 +1,6 @@
 """What a field of a config declares beside its type and default, as annotations:
 
-    hidden_size: Annotated[int | None, at_least(1), only(*RECURRENT), Tuned((64, 128, 256))] = None
+    hidden_size: Annotated[Resolved[int], at_least(1), only(*RECURRENT), Tuned((64, 128, 256))] = UNSET
 
 `Bounds` are the numbers that it may have, `Only` states when it has an effect, `Tuned` what `tune` tries.
 `check_declared` refuses other values and flags without an effect; `help_of` adds the models of `Only` to the help.
@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import typing
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Optional, TypeVar
 
 import docstring_parser
 import tyro
@@ -20,12 +20,22 @@ import tyro
 from pipelines.support.errors import UserError
 from pipelines.support.source_tables import table_keys
 
+T = TypeVar("T")
+
 # The help of a field with these annotations says itself what happens without it.
 PATH = tyro.conf.arg(metavar="PATH", help_behavior_hint="")
 PATHS = tyro.conf.arg(metavar="PATH [PATH ...]", help_behavior_hint="")
 NAME = tyro.conf.arg(metavar="NAME", help_behavior_hint="")
 NEGATED = tyro.conf.arg(help_behavior_hint="")  # of a field that is True by default: its flag is --no-<field>
 _RENAMED = {"config_file": "config", "from_export": "from"}  # fields whose flags Python does not allow as names
+
+# A field of type `Resolved[int]` is None until the config is resolved, which commands do before anything else. So type
+# checkers see an int, as all code below the commands does.
+UNSET: Any = None
+if TYPE_CHECKING:
+    Resolved = Annotated[T, "after `resolve`"]
+else:
+    Resolved = Optional[T]  # noqa: UP045 (T is given later)
 
 RECURRENT = table_keys("pipelines/networks/recurrent.py", "RECURRENT_LAYERS")
 

@@ -22,6 +22,7 @@ from pipelines.settings.fields import (
     POSITIVE,
     RATE,
     RECURRENT,
+    UNSET,
     LearnedState,
     Merge,
     NumHeads,
@@ -31,6 +32,7 @@ from pipelines.settings.fields import (
     Range,
     RecurrentActivation,
     Residual,
+    Resolved,
     Schedule,
     Tuned,
     ValidFraction,
@@ -113,10 +115,10 @@ class TaggingConfig(TrainingConfig):
     valid_fraction: ValidFraction = 0.1
     """Fraction of --data to split off for validation if there are no validation sentences: whole documents where the
     data has at least ten, else whole groups of equal sentences."""
-    preset: Literal["quick", "full"] | None = None
+    preset: Resolved[Literal["quick", "full"]] = UNSET
     """quick: a small network in two minutes; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Literal[(*RECURRENT, "transformer")] | None = None
+    model: Resolved[Literal[(*RECURRENT, "transformer")]] = UNSET
     """Network that reads the sentence: a recurrent network with these cells (simple is Elman's), or self-attention. By
     default lstm."""
     tokenizer: Literal["english", "unicode", "whitespace"] | None = None
@@ -126,28 +128,28 @@ class TaggingConfig(TrainingConfig):
     encoder: Annotated[str | None, PATH] = None
     """Also give the network the vectors of a pretrained encoder, one for each token: the folder of an export of
     `train encoder`, such as saved_models/encoder/1. The encoder is not trained further."""
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(1)] = None
+    vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(1)] = UNSET
     """Maximum number of words in the vocabulary. Words are lower-cased, and their digits are 0."""
-    embedding_size: Annotated[int | None, by_preset(PRESETS, "embedding_size"), at_least(1), Tuned((50, 100, 200))] = (
-        None
-    )
+    embedding_size: Annotated[
+        Resolved[int], by_preset(PRESETS, "embedding_size"), at_least(1), Tuned((50, 100, 200))
+    ] = UNSET
     """Size of a word's vector."""
     characters: Literal["cnn", "lstm", "none"] = "cnn"
     """How the characters of a word become a vector: convolutions, or an LSTM in both directions. With none, unknown
     words differ only in their capitalization and digits."""
     character_size: Annotated[
-        int | None, by_preset(PRESETS, "character_size"), at_least(1), _WITH_CHARACTERS, Tuned((25, 50, 100))
-    ] = None
+        Resolved[int], by_preset(PRESETS, "character_size"), at_least(1), _WITH_CHARACTERS, Tuned((25, 50, 100))
+    ] = UNSET
     """cnn: number of filters of each length (2, 3 and 4); lstm: hidden size of each direction."""
     max_characters: Annotated[int, tyro.conf.arg(metavar="N"), from_to(4, 100), _WITH_CHARACTERS_OR_PREPARED] = 20
     """Maximum characters per word; longer words keep their first and last half."""
     hidden_size: Annotated[
-        int | None, by_preset(PRESETS, "hidden_size"), at_least(1), Tuned((32, 64, 128, 256, 384))
-    ] = None
+        Resolved[int], by_preset(PRESETS, "hidden_size"), at_least(1), Tuned((32, 64, 128, 256, 384))
+    ] = UNSET
     """Recurrent networks: hidden size of each direction. transformer: size of its vectors."""
     num_layers: Annotated[
-        int | None, by_preset(PRESETS, "num_layers"), at_least(1), Tuned(Range(1, 3), RECURRENT), Tuned(Range(1, 6))
-    ] = None
+        Resolved[int], by_preset(PRESETS, "num_layers"), at_least(1), Tuned(Range(1, 3), RECURRENT), Tuned(Range(1, 6))
+    ] = UNSET
     """Number of layers."""
     bidirectional: Annotated[bool, NEGATED, only(*RECURRENT)] = True
     """Read each sentence only forwards. By default the network reads it in both directions."""
@@ -164,31 +166,33 @@ class TaggingConfig(TrainingConfig):
     crf: Annotated[bool, NEGATED] = True
     """Score each tag on its own. By default a conditional random field scores whole sequences of tags."""
     word_dropout: Annotated[
-        float | None, by_preset(PRESETS, "word_dropout", "X"), RATE, Tuned(Range(0.0, 0.4, step=0.05))
-    ] = None
+        Resolved[float], by_preset(PRESETS, "word_dropout", "X"), RATE, Tuned(Range(0.0, 0.4, step=0.05))
+    ] = UNSET
     """Fraction of the words that are replaced by the unknown word in training; their characters are kept."""
     embedding_dropout: Annotated[
-        float | None, by_preset(PRESETS, "embedding_dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))
-    ] = None
+        Resolved[float], by_preset(PRESETS, "embedding_dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))
+    ] = UNSET
     """Dropout rate of the vectors of words and characters."""
-    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))] = None
+    dropout: Annotated[Resolved[float], by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))] = (
+        UNSET
+    )
     """Dropout rate of the outputs of each layer."""
-    join_rate: Annotated[float | None, by_preset(PRESETS, "join_rate", "X"), FRACTION] = None
+    join_rate: Annotated[Resolved[float], by_preset(PRESETS, "join_rate", "X"), FRACTION] = UNSET
     """Fraction of the training sentences that are joined with the next one, because sentences of raw text are not
     always divided correctly."""
-    final_stop_dropout: Annotated[float | None, by_preset(PRESETS, "final_stop_dropout", "X"), FRACTION] = None
+    final_stop_dropout: Annotated[Resolved[float], by_preset(PRESETS, "final_stop_dropout", "X"), FRACTION] = UNSET
     """Fraction of the training sentences that lose their last token if it is punctuation."""
     max_tokens: Annotated[int, tyro.conf.arg(metavar="N"), from_to(4, 1000)] = 150
     """Maximum tokens that the network reads at once; longer sentences are divided."""
     max_bytes: Annotated[int, tyro.conf.arg(metavar="N"), from_to(1, 10**6)] = 40_000
     """Maximum bytes per text in the exported model; the rest is cut."""
-    batch_size: Annotated[int | None, by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64))] = None
+    batch_size: Annotated[Resolved[int], by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64))] = UNSET
     """Sentences per training step."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1)] = None
+    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), at_least(1)] = UNSET
     """Maximum number of passes over the training sentences."""
     learning_rate: Annotated[
-        float | None, by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
-    ] = None
+        Resolved[float], by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
+    ] = UNSET
     """Highest learning rate."""
     schedule: Schedule = "cosine"
     patience: Patience = 5

@@ -16,10 +16,12 @@ from pipelines.settings.fields import (
     NEGATED,
     POSITIVE,
     RATE,
+    UNSET,
     Bounds,
     Only,
     Patience,
     Range,
+    Resolved,
     Tuned,
     at_least,
     reject_without_effect,
@@ -96,8 +98,8 @@ class TransferConfig(LabelledConfig, _Handles):
     PRESETS: ClassVar[Presets] = {("hub", "quick"): {}, ("hub", "full"): {}}
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "hub", "full": "hub"}
 
-    preset: tyro.conf.Suppress[str | None] = None
-    model: tyro.conf.Suppress[str | None] = None
+    preset: tyro.conf.Suppress[Resolved[str]] = UNSET
+    model: tyro.conf.Suppress[Resolved[str]] = UNSET
     precision: tyro.conf.Suppress[Literal["float32"]] = "float32"
     optimizer: tyro.conf.Suppress[Literal["adam"]] = "adam"
     polarity: tyro.conf.Suppress[bool] = True
@@ -125,32 +127,32 @@ class TransferConfig(LabelledConfig, _Handles):
     groups trained; then with few labels without top layers, with many with new top layers or a hidden layer."""
     max_labels: Annotated[int, tyro.conf.arg(metavar="N"), at_least(2, zero="all")] = 0
     """Train on at most N labelled texts, with the same number of each class where possible; 0 uses all."""
-    head_epochs: Annotated[int | None, _by_num_texts("head_epochs"), at_least(0), _CHOSEN] = None
+    head_epochs: Annotated[Resolved[int], _by_num_texts("head_epochs"), at_least(0), _CHOSEN] = UNSET
     """First stage: epochs in which only the head is trained, with the groups of --reset-top, and the rest of the
     encoder is frozen."""
     head_learning_rate: Annotated[
-        float | None,
+        Resolved[float],
         POSITIVE,
         Tuned(Range(0.0003, 0.03, log=True)),
         tyro.conf.arg(
             metavar="X",
             help_behavior_hint=f"(default: {HEAD_LEARNING_RATE}; with --reset-top {RESET_LEARNING_RATE})",
         ),
-    ] = None
+    ] = UNSET
     """First stage: highest learning rate."""
-    top_epochs: Annotated[int | None, _by_num_texts("top_epochs"), at_least(0), _CHOSEN] = None
+    top_epochs: Annotated[Resolved[int], _by_num_texts("top_epochs"), at_least(0), _CHOSEN] = UNSET
     """Second stage: epochs in which the top groups of the encoder's weights are trained, too. 0 for an encoder without
     trainable weights."""
     unfreeze_groups: Annotated[
-        int | None,
+        Resolved[int],
         at_least(1),
         tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {UNFREEZE_GROUPS}, or all if there are fewer)"),
-    ] = None
+    ] = UNSET
     """Second stage: number of groups of the encoder's weights (pooler, layers, embeddings) to train, counted from the
     top, including those that --drop-layers leaves out."""
     all_epochs: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN] = 0
     """Third stage: epochs in which the whole encoder is trained."""
-    learning_rate: Annotated[float | None, _by_depth(), POSITIVE, Tuned(Range(0.00001, 0.003, log=True))] = None
+    learning_rate: Annotated[Resolved[float], _by_depth(), POSITIVE, Tuned(Range(0.00001, 0.003, log=True))] = UNSET
     """Second and third stage: highest learning rate, of the head and of the encoder's top group."""
     layer_decay: Annotated[float, Bounds(0, 1, above=True), Tuned(Range(0.6, 1.0, step=0.1))] = 0.8
     """The learning rate of each group of the encoder's weights is that of the group above it, times this factor."""
@@ -160,7 +162,7 @@ class TransferConfig(LabelledConfig, _Handles):
     """Weight decay of AdamW, for matrices only."""
     dropout: Annotated[float, RATE, Tuned(Range(0.0, 0.5, step=0.05))] = 0.2
     """Dropout rate of the encoder's features."""
-    batch_size: Annotated[int | None, _by_num_texts("batch_size"), at_least(1), Tuned((8, 16, 32))] = None
+    batch_size: Annotated[Resolved[int], _by_num_texts("batch_size"), at_least(1), Tuned((8, 16, 32))] = UNSET
     """Texts per training step."""
     split_batches: Annotated[bool, NEGATED] = True
     """Compute whole batches. By default, without a GPU, the two halves of each batch are computed in parallel, which is

@@ -20,6 +20,7 @@ from pipelines.settings.fields import (
     POSITIVE,
     RATE,
     RECURRENT,
+    UNSET,
     Encoding,
     Only,
     Patience,
@@ -27,6 +28,7 @@ from pipelines.settings.fields import (
     Quote,
     Range,
     RecurrentActivation,
+    Resolved,
     Separator,
     TrainingPrecision,
     Tuned,
@@ -138,16 +140,16 @@ class TranslationConfig(TrainingConfig):
     line. Without it: an embedded sample, generated English and Spanish sentences."""
     valid_fraction: ValidFraction = 0.05
     """Fraction of --data to split off for validation, by source sentence, if there are no validation pairs."""
-    preset: Literal["quick", "full", "base"] | None = None
+    preset: Resolved[Literal["quick", "full", "base"]] = UNSET
     """Set of defaults. quick: about two minutes on two cores; full: about forty minutes on two cores; base: the size of
     the paper (Vaswani et al. 2017), for a GPU. By default quick on the embedded sample and full with --data."""
-    model: Literal["single-rnn", "rnn", "attention", "transformer"] | None = None
+    model: Resolved[Literal["single-rnn", "rnn", "attention", "transformer"]] = UNSET
     """single-rnn: one recurrent network reads the source and writes the target; rnn: a recurrent encoder passes one
     vector to a recurrent decoder; attention: the decoder attends to all states of the encoder; transformer. By default
     transformer."""
     patience: Patience = 5
     """Stop after N epochs without a better validation score (--monitor). The weights of the best epoch are kept."""
-    precision: Annotated[TrainingPrecision, by_preset(PRESETS, "precision", metavar=None)] = None
+    precision: Annotated[TrainingPrecision, by_preset(PRESETS, "precision", metavar=None)] = UNSET
 
     target: Annotated[str | None, PATH] = None
     """The translations of --data, line by line."""
@@ -171,11 +173,11 @@ class TranslationConfig(TrainingConfig):
     valid_target: Annotated[str | None, PATH] = None
     """The translations of --valid, line by line."""
 
-    vocabulary_size: Annotated[int | None, by_preset(PRESETS, "vocabulary_size"), at_least(40)] = None
+    vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(40)] = UNSET
     """Number of subword tokens, including the four special tokens."""
     joint_vocabulary: Annotated[bool, NEGATED] = True
     """Give each language a vocabulary of its own. By default both share one."""
-    subword_alpha: Annotated[float | None, by_preset(PRESETS, "subword_alpha", "X"), at_least(0)] = None
+    subword_alpha: Annotated[Resolved[float], by_preset(PRESETS, "subword_alpha", "X"), at_least(0)] = UNSET
     """Above 0: split the training sentences into different subword tokens in every epoch (subword regularization, Kudo
     2018). Lower values vary the tokens more. 0 always takes the split with the highest probability."""
     max_tokens: Annotated[
@@ -185,26 +187,30 @@ class TranslationConfig(TrainingConfig):
     sources."""
 
     num_layers: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "num_layers"),
         at_least(1),
         Tuned(Range(1, 3), _RECURRENT_MODELS),
         Tuned(Range(2, 6)),
-    ] = None
+    ] = UNSET
     """Number of layers of single-rnn, of the encoder, and of the transformer's decoder."""
     decoder_layers: Annotated[int, tyro.conf.arg(metavar="N"), at_least(1), only(*WITH_ENCODER)] = 1
     """Number of layers of the decoder. In attention the lowest one attends to the source."""
     hidden_size: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "hidden_size"),
         at_least(1),
         Tuned((64, 128, 256, 384, 512), _RECURRENT_MODELS),
         Tuned((64, 128, 256, 512)),
-    ] = None
+    ] = UNSET
     """Size of the recurrent states, or of the transformer's token vectors."""
     embedding_size: Annotated[
-        int | None, by_preset(PRESETS, "embedding_size"), at_least(1), only(*_RECURRENT_MODELS), Tuned((64, 128, 256))
-    ] = None
+        Resolved[int],
+        by_preset(PRESETS, "embedding_size"),
+        at_least(1),
+        only(*_RECURRENT_MODELS),
+        Tuned((64, 128, 256)),
+    ] = UNSET
     """Size of the token embeddings."""
     cell: Annotated[Literal[RECURRENT], only(*_RECURRENT_MODELS)] = "gru"
     """Kind of recurrent layer. simple is Elman's; gru-reset-before applies the reset gate before the
@@ -223,8 +229,8 @@ class TranslationConfig(TrainingConfig):
     input_feeding: Annotated[bool, _LUONG] = False
     """attention with --attention-style luong: feed the previous output into the next step."""
     num_heads: Annotated[
-        int | None, by_preset(PRESETS, "num_heads"), at_least(1), only("transformer"), Tuned((2, 4, 8))
-    ] = None
+        Resolved[int], by_preset(PRESETS, "num_heads"), at_least(1), only("transformer"), Tuned((2, 4, 8))
+    ] = UNSET
     """Number of attention heads; must divide the hidden size."""
     positions: PositionalEncoding = "sinusoidal"
     """Positional encoding of encoder and decoder."""
@@ -237,34 +243,36 @@ class TranslationConfig(TrainingConfig):
     """Size of the hidden layer in each feed-forward network."""
     norm: Annotated[Literal["pre", "post"], only("transformer")] = "pre"
     """Layer normalization before each sublayer, or after it as in the paper."""
-    dropout: Annotated[float | None, by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.5, step=0.05))] = None
+    dropout: Annotated[Resolved[float], by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.5, step=0.05))] = (
+        UNSET
+    )
     """Dropout rate."""
 
     label_smoothing: Annotated[float, RATE, Tuned((0.0, 0.05, 0.1, 0.2))] = 0.1
     """Fraction of the target probability that is spread over all tokens (Szegedy et al. 2016)."""
     batch_tokens: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "batch_tokens"),
         Tuned((400, 600, 1000, 2000), _RECURRENT_MODELS),
         Tuned((500, 1000, 2000, 4000, 25_000)),
-    ] = None
+    ] = UNSET
     """Maximum tokens per batch, padding included, on the longer side. A batch has sentences of similar length. With
     --subword-alpha a batch can be larger, because other splits have more tokens."""
-    epochs: Annotated[int | None, by_preset(PRESETS, "epochs"), at_least(1)] = None
+    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), at_least(1)] = UNSET
     """Maximum number of passes over the training pairs."""
     learning_rate: Annotated[
-        float | None, by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
-    ] = None
+        Resolved[float], by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
+    ] = UNSET
     """Highest learning rate of Adam, reached at the end of the warm-up."""
     schedule: Literal["cosine", "inverse-sqrt", "constant"] = "cosine"
     """Learning rate after the warm-up. cosine: falls to 0 at the last step; inverse-sqrt: falls with 1 / sqrt(step), as
     in the paper; constant: the same at all steps, without a warm-up."""
     warmup_steps: Annotated[
-        int | None,
+        Resolved[int],
         by_preset(PRESETS, "warmup_steps"),
         at_least(1),
         Tuned((50, 100, 200, 400, 800, 1600, 4000), ("transformer",)),
-    ] = None
+    ] = UNSET
     """Steps in which the learning rate rises from 0. cosine takes at most half of all steps."""
     ema_momentum: Annotated[float, RATE, Tuned((0.0, 0.99, 0.999))] = 0.999
     """Score and export a moving average of the weights with this momentum. 0 takes the weights themselves."""
