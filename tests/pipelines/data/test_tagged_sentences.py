@@ -1,8 +1,4 @@
-import bz2
-import gzip
-import io
 import lzma
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +35,6 @@ def write(name, text, encoding="utf-8"):
         file.write(text.encode(encoding))
 
 
-def zipped(data):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("inside", data)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("name", ["a.conllu", "a.txt"])
 def test_conllu_is_known_by_its_name_or_its_content(name):
     write(name, CONLLU)
@@ -63,24 +52,6 @@ def test_other_files_have_columns(name):
     found = tagged_sentences.read(name)["train"]
     assert found.tokens == [["Jim", "Bo", "sings"], ["Acme"]]
     assert found.tags == [["B-PER", "I-PER", "O"], ["B-ORG"]] and found.texts == ["Jim Bo sings", "Acme"]
-
-
-@pytest.mark.parametrize(
-    ("suffix", "compress"), [("gz", gzip.compress), ("xz", lzma.compress), ("bz2", bz2.compress), ("zip", zipped)]
-)
-def test_files_may_be_compressed(folder, suffix, compress):
-    (folder / f"a.conllu.{suffix}").write_bytes(compress(CONLLU.encode()))
-    assert tagged_sentences.read(f"a.conllu.{suffix}")["train"].texts == ["I can't."]
-    (folder / f"cut.conllu.{suffix}").write_bytes(compress(CONLLU.encode())[:-20])
-    with pytest.raises(UserError, match=f"cut.conllu.{suffix} is damaged"):
-        tagged_sentences.read(f"cut.conllu.{suffix}")
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_a_byte_order_mark_and_any_line_ends_are_read(encoding, end):
-    write("a.conllu", CONLLU.replace("can't", "can\u2019t").replace("\n", end), encoding)
-    assert tagged_sentences.read("a.conllu")["train"].texts == ["I can\u2019t."]
 
 
 def test_several_files_are_one_split_with_different_documents():
