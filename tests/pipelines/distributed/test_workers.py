@@ -24,7 +24,7 @@ from tests.pipelines.distributed import small_data
 def command(folder, data, *flags):
     settings = {
         "model": "lstm", "preset": "quick", "batch-size": 8, "window": 16, "hidden-size": 16, "vocabulary-size": 60,
-        "epochs": 3, "dropout": 0, "precision": "float32", "checkpoint-every": 20,
+        "epochs": 3, "dropout": 0, "precision": "float32", "checkpoint-every": 10,
     }  # fmt: skip
     arguments = ["--data", data, "--run", "r", "--runs", folder / "runs", "--saved-models", folder / "saved_models"]
     arguments += [each for name, value in settings.items() for each in (f"--{name}", value)]
@@ -157,7 +157,7 @@ def test_a_stop_ends_the_wait_for_room(monkeypatch):
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_that_is_stopped_continued_and_loses_a_worker(tmp_path):
     data = tmp_path / "data.txt"
-    small_data.write_text(data, lines=3000)
+    small_data.write_text(data, lines=1000)
     checkpoint = tmp_path / "runs/language-model/r/checkpoints/last.npz"
 
     stopped = start(tmp_path, data, "--workers", "2")
