@@ -90,7 +90,11 @@ def test_a_version_in_use_is_not_unloaded(models, gate):
 
 def test_an_unexpected_exception_becomes_an_internal_error_without_details(core, caplog, monkeypatch):
     monkeypatch.setattr(logger, "propagate", True)
-    with pytest.raises(ServingError) as caught, core.record("Predict", "GRPC"):
+    with (
+        caplog.at_level("INFO", logger.name),
+        pytest.raises(ServingError) as caught,
+        core.record("Predict", "GRPC"),
+    ):
         raise KeyError("a detail")
     assert caught.value.code == Code.INTERNAL and "a detail" not in caught.value.message
     (record,) = caplog.records
