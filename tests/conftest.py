@@ -16,6 +16,7 @@ import pytest
 
 from pipelines.export.exported import Exported
 from pipelines.support.quiet import import_tensorflow
+from tests.forked import forked_verifier
 
 ROOT = Path(__file__).resolve().parent.parent
 # Real corpora, for measurements: tests that use them skip where they are absent.
@@ -130,6 +131,20 @@ def load_each_export_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Exported, "load", load_once)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def verify_exports_in_forked_processes():
+    """Exports of this process are verified in processes that have imported TensorFlow: importing it takes seconds.
+
+    tests/pipelines/export has the tests of the fresh process.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if "tensorflow" in sys.modules:  # a test file imports it
+            from pipelines.export import saved_model
+
+            patch.setattr(saved_model, "_verifier", forked_verifier)
         yield
 
 

@@ -5,6 +5,8 @@ TensorFlow has threads, which a fork does not copy, and would wait for them. All
 in the same way; what must not depend on that order needs a process of its own.
 """
 
+import contextlib
+import io
 import multiprocessing
 import os
 import sys
@@ -50,3 +52,25 @@ def _run(errors: str, function: Callable[..., int | None], arguments: tuple) -> 
         os.dup2(file, descriptor)
         os.close(file)
     sys.exit(function(*arguments))
+
+
+class ForkedVerifier:
+    """Takes the place of the fresh process in which pipelines/export/saved_model.py verifies an export."""
+
+    def communicate(self, request: str) -> tuple[str, str]:
+        """Verifies as the script verify.py does, and sets `returncode`; returns what was printed."""
+        self.returncode, errors = Forked(_verify, request).finish()
+        return "", errors
+
+
+@contextlib.contextmanager
+def forked_verifier():
+    """Takes the place of `saved_model._verifier`."""
+    yield ForkedVerifier()
+
+
+def _verify(request: str) -> None:
+    from pipelines.export import verify
+
+    sys.stdin = io.StringIO(request)
+    verify.main()

@@ -6,7 +6,6 @@ import pkgutil
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-import keras  # noqa: E402, F401
 import tensorflow  # noqa: E402, F401
 import tensorflow_text  # noqa: E402, F401
 

@@ -1,4 +1,4 @@
-"""Imports TensorFlow without its messages.
+"""Imports TensorFlow without its messages, and without packages that it imports for what is not used here.
 
 During the import, TensorFlow's C++ code writes to file descriptor 2 (CPU features, missing CUDA libraries). That is
 below Python's `sys.stderr`, and happens before TensorFlow's own log level applies. Therefore the descriptor itself is
@@ -11,7 +11,11 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+# Keras and TensorFlow import these if they are installed, for `keras.wrappers`, `keras.visualization`, the editor of
+# weight files and `tf.lite`. That takes more than a third of the time of the import.
+_UNUSED = ("IPython", "jax", "matplotlib", "sklearn")
 
 # The descriptor belongs to the process: of two threads, the second one would restore the file of the first one.
 _capturing = threading.RLock()
@@ -37,10 +41,25 @@ def capture_stderr_descriptor():
             os.close(stderr_copy)
 
 
+@contextlib.contextmanager
+def hidden(packages: Iterable[str]):
+    """Within the block, to import one of the packages raises ModuleNotFoundError, unless it is imported already."""
+    absent = [name for name in packages if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  (Python reads None as: cannot be imported)
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
 def import_tensorflow(
     parallel_ops: int | None = None, before_first_operation: Callable[[], None] = lambda: None
 ) -> None:
     """Imports TensorFlow, its text operations and Keras. Afterwards `import tensorflow` is silent and takes no time.
+
+    What Keras does with scikit-learn and matplotlib (`keras.wrappers`, `keras.visualization`) works in this process
+    only if those were imported before.
 
     Args:
         parallel_ops: number of operations that run in parallel and share the cores. By default TensorFlow chooses. Only
@@ -53,8 +72,9 @@ def import_tensorflow(
         os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(parallel_ops))
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // parallel_ops)))
     with capture_stderr_descriptor():
-        for name in ("tensorflow", "tensorflow_text", "keras"):
-            importlib.import_module(name)
+        with hidden(_UNUSED):
+            for name in ("tensorflow", "tensorflow_text", "keras"):
+                importlib.import_module(name)
         before_first_operation()
         # The first operation searches for devices and prints what it does not find.
         importlib.import_module("tensorflow").zeros([])

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from pipelines.support.quiet import capture_stderr_descriptor
+from pipelines.support.quiet import capture_stderr_descriptor, hidden
 from tests.command_line import ROOT
 
 
@@ -23,6 +23,19 @@ def test_what_was_hidden_is_printed_if_the_block_fails(capfd):
     assert capfd.readouterr().err == "why it failed\n"
 
 
+def test_a_hidden_package_cannot_be_imported_within_the_block(monkeypatch):
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+    with hidden(["wave", "json"]):
+        import json  # it is imported already
+
+        assert json.dumps([]) == "[]"
+        with pytest.raises(ModuleNotFoundError):
+            import wave
+    import wave
+
+    assert wave.open
+
+
 def import_in_a_process(code):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("TF_", "KERAS"))}
     command = [sys.executable, "-c", code]
@@ -35,10 +48,12 @@ def test_tensorflow_is_imported_in_silence_with_the_number_of_parallel_operation
         "from pipelines.support.quiet import import_tensorflow; import_tensorflow(parallel_ops=2)\n"
         "import keras, tensorflow, tensorflow_text\n"
         "print(keras.backend.backend())\n"
-        "import os; print(os.environ['TF_NUM_INTEROP_THREADS'], os.environ['TF_NUM_INTRAOP_THREADS'])"
+        "import os; print(os.environ['TF_NUM_INTEROP_THREADS'], os.environ['TF_NUM_INTRAOP_THREADS'])\n"
+        "import sys; print([name for name in ('sklearn', 'matplotlib', 'jax', 'IPython') if name in sys.modules])"
     )
     process = import_in_a_process(code)
     assert (process.returncode, process.stderr) == (0, "")
     lines = process.stdout.splitlines()
     assert lines[0] == "tensorflow"
     assert lines[1] == f"2 {max(1, os.cpu_count() // 2)}"
+    assert lines[2] == "[]"
