@@ -54,12 +54,6 @@ _TRAININGS = {
 # Trainings on what `prepare` makes of the data of others: (name of the other, flags of prepare, settings). The tests of
 # the shards of each task check that the workers divide its batches.
 _PREPARED = {
-    "prepared-classification": (
-        "classification",
-        [],
-        {"model": "lstm", "batch_size": 33, "epochs": 4, "hidden_size": 8, "embedding_size": 8}
-        | {"word_dropout": 0.0, "embedding_dropout": 0.0},
-    ),
     "prepared-encoder": (
         "encoder",
         ["--vocabulary-size", "60", "--valid-fraction", "0.3"],

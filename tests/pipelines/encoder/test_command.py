@@ -54,14 +54,7 @@ def place(tmp_path_factory):
         ),
         pytest.param(
             "transformer",
-            "--data texts.txt --model transformer --num-layers 2 --direction bidirectional",
-            16,
-            {},
-            marks=pytest.mark.long,
-        ),
-        pytest.param(
-            "causal-transformer",
-            "--data files --model transformer",
+            "--data files --model transformer --direction bidirectional",
             16,
             {"not UTF-8": 1},
             marks=pytest.mark.long,

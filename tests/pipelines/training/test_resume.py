@@ -104,13 +104,13 @@ def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["tagging", "char-lm", "nmt", "encoder", "transfer"])
+@pytest.mark.parametrize("task", ["tagging", "nmt", "encoder", "transfer"])
 def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=False)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["nmt", "transfer"])  # while it writes the first one, and before that
+@pytest.mark.parametrize("task", ["transfer"])
 def test_a_training_that_is_killed_before_its_first_checkpoint_starts_from_scratch(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=True)
 

@@ -106,7 +106,7 @@ def test_data_that_is_refused_leaves_no_folder(tmp_path):
 
 
 WORDS = {"positive": ["good", "fine", "lovely"], "negative": ["bad", "poor", "awful"]}
-FLAGS = "--model bag --preset quick --epochs 3 --fields learning_rate dropout --trials 3 --parallel 1 --run a --json"
+FLAGS = "--model bag --preset quick --epochs 2 --fields learning_rate dropout --trials 2 --parallel 1 --run a --json"
 
 
 def start(folder, *more):
@@ -148,7 +148,7 @@ def test_a_search_that_is_killed_and_interrupted_ends_with_the_same_trials_and_e
         assert process.returncode == 0, errors
         results.append(json.loads(output))
         assert (folder / results[-1]["export"] / "saved_model.pb").exists()
-        assert re.search(r"the best of 3 trials is trial \d", errors)
+        assert re.search(r"the best of 2 trials is trial \d", errors)
     again = start(folder)
     output, errors = again.communicate(timeout=300)
     assert again.returncode == 0 and json.loads(output) == results[-1]
