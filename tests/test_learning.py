@@ -101,7 +101,7 @@ def test_the_page_names_the_exercises_and_tune():
 
 
 # The commands of the page train for minutes each.
-SMALLER = ("--epochs", "2", "--hidden-size", "32")
+SMALLER = ("--epochs", "1", "--hidden-size", "16")
 
 
 @pytest.mark.long

@@ -183,7 +183,7 @@ print(json.dumps([unroll.__file__, classifier.predict(["A wonderful film."]).tol
 
 
 def test_the_command_trains_and_predicts_in_the_current_folder(bin_folder, tmp_path):
-    flags = ["--epochs", "1", "--model", "bag", "--no-baseline"]
+    flags = ["--model", "linear", "--max-characters", "0", "--no-baseline"]
     summary = run(tmp_path, bin_folder / "unroll", "train", "sentiment", *flags)
     assert "unroll predict sentiment" in summary and "main.py" not in summary
     assert (tmp_path / "saved_models" / "sentiment-sample" / "1" / "saved_model.pb").is_file()
@@ -225,10 +225,9 @@ def test_a_search_starts_its_processes(bin_folder, tmp_path):
     (tmp_path / "unroll.py").write_text("raise ImportError('the module of the current folder')")
     rows = (f"the {('dull', 'fine')[i % 2]} film {i},{i % 2}\n" for i in range(100))
     (tmp_path / "texts.csv").write_text("".join(["text,label\n", *rows]))
-    flags = ["--data", "texts.csv", "--preset", "quick", "--grid", "model=gru,lstm", "--equal-parameters"]
-    flags += ["--epochs", "1", "--max-tokens", "10"]
+    flags = ["--data", "texts.csv", "--model", "linear", "--grid", "max-ngrams=100,200", "--max-characters", "0"]
     summary = run(tmp_path, bin_folder / "unroll", "tune", "sentiment", *flags)
-    assert "gru" in summary and "lstm" in summary
+    assert "100" in summary and "200" in summary
 
 
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed")
