@@ -57,10 +57,10 @@ def test_times_and_folders_are_left_out(replay):
 
 @pytest.mark.long
 def test_two_recordings_of_one_commit_are_equal(tmp_path):
-    command = [sys.executable, ROOT / "benchmarks/replay.py", "--only", "char-lm", "--output"]
+    command = [sys.executable, ROOT / "benchmarks/replay.py", "--only", "prepared classification", "--output"]
     for files in (["before.json"], ["after.json", "--compare", "before.json"]):
         process = subprocess.run([*command, *files], capture_output=True, text=True, cwd=tmp_path)
         assert process.returncode == 0, process.stdout + process.stderr[-2000:]
     assert process.stdout == "no difference\n"
     before = json.loads((tmp_path / "before.json").read_text())
-    assert before["char-lm"]["weights"]["v00000"]["values"]
+    assert before["prepared classification"]["weights"]["v00000"]["values"]

@@ -38,11 +38,11 @@ POOLINGS = {
 }
 WORDS = "words"  # name of the embedding that `word_vectors` initializes
 NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
-NUM_WEIGHTINGS = 2  # of the n-grams; the logits of the linear model are the mean of those with each
+_MAX_CLASSES_OF_TWO_WEIGHTINGS = 20  # with more, ratios of single classes are of too few texts to help
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 2 / 3  # of the linear model's logits, beside those of an encoder
-_MAX_N, _MAX_CHARACTERS = 3, 5  # per n-gram of tokens, of characters
+_MAX_N, _MAX_CHARACTERS = 2, 5  # per n-gram of tokens, of characters
 _NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
 
 
@@ -68,15 +68,17 @@ def network(
     if config.model != "linear":
         logits = _encoder_logits(config, vocabulary_size, num_classes, ids)
     if config.max_ngrams:
+        # The logits of the linear model are the mean of those with each weighting of the n-grams.
+        num_weightings = 2 if num_classes <= _MAX_CLASSES_OF_TWO_WEIGHTINGS else 1
         linear = NGramLogits(
-            NUM_WEIGHTINGS * num_classes,
+            num_weightings * num_classes,
             min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts),
             _MAX_N,
             _MAX_CHARACTERS if config.max_characters else 0,
             name=NGRAM_LOGITS,
         )
         linear_logits = linear(*inputs.values()) if config.max_characters else linear(ids)
-        by_weighting = layers.Reshape((NUM_WEIGHTINGS, num_classes), name="by_weighting")(linear_logits)
+        by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear_logits)
         linear_logits = layers.GlobalAveragePooling1D(name="mean_weighting")(by_weighting)  # [batch, classes]
         mean = MeanAfterTraining(_LINEAR_WEIGHT, name="mean_logits")
         logits = linear_logits if logits is None else mean(logits, linear_logits)

@@ -4,7 +4,7 @@ import pytest
 from pipelines.labelled import baseline
 from pipelines.labelled.splits import Labelled, LabelledSplits
 
-WORDS, CHARACTERS = baseline.FEATURES
+WORDS, CHARACTERS, BOTH = baseline.FEATURES
 
 
 def labelled(texts, labels, num_generated=0):
@@ -28,10 +28,10 @@ def compared(splits, model_predicts, class_weights=False):
     return scores
 
 
-def test_both_baselines_learn_and_are_compared_with_the_model(phones):
-    words, characters = compared(phones, {"validation": 1 - phones.valid.labels})["validation"]["baselines"]
-    assert (words["features"], characters["features"]) == (WORDS, CHARACTERS)
-    assert words["accuracy"] == characters["accuracy"] == 1.0 and words["difference"] == -1.0
+def test_all_baselines_learn_and_are_compared_with_the_model(phones):
+    words, characters, both = compared(phones, {"validation": 1 - phones.valid.labels})["validation"]["baselines"]
+    assert (words["features"], characters["features"], both["features"]) == (WORDS, CHARACTERS, BOTH)
+    assert words["accuracy"] == characters["accuracy"] == both["accuracy"] == 1.0 and words["difference"] == -1.0
     low, high = characters["difference_interval"]
     assert -1.0 <= low < high < -0.7
     low, high = words["accuracy_interval"]
@@ -42,22 +42,22 @@ def test_characters_know_words_that_training_does_not_have():
     train = labelled(["sturdily made", "noisily made"] * 10, [0, 1] * 10)
     test = labelled(["sturdy", "noisy"] * 3, [0, 1] * 3)
     scores = compared(splits_of(train, train, test), {"validation": train.labels, "test": np.zeros(6, int)})
-    words, characters = scores["test"]["baselines"]
+    words, characters, _ = scores["test"]["baselines"]
     assert words["accuracy"] == 0.5 and characters["accuracy"] == 1.0 and characters["difference"] == -0.5
-    assert [each["difference"] for each in scores["validation"]["baselines"]] == [0.0, 0.0]
+    assert [each["difference"] for each in scores["validation"]["baselines"]] == [0.0] * 3
 
 
 def test_invisible_characters_change_no_baseline(phones):
     valid = labelled([text[:2] + "\u00ad" + text[2:] for text in phones.valid.texts], phones.valid.labels)
     found = compared(splits_of(phones.train, valid), {"validation": valid.labels})["validation"]["baselines"]
-    assert [each["accuracy"] for each in found] == [1.0, 1.0]
+    assert [each["accuracy"] for each in found] == [1.0] * 3
 
 
 def test_generated_texts_do_not_train_the_baseline(phones):
     opposite = [*phones.train.texts.tolist(), *phones.train.texts.tolist() * 3]
     labels = [*phones.train.labels, *(1 - phones.train.labels).tolist() * 3]
     train = labelled(opposite, labels, num_generated=120)
-    words, _ = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})["validation"]["baselines"]
+    words, *_ = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})["validation"]["baselines"]
     assert words["accuracy"] == 1.0
 
 
@@ -71,22 +71,23 @@ def test_class_weights_are_those_of_the_model():
 
 def test_a_baseline_that_would_take_minutes_is_left_out(phones):
     train = labelled(["some words " * 300_000, "other words " * 200_000], [0, 1])
-    for_words, for_characters = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})[
+    for_words, for_characters, for_both = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})[
         "validation"
     ]["baselines"]
     assert "accuracy" in for_words
     assert for_characters["left_out"] == "the training texts have more than 5 million characters"
+    assert "accuracy" in for_both
 
 
 def test_texts_without_words_have_no_baseline_of_words():
     train = labelled(["!", "?"] * 3, [0, 1] * 3)
     scores = compared(splits_of(train, train), {"validation": train.labels})
-    words, characters = scores["validation"]["baselines"]
+    words, characters, _ = scores["validation"]["baselines"]
     assert words["left_out"] == "the training texts have no words" and characters["accuracy"] == 1.0
     text = "\n".join(baseline.report_lines(scores))
     assert f"The baseline of {WORDS} is left out: the training texts have no words." in text
     assert f"| {CHARACTERS} | validation | 100.0 % (61.0 to 100.0) | +0.0 (" in text
-    first, second = baseline.summary_lines(scores["validation"])
+    first, second, _ = baseline.summary_lines(scores["validation"])
     assert "left out" in first and f"{CHARACTERS}; this model +0.0 (" in second
 
 
@@ -99,8 +100,8 @@ def test_several_labels_per_text_are_compared_by_micro_f1():
     model = train.labels.copy()
     model[:, 0] = 0
     scores = compared(splits, {"validation": model})
-    words, characters = scores["validation"]["baselines"]
-    assert words["micro_f1"] == characters["micro_f1"] == 1.0
+    words, characters, both = scores["validation"]["baselines"]
+    assert words["micro_f1"] == characters["micro_f1"] == both["micro_f1"] == 1.0
     f1 = 2 * 60 / (60 + 80)
     assert words["difference"] == pytest.approx(f1 - 1)
     low, high = words["difference_interval"]
