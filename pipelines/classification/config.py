@@ -133,7 +133,7 @@ class ClassificationConfig(LabelledConfig):
         from_to(0, 10**7),
         Tuned((50_000, 100_000, 200_000, 400_000), ("linear",)),
     ] = UNSET
-    """Average the network with a linear model of the N most frequent n-grams of one or two tokens; 0 uses no linear
+    """Average the network with a linear model of the N most frequent n-grams of one to three tokens; 0 uses no linear
     model."""
     max_characters: Annotated[
         Resolved[int],
