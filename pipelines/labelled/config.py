@@ -112,7 +112,7 @@ class LabelledConfig(TrainingConfig):
     class_weights: bool = False
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     no_baseline: bool = False
-    """Do not compare the model with TF-IDF and logistic regression, which are fitted to the same texts in seconds."""
+    """Do not compare the model with scikit-learn's logistic regression and LinearSVC on TF-IDF, which take seconds."""
     positive: Annotated[str | None, tyro.conf.arg(metavar="LABEL", help_behavior_hint="")] = None
     """Two classes: the label that --threshold, F1 and the precision-recall curve are about. By default the last one in
     alphabetical order, or the larger number."""

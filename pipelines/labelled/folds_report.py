@@ -125,7 +125,7 @@ def _baseline_lines(result: RunResult) -> list[str]:
     found = baselines(result)
     if not found:
         return []
-    lines = ["## Baselines", "", "| TF-IDF and logistic regression on | accuracy | this model, points | better in |"]
+    lines = ["## Baselines", "", "| TF-IDF of | accuracy | this model, points | better in |"]
     lines.append("|---|---:|---:|---:|")
     for features, values in found.items():
         accuracies, differences = np.array(values).T
