@@ -144,8 +144,20 @@ def verify_exports_in_forked_processes():
         if "tensorflow" in sys.modules:  # a test file imports it
             from pipelines.export import saved_model
 
+            fresh = saved_model._verifier
             patch.setattr(saved_model, "_verifier", forked_verifier)
-        yield
+            yield fresh
+        else:
+            yield None
+
+
+@pytest.fixture
+def fresh_verifier(verify_exports_in_forked_processes, monkeypatch):
+    """Exports are verified in a fresh process, as they are outside of the tests."""
+    from pipelines.export import saved_model
+
+    if verify_exports_in_forked_processes:
+        monkeypatch.setattr(saved_model, "_verifier", verify_exports_in_forked_processes)
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_a_training_whose_machine_dies_goes_on_with_fewer_workers(cluster, lose_
     data = small_data.write_text(tmp_path / "data.txt", lines=1500)
     lose_another_machine(tmp_path, "runs/language-model/r/checkpoints/last.npz")
     settings = {"model": "lstm", "preset": "quick", "window": 16, "hidden-size": 16, "vocabulary-size": 60}
-    settings |= {"epochs": 3, "checkpoint-every": 10, "data": data, "run": "r", "runs": "runs", "saved-models": "saved"}
+    settings |= {"epochs": 2, "checkpoint-every": 10, "data": data, "run": "r", "runs": "runs", "saved-models": "saved"}
     flags = [each for name, value in settings.items() for each in (f"--{name}", value)]
     process = run_main(tmp_path, "train", "language-model", *flags, "--workers", 2, "--ray", cluster.address)
     assert process.returncode == 0, process.stderr

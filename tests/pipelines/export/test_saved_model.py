@@ -15,6 +15,9 @@ from pipelines.export.card import CARD
 from pipelines.export.exported import files_of, versions
 from pipelines.support.temporary import create_file
 from pipelines.text.tokenizers import train_tokenizer
+from tests.forked import forked_verifier
+
+pytestmark = pytest.mark.usefixtures("fresh_verifier")
 
 TEXTS = ["A dull film.", "", "\U0001f600", "It was not bad &amp; not dull. " * 30]
 CLASSES = ["negative", "positive"]
@@ -245,7 +248,11 @@ class Counter(tf.Module):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_an_export_with_other_results_does_not_appear(tmp_path):
+@pytest.mark.parametrize("forked", [False, True])  # the process that takes the place of the fresh one in other tests
+def test_an_export_with_other_results_does_not_appear(forked, tmp_path, monkeypatch, servable):
+    if forked:
+        monkeypatch.setattr(saved_model, "_verifier", forked_verifier)
+        assert saved_model.export(servable, "right", tmp_path, {}, REQUESTS).title == "right/1"
     (tmp_path / "calls").write_text("")
     with pytest.raises(
         RuntimeError, match="(?s)gives other results than the trained model:.*serving_default: score is"
