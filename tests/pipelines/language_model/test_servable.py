@@ -229,7 +229,7 @@ def test_unusual_prompts_have_an_answer(made, prompt):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_the_export_of_a_transformer_gives_the_same_answers(tmp_path, monkeypatch):
+def test_the_export_of_a_transformer_gives_the_same_answers(tmp_path, monkeypatch, fresh_verifier):
     """`export` compares the answers in a process without our code and with XLA disabled.
 
     The tests of the command line do the same with all signatures of a recurrent network.

@@ -96,6 +96,8 @@ def test_killed_drivers_actors_and_readers_change_nothing(saved, many, plain, tm
     command = [str(part) for part in (sys.executable, ROOT / "main.py", *arguments(saved, many, out))]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _wait_for_parts(process, out, 1)
+    while not (out / "progress.jsonl").exists() or '"part"' not in (out / "progress.jsonl").read_text():
+        time.sleep(0.02)
     process.kill()
     process.wait()
     # A process that is killed between a part and its line in the record of progress writes that part again.
