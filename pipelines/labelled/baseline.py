@@ -26,6 +26,7 @@ FEATURES = {
     "words, word pairs and characters, LinearSVC": (_WORDS, _CHARACTERS),
 }
 _INVERSE_REGULARIZATION = 10.0
+_REMEDY = "Another model, more epochs or `tune` may be better."
 # Of the training texts. With more, the baseline is left out: it would take minutes.
 _MAX_CHARACTERS = dict(zip(FEATURES, (60_000_000, 5_000_000, 10_000_000), strict=True))
 
@@ -132,7 +133,15 @@ def summary_lines(scores: dict) -> list[str]:
             lines.append(
                 f"  {'baseline':<12}{_measure(each)} {score}   {each['features']}; this model {difference} points"
             )
+    if better := _better_than_the_model(scores):
+        lines.append(f"  {'warning':<12}below its baseline, beyond chance: {'; '.join(better)}. {_REMEDY}")
     return lines
+
+
+def _better_than_the_model(scores: dict) -> list[str]:
+    """Returns the features of the baselines that are better with the whole interval of the difference."""
+    compared = [each for each in scores.get("baselines", ()) if "left_out" not in each]
+    return [each["features"] for each in compared if each["difference_interval"][1] < 0]
 
 
 def report_lines(scores: dict[str, dict]) -> list[str]:
@@ -153,6 +162,12 @@ def report_lines(scores: dict[str, dict]) -> list[str]:
                 lines.append(
                     f"| {each['features']} | {split} | {_score(each)} | {score_of(each, 'difference').points()} |"
                 )
+    for split, of_split in scores.items():
+        if better := _better_than_the_model(of_split):
+            lines += [
+                "",
+                f"**On {split}, this model is below its baseline, beyond chance: {'; '.join(better)}. {_REMEDY}**",
+            ]
     left_out = [each for each in next(iter(scores.values()))["baselines"] if "left_out" in each]
     for each in left_out:
         lines += ["", f"The baseline of {each['features']} is left out: {each['left_out']}."]

@@ -38,6 +38,20 @@ def test_all_baselines_learn_and_are_compared_with_the_model(phones):
     assert 0.8 < low < 0.9 and high == 1.0
 
 
+def test_a_model_that_loses_beyond_chance_is_warned_of(phones):
+    def lines(model_predicts):
+        scores = compared(phones, {"validation": model_predicts})
+        return baseline.summary_lines(scores["validation"])[3:], "\n".join(baseline.report_lines(scores))
+
+    warnings, text = lines(1 - phones.valid.labels)
+    assert len(warnings) == 1 and warnings[0].startswith("  warning     below its baseline, beyond chance: " + WORDS)
+    assert "**On validation, this model is below its baseline, beyond chance: " in text
+    one_mistake = np.concatenate([1 - phones.valid.labels[:1], phones.valid.labels[1:]])
+    for model_predicts in (phones.valid.labels, one_mistake):
+        warnings, text = lines(model_predicts)
+        assert warnings == [] and "beyond chance" not in text
+
+
 def test_characters_know_words_that_training_does_not_have():
     train = labelled(["sturdily made", "noisily made"] * 10, [0, 1] * 10)
     test = labelled(["sturdy", "noisy"] * 3, [0, 1] * 3)
