@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from tensorflow_serving.apis import prediction_log_pb2
 
@@ -23,7 +24,9 @@ def served_as_in_process(root: Path, name: str, place: Path) -> Iterator[Client]
     """
     version = max(int(path.name) for path in (root / name).iterdir() if path.name.isdecimal())
     folder = root / name / str(version)
-    assert [finding for finding in check.check(folder) if finding.problem] == []
+    with pytest.MonkeyPatch.context() as patch:  # the server runs the warm-up requests
+        patch.setattr(check, "_check_warm_up", lambda folder: check.Finding("warm-up requests"))
+        assert [finding for finding in check.check(folder) if finding.problem] == []
     records = tf.data.TFRecordDataset(str(folder / WARM_UP)).as_numpy_iterator()
     requests = [prediction_log_pb2.PredictionLog.FromString(record).predict_log.request for record in records]
     loaded = Exported(name, version, folder).load()
