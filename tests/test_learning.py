@@ -109,7 +109,7 @@ SMALLER = ("--epochs", "1", "--hidden-size", "16")
 def test_the_commands_on_the_inside_of_models_run_in_order_in_a_fresh_folder(tmp_path, run_main):
     section = TEXTS["learning.md"].partition("## Inside the models")[2].partition("\n## ")[0]
     commands = re.findall(r"`((?:train|inspect) [^`]+)`", section)
-    offline = [command for command in commands if not ELSEWHERE.search(command)]
+    offline = [command for command in dict.fromkeys(commands) if not ELSEWHERE.search(command)]
     assert len(offline) > 12
     for command in offline:
         folders = [] if command in NEED_NO_MODEL else ["--saved-models", tmp_path / "saved_models"]
