@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 # Of a probability, and of a float32 sum over a text, such as a log-probability of -479, in proportion to its size: two
 # graphs that add up in another order differ in the last bits.
@@ -45,7 +46,8 @@ def ops_of(saved_model) -> set[str]:
 def main() -> None:
     """Verifies the SavedModel of the request on stdin."""
     # TensorFlow would import these for what is not used here, in a third of the time of its own import.
-    sys.modules.update(dict.fromkeys(("IPython", "jax", "matplotlib", "sklearn")))
+    modules: dict[str, Any] = sys.modules
+    modules.update(dict.fromkeys(("IPython", "jax", "matplotlib", "sklearn")))
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  (registers its operations)
     from tensorflow.core.protobuf import saved_model_pb2

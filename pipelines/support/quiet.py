@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
+from typing import Any
 
 # Keras and TensorFlow import these if they are installed, for `keras.wrappers`, `keras.visualization`, the editor of
 # weight files and `tf.lite`. That takes more than a third of the time of the import.
@@ -45,7 +46,8 @@ def capture_stderr_descriptor():
 def hidden(packages: Iterable[str]):
     """Within the block, to import one of the packages raises ModuleNotFoundError, unless it is imported already."""
     absent = [name for name in packages if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  (Python reads None as: cannot be imported)
+    modules: dict[str, Any] = sys.modules
+    modules.update(dict.fromkeys(absent))  # Python reads None as: cannot be imported
     try:
         yield
     finally:
