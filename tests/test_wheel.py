@@ -227,7 +227,7 @@ def test_a_search_starts_its_processes(bin_folder, tmp_path):
     (tmp_path / "texts.csv").write_text("".join(["text,label\n", *rows]))
     flags = ["--data", "texts.csv", "--model", "linear", "--grid", "max-ngrams=100,200", "--max-characters", "0"]
     summary = run(tmp_path, bin_folder / "unroll", "tune", "sentiment", *flags)
-    assert "100" in summary and "200" in summary
+    assert "max_ngrams 100" in summary and "max_ngrams 200" in summary
 
 
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed")

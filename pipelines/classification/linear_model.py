@@ -83,14 +83,14 @@ def fit(
     one_decision = num_classes == 2 and labels.ndim == 1
     is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
     decisions = is_class[1:] if one_decision else is_class
-    has_ratios = layer.num_classes == 2 * num_classes
+    num_weightings = layer.num_classes // num_classes
     problem = _Problem(occurrences, scale, decisions, text_weight, seed)
-    choice = _choose(problem, has_ratios, several_labels=labels.ndim == 2)
+    choice = _choose(problem, has_ratios=num_weightings == 2, several_labels=labels.ndim == 2)
     console.say(_describe(choice))
-    columns = [problem.fit(_inverse_frequencies, choice.cost, choice.factor)]
-    if has_ratios:
-        columns = [problem.fit(_inverse_frequencies, choice.cost, 2 * choice.factor)]  # the model takes the mean
-        columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, 2 * choice.factor * choice.ratio_share))
+    factor = num_weightings * choice.factor  # the model takes the mean of the weightings
+    columns = [problem.fit(_inverse_frequencies, choice.cost, factor)]
+    if num_weightings == 2:
+        columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, factor * choice.ratio_share))
     ratios, weights, bias, min_norm = (np.concatenate(values, axis=-1) for values in zip(*columns, strict=True))
     if one_decision:  # each class gets half of its logit
         half = np.tile(np.float32([-0.5, 0.5]), len(columns))

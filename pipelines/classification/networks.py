@@ -38,11 +38,11 @@ POOLINGS = {
 }
 WORDS = "words"  # name of the embedding that `word_vectors` initializes
 NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
-_MANY_CLASSES = 21  # so many have too few texts each for n-grams of three tokens, and for a second weighting
+_MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting: see `network`
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 2 / 3  # of the linear model's logits, beside those of an encoder
-_MAX_N, _MAX_N_OF_MANY_CLASSES, _MAX_CHARACTERS = 3, 2, 5  # per n-gram of tokens, of characters
+_MAX_CHARACTERS = 5  # per n-gram of characters
 _NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
 
 
@@ -69,7 +69,8 @@ def network(
         logits = _encoder_logits(config, vocabulary_size, num_classes, ids)
     if config.max_ngrams:
         # The logits of the linear model are the mean of those with each weighting of the n-grams.
-        num_weightings, max_n = (1, _MAX_N_OF_MANY_CLASSES) if num_classes >= _MANY_CLASSES else (2, _MAX_N)
+        # Of many classes each has few texts: too few for n-grams of three tokens and for ratios of a single class.
+        num_weightings, max_n = (2, 3) if num_classes <= _MAX_FEW_CLASSES else (1, 2)
         linear = NGramLogits(
             num_weightings * num_classes,
             min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts),

@@ -45,7 +45,7 @@ def ops_of(saved_model) -> set[str]:
 
 def main() -> None:
     """Verifies the SavedModel of the request on stdin."""
-    # TensorFlow would import these for what is not used here, in a third of the time of its own import.
+    # TensorFlow would import these for what is not used here, which takes seconds (as in pipelines/support/quiet.py).
     modules: dict[str, Any] = sys.modules
     modules.update(dict.fromkeys(("IPython", "jax", "matplotlib", "sklearn")))
     import tensorflow as tf

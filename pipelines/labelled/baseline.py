@@ -16,14 +16,16 @@ from pipelines.support import console
 from pipelines.support.scores import score_of
 from pipelines.text.invisible import visible
 
-# Options of scikit-learn's TfidfVectorizer.
-_WORDS = {"ngram_range": (1, 2), "sublinear_tf": True}
-_CHARACTERS = {"ngram_range": (2, 5), "sublinear_tf": True, "analyzer": "char_wb"}
+# Name -> the options of scikit-learn's TfidfVectorizer.
+_VECTORIZERS = {
+    "words": {"ngram_range": (1, 2), "sublinear_tf": True},
+    "characters": {"ngram_range": (2, 5), "sublinear_tf": True, "analyzer": "char_wb"},
+}
 # Name -> the vectorizers, whose features stand side by side.
 FEATURES = {
-    "words and word pairs, logistic regression": (_WORDS,),
-    "2 to 5 characters of a word, logistic regression": (_CHARACTERS,),
-    "words, word pairs and characters, LinearSVC": (_WORDS, _CHARACTERS),
+    "words and word pairs, logistic regression": ("words",),
+    "2 to 5 characters of a word, logistic regression": ("characters",),
+    "words, word pairs and characters, LinearSVC": ("words", "characters"),
 }
 _INVERSE_REGULARIZATION = 10.0
 _REMEDY = "Another model, more epochs or `tune` may be better."
@@ -53,8 +55,10 @@ def add_baselines(
     train = Labelled(splits.train.texts[:num_real], splits.train.labels[:num_real])
     for name in scores:
         scores[name]["baselines"] = []
+    vectors: dict[str, list] = {}
     for features in FEATURES:
-        predicted, reason = fit_and_predict(features, train, [parts[name].texts for name in scores], class_weights)
+        texts = [parts[name].texts for name in scores]
+        predicted, reason = fit_and_predict(features, train, texts, class_weights, vectors=vectors)
         for i, name in enumerate(scores):
             comparison = {"left_out": reason}
             if not reason:
@@ -64,7 +68,12 @@ def add_baselines(
 
 
 def fit_and_predict(
-    features: str, train: Labelled, texts: Sequence[np.ndarray], class_weights: bool, max_characters: int | None = None
+    features: str,
+    train: Labelled,
+    texts: Sequence[np.ndarray],
+    class_weights: bool,
+    max_characters: int | None = None,
+    vectors: dict[str, list] | None = None,
 ) -> tuple[list[np.ndarray], str]:
     """Fits one baseline and labels texts.
 
@@ -72,26 +81,27 @@ def fit_and_predict(
         features: a key of FEATURES.
         texts: arrays of texts.
         max_characters: of the training texts; by default that of the features.
+        vectors: keeps the vectors for the other baselines on the same texts.
 
     Returns:
         (an array of class ids for each array of texts, ""), or ([], the reason why it is left out). With several labels
         per text the arrays are int [n, classes] of 0 and 1.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer  # takes two seconds, which no other command waits for
-    from sklearn.linear_model import LogisticRegression
+    from scipy import sparse
+    from sklearn.linear_model import LogisticRegression  # takes two seconds, which no other command waits for
     from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.pipeline import make_union
     from sklearn.svm import LinearSVC
 
     limit = max_characters or _MAX_CHARACTERS[features]
     if sum(map(len, train.texts)) > limit:
         return [], f"the training texts have more than {limit / 1e6:g} million characters"
-    vectorizer = make_union(*(TfidfVectorizer(**options, dtype=np.float32) for options in FEATURES[features]))
-    train_texts, *texts = ([visible(text) for text in each] for each in (train.texts, *texts))
-    try:
-        vectors = vectorizer.fit_transform(train_texts)
-    except ValueError:  # "empty vocabulary"
-        return [], "the training texts have no words"
+    vectors = {} if vectors is None else vectors
+    for name in FEATURES[features]:
+        vectors[name] = vectors.get(name) or _vectorize(name, train.texts, texts)
+        if not vectors[name]:
+            return [], "the training texts have no words"
+    columns = [vectors[name] for name in FEATURES[features]]
+    train_vectors, *other_vectors = (sparse.hstack(each, "csr") for each in zip(*columns, strict=True))
     class_weight = "balanced" if class_weights else None
     if len(FEATURES[features]) > 1:
         classifier = LinearSVC(class_weight=class_weight, random_state=0)
@@ -108,8 +118,20 @@ def fit_and_predict(
     with warnings.catch_warnings():
         # One of several labels that every text has, or none: its classifier is constant.
         warnings.filterwarnings("ignore", "Label .* is present in all training examples")
-        classifier = OneVsRestClassifier(classifier).fit(vectors, train.labels)
-    return [classifier.predict(vectorizer.transform(each)) for each in texts], ""
+        classifier = OneVsRestClassifier(classifier).fit(train_vectors, train.labels)
+    return [classifier.predict(each) for each in other_vectors], ""
+
+
+def _vectorize(name: str, train_texts: np.ndarray, texts: Sequence[np.ndarray]) -> list:
+    """Returns the TF-IDF vectors of the training texts and of the others; [] if the training texts have no words."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    vectorizer = TfidfVectorizer(**_VECTORIZERS[name], dtype=np.float32)
+    try:
+        fitted = vectorizer.fit_transform([visible(text) for text in train_texts])
+    except ValueError:  # "empty vocabulary"
+        return []
+    return [fitted, *(vectorizer.transform([visible(text) for text in each]) for each in texts)]
 
 
 def _compare_accuracy(labels: np.ndarray, baseline: np.ndarray, model: np.ndarray) -> dict:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 # Keras and TensorFlow import these if they are installed, for `keras.wrappers`, `keras.visualization`, the editor of
-# weight files and `tf.lite`. That takes more than a third of the time of the import.
+# weight files and `tf.lite`. That takes seconds.
 _UNUSED = ("IPython", "jax", "matplotlib", "sklearn")
 
 # The descriptor belongs to the process: of two threads, the second one would restore the file of the first one.

@@ -94,10 +94,13 @@ def test_files_of_all_formats_from_object_storage(saved, tmp_path):
 def test_killed_drivers_actors_and_readers_change_nothing(saved, many, plain, tmp_path):
     out = tmp_path / "out"
     command = [str(part) for part in (sys.executable, ROOT / "main.py", *arguments(saved, many, out))]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     _wait_for_parts(process, out, 1)
-    while not (out / "progress.jsonl").exists() or '"part"' not in (out / "progress.jsonl").read_text():
-        time.sleep(0.02)
+    process.terminate()
+    output, errors = process.communicate(timeout=300)
+    assert (process.returncode, output) == (130, "") and "the same command continues" in errors
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _wait_for_parts(process, out, len(list(out.glob("part-*"))) + 1)
     process.kill()
     process.wait()
     # A process that is killed between a part and its line in the record of progress writes that part again.

@@ -279,11 +279,13 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["encoder", "nmt"])
-def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, tmp_path, task):
+@pytest.mark.parametrize("task", ["encoder", "tagging", "nmt"])
+def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, sentences, tmp_path, task):
     if task == "encoder":
         settings, count = EncoderConfig(data=source, vocabulary_size=200), 10
         flags = FLAGS[task].replace("--vocabulary-size 200 ", "") + " --direction bidirectional"
+    elif task == "tagging":
+        settings, count, flags = TaggingConfig(data=sentences), 20, FLAGS[task]
     else:
         data = write_pairs(tmp_path / "pairs.tsv")
         settings, count = TranslationConfig(data=data, vocabulary_size=150), 10
