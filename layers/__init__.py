@@ -6,7 +6,7 @@ from layers.averaging import MeanAfterTraining
 from layers.crf import CRF
 from layers.lstm_gru import HoistedGRU, HoistedLSTM
 from layers.multi_head_attention import CachedMultiHeadAttention
-from layers.ngrams import HashedNGrams, NGramLogits
+from layers.ngrams import HashedNGrams, NGramLogits, NGramProjection
 from layers.over_tokens import MaxOfConvolutions, OverTokens
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
@@ -38,6 +38,7 @@ __all__ = [
     "MaxOfConvolutions",
     "MeanAfterTraining",
     "NGramLogits",
+    "NGramProjection",
     "OverTokens",
     "PeepholeLSTMCell",
     "RandomSpan",

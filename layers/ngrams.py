@@ -107,12 +107,7 @@ class NGramLogits(keras.layers.Layer):
     """
 
     def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
-        if min(num_classes, num_ngrams, max_n) < 1:
-            raise ValueError(
-                f"num_classes is {num_classes}, num_ngrams is {num_ngrams}, max_n is {max_n}: each must be at least 1"
-            )
-        if max_characters < 0 or max_characters == 1:
-            raise ValueError(f"max_characters is {max_characters}: it must be 0 or at least 2")
+        _check_sizes(max_characters, num_classes=num_classes, num_ngrams=num_ngrams, max_n=max_n)
         super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
         self.num_classes = num_classes
         self.num_ngrams = num_ngrams
@@ -142,9 +137,7 @@ class NGramLogits(keras.layers.Layer):
             ValueError: if there are more than num_ngrams hashes.
         """
         order = np.argsort(hashes)
-        num_unused = self.num_ngrams - len(order)
-        if num_unused < 0:
-            raise ValueError(f"{len(order)} n-grams were given, but num_ngrams is {self.num_ngrams}")
+        num_unused = _num_unused(hashes, self.num_ngrams)
 
         def sorted_and_padded(values):
             return np.pad(values[order], ((0, num_unused), (0, 0)))
@@ -157,21 +150,14 @@ class NGramLogits(keras.layers.Layer):
 
     def hash_ngrams(self, ids, characters=None):
         """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
-        hashes = _polynomial_hashes(ids, range(1, self.max_n + 1), is_odd=0)
-        if self.max_characters:
-            hashes += _polynomial_hashes(characters, range(2, self.max_characters + 1), is_odd=1, separator=_SPACE)
-        return ops.concatenate(hashes, axis=1)
+        return _hash_ngrams(ids, characters, self.max_n, self.max_characters)
 
     def call(self, ids, characters=None):
-        hashes = ops.sort(self.hash_ngrams(ids, characters), axis=-1)  # [batch, n-grams]
-        # Each n-gram counts once: only the first of equal hashes counts.
-        is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
-        index = ops.minimum(ops.searchsorted(self.hashes, ops.reshape(hashes, (-1,))), self.num_ngrams - 1)
-        index = ops.reshape(index, ops.shape(hashes))  # where the hash is in self.hashes, if it is there
-        known = ops.logical_and(is_first, ops.take(self.hashes, index) == hashes)
-        known = ops.expand_dims(ops.cast(known, self.compute_dtype), -1)  # [batch, n-grams, 1]
-        total = ops.sum(ops.take(self.weighted, index, axis=0) * known, axis=1)  # [batch, classes]
-        norm = ops.maximum(ops.sqrt(ops.sum(ops.take(self.squared, index, axis=0) * known, axis=1)), _MIN_NORM)
+        row, index = _find(self.hashes, self.hash_ngrams(ids, characters))  # of each known n-gram, [known]
+        num_rows = ops.shape(ids)[0]
+        total = ops.segment_sum(ops.take(self.weighted, index, axis=0), row, num_rows)  # [batch, classes]
+        norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index, axis=0), row, num_rows))
+        norm = ops.maximum(norm, _MIN_NORM)
         scale = ops.minimum(1.0, ops.square(norm / ops.maximum(self.min_norm, _MIN_NORM)))
         return total * scale / norm + self.bias
 
@@ -181,6 +167,129 @@ class NGramLogits(keras.layers.Layer):
     def get_config(self):
         sizes = {"num_classes": self.num_classes, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
         return {**super().get_config(), **sizes, "max_characters": self.max_characters}
+
+
+@keras.saving.register_keras_serializable(package="unroll")
+class NGramProjection(keras.layers.Layer):
+    """A dense layer over the weights of the n-grams of a text, the input of a feedforward network.
+
+    F is the set of known n-grams in a text and r_f the weight of n-gram f that is known before training, such as its
+    inverse document frequency. The layer learns a vector v_f for each n-gram, and a bias b:
+
+        h = sum_(f in F) r_f v_f / |r| + b,    |r| = sqrt(sum_(f in F) r_f^2)
+
+    Without known n-grams, h = b. N-grams and their hashes are those of `NGramLogits`; `set_ngrams` sets them.
+
+    Parameters: trainable (num_ngrams + 1) units, not trainable 2 num_ngrams.
+
+    Args:
+        units: size of h.
+        num_ngrams: maximum number of known n-grams.
+        max_n: maximum tokens per n-gram.
+        max_characters: maximum characters per n-gram of characters; 0 uses none.
+
+    Shapes:
+        ids: int [batch, time], 0 for padding; characters, only with `max_characters`: int [batch, length], Unicode code
+            points, 0 for padding -> float [batch, units].
+
+    Example:
+        >>> NGramProjection(units=8, num_ngrams=1000)(np.array([[5, 6, 0]])).shape
+        (1, 8)
+
+    Raises:
+        ValueError: if units, num_ngrams or max_n is below 1, or max_characters is neither 0 nor at least 2.
+    """
+
+    def __init__(self, units: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
+        _check_sizes(max_characters, units=units, num_ngrams=num_ngrams, max_n=max_n)
+        super().__init__(**kwargs)
+        self.units = units
+        self.num_ngrams = num_ngrams
+        self.max_n = max_n
+        self.max_characters = max_characters
+
+    def build(self, ids_shape, characters_shape=None):
+        self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
+        self.ratios = self.add_weight((self.num_ngrams,), "zeros", trainable=False, name="ratios")  # r
+        # The rows are few of many: Glorot's limits, made for dense inputs, would start with outputs near zero.
+        start = keras.initializers.RandomNormal(stddev=0.05)
+        self.kernel = self.add_weight((self.num_ngrams, self.units), start, name="kernel")  # v
+        self.bias = self.add_weight((self.units,), "zeros", name="bias")
+
+    def set_ngrams(self, hashes, ratios):
+        """Sets the known n-grams. The layer must be built.
+
+        Args:
+            hashes: int32 [k], from `NGramLogits.hash_ngrams`, without duplicates; k is at most num_ngrams.
+            ratios: r, float [k].
+
+        Raises:
+            ValueError: if there are more than num_ngrams hashes.
+        """
+        order = np.argsort(hashes)
+        num_unused = _num_unused(hashes, self.num_ngrams)
+        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
+        self.ratios.assign(np.pad(ratios[order], (0, num_unused)))
+
+    def call(self, ids, characters=None):
+        row, index = _find(self.hashes, _hash_ngrams(ids, characters, self.max_n, self.max_characters))  # [known]
+        num_rows = ops.shape(ids)[0]
+        ratios = ops.expand_dims(ops.take(self.ratios, index), -1)  # [known, 1]
+        total = ops.segment_sum(ops.take(self.kernel, index, axis=0) * ratios, row, num_rows)  # [batch, units]
+        norm = ops.sqrt(ops.segment_sum(ops.square(ratios), row, num_rows))  # [batch, 1]
+        return total / ops.maximum(norm, _MIN_NORM) + self.bias
+
+    def compute_output_spec(self, ids, characters=None):
+        return keras.KerasTensor((ids.shape[0], self.units), dtype=self.compute_dtype)
+
+    def get_config(self):
+        sizes = {"units": self.units, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
+        return {**super().get_config(), **sizes, "max_characters": self.max_characters}
+
+
+def _check_sizes(max_characters: int, **sizes: int) -> None:
+    """Raises a ValueError if a size is below 1, or `max_characters` is neither 0 nor at least 2."""
+    if min(sizes.values()) < 1:
+        given = ", ".join(f"{name} is {size}" for name, size in sizes.items())
+        raise ValueError(f"{given}: each must be at least 1")
+    if max_characters < 0 or max_characters == 1:
+        raise ValueError(f"max_characters is {max_characters}: it must be 0 or at least 2")
+
+
+def _num_unused(hashes, num_ngrams: int) -> int:
+    """Returns how many entries of a layer the n-grams leave; raises a ValueError if there are too many of them."""
+    if len(hashes) > num_ngrams:
+        raise ValueError(f"{len(hashes)} n-grams were given, but num_ngrams is {num_ngrams}")
+    return num_ngrams - len(hashes)
+
+
+def _hash_ngrams(ids, characters, max_n: int, max_characters: int):
+    """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
+    hashes = _polynomial_hashes(ids, range(1, max_n + 1), is_odd=0)
+    if max_characters:
+        hashes += _polynomial_hashes(characters, range(2, max_characters + 1), is_odd=1, separator=_SPACE)
+    return ops.concatenate(hashes, axis=1)
+
+
+def _find(known_hashes, hashes):
+    """Finds the known n-grams of each text; each counts once.
+
+    Args:
+        known_hashes: int32 [n], ascending.
+        hashes: int32 [batch, n-grams], -1 for none.
+
+    Returns:
+        (row in the batch, index in `known_hashes`) of each n-gram that is known, int32 [known].
+    """
+    hashes = ops.sort(hashes, axis=-1)
+    # Only the first of equal hashes counts.
+    is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
+    flat = ops.reshape(hashes, (-1,))
+    index = ops.minimum(ops.searchsorted(known_hashes, flat), known_hashes.shape[0] - 1)
+    is_known = ops.logical_and(ops.reshape(is_first, (-1,)), ops.take(known_hashes, index) == flat)
+    (position,) = ops.nonzero(is_known)  # [known]
+    position = ops.cast(position, "int32")
+    return position // ops.cast(ops.shape(hashes)[1], "int32"), ops.take(index, position)
 
 
 def _polynomial_hashes(ids, lengths, is_odd: int, separator: int | None = None) -> list:

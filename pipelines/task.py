@@ -135,6 +135,16 @@ class Task(Protocol):
             ({"validation": scores, "test": scores where there is a test set}, details that `write_report` needs).
         """
 
+    def refit(self, config, encoded, model, servable) -> int:
+        """Fits what is exported to the validation rows, too, now that it is measured. Default: nothing is.
+
+        Args:
+            model: the inference model that `servable` was made of; new values of its weights are new ones of both.
+
+        Returns:
+            The number of rows; 0 if nothing was fitted again.
+        """
+
     def describe_data(self, config, splits, encoded) -> dict[str, Any]:
         """Returns what `RunResult` has of the data (rows, notes, ...), and facts for its `about` (classes, ...).
 
@@ -191,6 +201,11 @@ def fit_options(config, encoded, model) -> "FitOptions":
     from pipelines.training.fit import FitOptions
 
     return FitOptions()
+
+
+def refit(config, encoded, model, servable) -> int:
+    """The default: what is exported is what was measured."""
+    return 0
 
 
 def describe_data(config, splits, encoded) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Settings of text classification: text -> label."""
 
 import dataclasses
+import math
 from typing import Annotated, ClassVar, Literal
 
 import tyro
@@ -56,7 +57,6 @@ _ALL = {
     "pooling": "max",
     "dropout": 0.5,
     "batch_size": 64,
-    "epochs": 4,
     "learning_rate": 0.002,
 }
 _QUICK = {
@@ -65,24 +65,30 @@ _QUICK = {
     "vocabulary_size": 10_000,
     "dropout": 0.3,
     "batch_size": 32,
-    "epochs": 3,
     "learning_rate": 0.005,
 }
 _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
+_FEEDFORWARD = {"batch_size": 128, "learning_rate": 0.005}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
 _PREPARED_MODEL = "gru"  # the default with prepared data: "best" has a linear model, which needs all texts in memory
-_WITH_RECURRENT = (*RECURRENT, "best")
-_NETWORKS = ("bag", "cnn", *RECURRENT, "transformer", "best")
-_BUT_BAG = _NETWORKS[1:]
+_ENCODERS = ("bag", "cnn", *RECURRENT, "transformer")
+_NETWORKS = (*_ENCODERS, "best")
+
+# Epochs by preset, unless --epochs is given: as many as the steps need, within limits.
+_STEPS = {"quick": 400, "full": 1400}
+_EPOCH_LIMITS = {"quick": (3, 20), "full": (4, 40)}
+_EPOCHS_HINT = "(default: {})".format(
+    "; ".join(f"{name} {low} to {high}, for {_STEPS[name]:,} steps" for name, (low, high) in _EPOCH_LIMITS.items())
+)
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
 
 # Chosen on IMDB's training reviews with a tenth of the films held out (benchmarks/classification.py measures them).
 PRESETS: Presets = {
-    ("linear", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000, "epochs": 1},
-    ("linear", "full"): _ALL | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000, "epochs": 1},
+    ("linear", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000},
+    ("linear", "full"): _ALL | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000},
     ("bag", "quick"): _ALL | _BAG | {"ngram_buckets": 2**16, "batch_size": 32, "learning_rate": 0.02},
     ("bag", "full"): _ALL
     | _BAG
@@ -91,10 +97,10 @@ PRESETS: Presets = {
     **{(model, "full"): _ALL | _SEQUENCE for model in RECURRENT},
     ("cnn", "full"): _ALL | {"max_tokens": 400, "max_encoder_tokens": 400},
     ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
-    ("best", "quick"): _ALL | _QUICK | {"max_tokens": 1000, "max_ngrams": 50_000, "max_characters": 1000},
+    ("best", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000} | _FEEDFORWARD,
     ("best", "full"): _ALL
-    | _SEQUENCE
-    | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 1000, "num_negations": 6000, "span_rate": 0.5},
+    | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000, "num_negations": 6000}
+    | _FEEDFORWARD,
 }
 
 
@@ -109,7 +115,7 @@ class ClassificationConfig(LabelledConfig):
     """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
     --data."""
     model: Resolved[Literal[("best", "linear", "bag", "cnn", "transformer", *RECURRENT)]] = UNSET
-    """best: a GRU and convolutions, averaged with a linear model; linear: a linear model of n-grams of words and
+    """best: a feedforward network over n-grams, averaged with a linear model over them; linear: a linear model of n-grams of words and
     characters, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
     tokens; transformer: self-attention; the others: a recurrent network with these cells (simple is Elman's). By
     default linear with --preset quick and best with full."""
@@ -121,8 +127,7 @@ class ClassificationConfig(LabelledConfig):
         Resolved[int],
         by_preset(PRESETS, "max_encoder_tokens"),
         at_least(4),
-        only(*_NETWORKS),
-        Tuned((100, 200, 400, 800), ("best",)),
+        only(*_ENCODERS),
     ] = UNSET
     """Maximum tokens per text for the network; --max-ngrams reads all --max-tokens."""
     vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(10)] = UNSET
@@ -144,6 +149,9 @@ class ClassificationConfig(LabelledConfig):
     ] = UNSET
     """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
     characters of a text; 0 counts none."""
+    no_refit: Annotated[bool, _LINEAR_PART] = False
+    """Export the linear model as it was measured. By default it is fitted once more at the end, with the settings that
+    were chosen, to the training and the validation texts."""
     ngram_buckets: Annotated[
         Resolved[int],
         by_preset(PRESETS, "ngram_buckets"),
@@ -153,7 +161,7 @@ class ClassificationConfig(LabelledConfig):
     ] = UNSET
     """Number of hash buckets for pairs of neighbouring tokens; 0 uses no pairs."""
     word_vectors: Annotated[
-        Resolved[Literal["random", "cooccurrence"]], by_preset(PRESETS, "word_vectors", None), only(*_NETWORKS)
+        Resolved[Literal["random", "cooccurrence"]], by_preset(PRESETS, "word_vectors", None), only(*_ENCODERS)
     ] = UNSET
     """Initial word vectors. cooccurrence computes them from the training texts: words with similar neighbours start
     with similar vectors."""
@@ -166,15 +174,15 @@ class ClassificationConfig(LabelledConfig):
         Resolved[float],
         by_preset(PRESETS, "span_rate", "X"),
         FRACTION,
-        only(*_NETWORKS),
-        Tuned(Range(0.0, 1.0, step=0.25), ("best",)),
+        only(*_ENCODERS),
+        Tuned(Range(0.0, 1.0, step=0.25), RECURRENT),
     ] = UNSET
     """Fraction of the texts from which the network sees only a random span in a training step."""
     word_dropout: Annotated[
         Resolved[float],
         by_preset(PRESETS, "word_dropout", "X"),
         RATE,
-        only(*_NETWORKS),
+        only(*_ENCODERS),
         Tuned(Range(0.0, 0.3, step=0.05)),
     ] = UNSET
     """Fraction of the tokens that are replaced by the unknown token in training."""
@@ -182,7 +190,7 @@ class ClassificationConfig(LabelledConfig):
         Resolved[int],
         by_preset(PRESETS, "embedding_size"),
         at_least(1),
-        only(*_NETWORKS),
+        only(*_ENCODERS),
         Tuned((8, 16, 32, 64), ("bag",)),
         Tuned((32, 64, 96, 128)),
     ] = UNSET
@@ -191,7 +199,7 @@ class ClassificationConfig(LabelledConfig):
         Resolved[float],
         by_preset(PRESETS, "embedding_dropout", "X"),
         RATE,
-        only(*_BUT_BAG),
+        only(*_ENCODERS[1:]),
         Tuned(Range(0.0, 0.6, step=0.05)),
     ] = UNSET
     """Dropout rate of the token vectors; whole features are dropped per text."""
@@ -199,29 +207,30 @@ class ClassificationConfig(LabelledConfig):
         Resolved[int],
         by_preset(PRESETS, "hidden_size"),
         at_least(1),
-        only("cnn", *_WITH_RECURRENT),
+        only("cnn", *RECURRENT, "best"),
         Tuned((32, 64, 96, 128, 192)),
     ] = UNSET
-    """Hidden size of each direction of recurrent networks; half the number of filters of each length of cnn."""
+    """Hidden size of each direction of recurrent networks, and of the feedforward network of best; half the number of
+    filters of each length of cnn."""
     num_layers: Annotated[
         Resolved[int],
         by_preset(PRESETS, "num_layers"),
         at_least(1),
-        only("transformer", *_WITH_RECURRENT),
+        only("transformer", *RECURRENT),
         Tuned(Range(1, 2), RECURRENT),
         Tuned(Range(1, 3), ("transformer",)),
     ] = UNSET
     """Number of layers."""
-    bidirectional: Annotated[bool, NEGATED, only(*_WITH_RECURRENT)] = True
+    bidirectional: Annotated[bool, NEGATED, only(*RECURRENT)] = True
     """Read each text only forwards. By default they read it in both directions."""
-    merge: Annotated[Merge, only(*_WITH_RECURRENT)] = "concat"
-    activation: Annotated[RecurrentActivation, only(*_WITH_RECURRENT)] = "tanh"
-    residual: Annotated[Residual, only(*_WITH_RECURRENT)] = False
-    learned_state: Annotated[LearnedState, only(*_WITH_RECURRENT)] = False
+    merge: Annotated[Merge, only(*RECURRENT)] = "concat"
+    activation: Annotated[RecurrentActivation, only(*RECURRENT)] = "tanh"
+    residual: Annotated[Residual, only(*RECURRENT)] = False
+    learned_state: Annotated[LearnedState, only(*RECURRENT)] = False
     pooling: Annotated[
         Resolved[Literal["last", "mean", "max", "attention"]],
         by_preset(PRESETS, "pooling", None),
-        only("transformer", *_WITH_RECURRENT),
+        only("transformer", *RECURRENT),
         Tuned(("last", "mean", "max", "attention"), RECURRENT),
     ] = UNSET
     """How the states of all tokens become one vector."""
@@ -236,7 +245,12 @@ class ClassificationConfig(LabelledConfig):
         Resolved[int], by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64, 128), _NETWORKS)
     ] = UNSET
     """Texts per training step."""
-    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), at_least(1), only(*_NETWORKS)] = UNSET
+    epochs: Annotated[
+        Resolved[int],
+        tyro.conf.arg(metavar="N", help_behavior_hint=_EPOCHS_HINT),
+        at_least(1),
+        only(*_NETWORKS),
+    ] = UNSET
     """Maximum number of passes over the training texts."""
     learning_rate: Annotated[
         Resolved[float],
@@ -275,8 +289,16 @@ class ClassificationConfig(LabelledConfig):
         resolved = super(ClassificationConfig, given).resolve()
         return prepared.settled(self, resolved, found, limits=("max_tokens",)) if found else resolved
 
+    def complete(self, num_texts: int) -> "ClassificationConfig":
+        """Returns the config with the number of epochs that fits the number of training texts."""
+        if self.epochs is not None:
+            return self
+        low, high = (1, 1) if self.model == "linear" else _EPOCH_LIMITS[self.preset]
+        epochs = math.ceil(_STEPS[self.preset] * self.batch_size / num_texts)
+        return dataclasses.replace(self, epochs=min(max(epochs, low), high))
+
     def check(self) -> None:
-        """As `TrainingConfig.check`."""
+        """As `TrainingConfig.check`; None in `epochs` passes."""
         super().check()
         if self.prepared():
             self._check_prepared()

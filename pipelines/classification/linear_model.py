@@ -1,4 +1,4 @@
-"""Fits an `NGramLogits` layer: chooses n-grams, weights each in two ways, fits a linear classifier to either weighting.
+"""Fits an `NGramLogits` layer: weights each n-gram in two ways, and fits a linear classifier to either weighting.
 
 The weightings are the inverse document frequency, the same for all classes, and the naive Bayes log-count ratio of each
 class (Wang and Manning 2012, "Baselines and Bigrams: Simple, Good Sentiment and Topic Classification"). For each class
@@ -18,16 +18,13 @@ import dataclasses
 import warnings
 
 import numpy as np
-import tensorflow as tf
 from scipy import optimize, sparse
 
 from layers import NGramLogits
+from pipelines.classification.ngrams import Counted, inverse_frequencies
 from pipelines.support import console
 
-_TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
-_MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
 _SMOOTHING = 1.0  # added to every count
-_TOKEN_WEIGHT = 2.0  # of n-grams of tokens, because a text has fewer of them than n-grams of characters
 _MIN_NORM = 1e-6
 _SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest norm, that get smaller logits
 _FOLDS = 3  # of the search
@@ -58,37 +55,40 @@ class Choice:
 
 def fit(
     layer: NGramLogits,
-    inputs: dict[str, tf.RaggedTensor],
+    counted: Counted,
     labels: np.ndarray,
     class_weight: dict[int, float] | None,
     seed: int,
-) -> None:
-    """Chooses n-grams, fits their weights, and puts both into `layer`.
+    choice: Choice | None = None,
+) -> Choice | None:
+    """Fits the weights of n-grams, and puts both into `layer`.
 
     Args:
         layer: its logits are those of all classes with the first weighting, then, if the layer has twice as many
             logits as there are classes, those with the second. The logits of the model are their mean.
-        inputs: of the training texts: "ids", ragged int32 [n, (tokens)], and "characters", ragged int32 [n, (length)],
-            if the layer counts n-grams of them.
+        counted: the n-grams of the training texts.
         labels: int [n], class ids; every class has a text. Of several labels per text, int [n, classes] of 0 and 1.
         class_weight: weight of the texts of each class.
         seed: of the order in which the solver visits the texts, and of the folds.
+        choice: None: it is chosen here.
+
+    Returns:
+        The choice; None if there are no n-grams: all logits stay zero.
     """
-    hashes, occurrences = _count_occurrences(layer, inputs)
-    if not len(hashes):
-        return  # all logits stay zero
+    if not len(counted.hashes):
+        return None
     text_weight = None if class_weight is None else np.array([class_weight[label] for label in labels.tolist()])
-    scale = np.where(hashes % 2, 1.0, _TOKEN_WEIGHT)  # even hashes are those of tokens
     num_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1
     one_decision = num_classes == 2 and labels.ndim == 1
     is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
     decisions = is_class[1:] if one_decision else is_class
     num_weightings = layer.num_classes // num_classes
-    problem = _Problem(occurrences, scale, decisions, text_weight, seed)
-    choice = _choose(problem, has_ratios=num_weightings == 2, several_labels=labels.ndim == 2)
-    console.say(_describe(choice))
+    problem = _Problem(counted.occurrences, counted.scale, decisions, text_weight, seed)
+    if choice is None:
+        choice = _choose(problem, has_ratios=num_weightings == 2, several_labels=labels.ndim == 2)
+        console.say(_describe(choice))
     factor = num_weightings * choice.factor  # the model takes the mean of the weightings
-    columns = [problem.fit(_inverse_frequencies, choice.cost, factor)]
+    columns = [problem.fit(inverse_frequencies, choice.cost, factor)]
     if num_weightings == 2:
         columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, factor * choice.ratio_share))
     ratios, weights, bias, min_norm = (np.concatenate(values, axis=-1) for values in zip(*columns, strict=True))
@@ -96,46 +96,13 @@ def fit(
         half = np.tile(np.float32([-0.5, 0.5]), len(columns))
         ratios, min_norm = np.repeat(ratios, 2, -1), np.repeat(min_norm, 2)
         weights, bias = np.repeat(weights, 2, -1) * half, np.repeat(bias, 2) * half
-    layer.set_ngrams(hashes, ratios, weights, bias, min_norm)
+    layer.set_ngrams(counted.hashes, ratios, weights, bias, min_norm)
+    return choice
 
 
 def _describe(choice: Choice) -> str:
     ratios = f" and naive Bayes ratios (C {choice.ratio_cost:g})" if choice.ratio_cost else ""
     return f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:g}){ratios}"
-
-
-def _count_occurrences(layer: NGramLogits, inputs: dict[str, tf.RaggedTensor]) -> tuple[np.ndarray, sparse.csr_matrix]:
-    """Finds the most frequent n-grams.
-
-    Returns:
-        (hashes [k] of the n-grams that occur in the most texts, ascending; float32 [n, k], 1 where the text has the
-        n-gram).
-    """
-    ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
-    signature = [tf.TensorSpec([None, None], tf.int32)] * len(ids)
-    hash_batch = tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
-    texts = []
-    for start in range(0, ids[0].shape[0], 100):
-        hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
-        texts += [np.unique(row) for row in hashes]
-    all_hashes = np.concatenate(texts)
-    hashes, counts = np.unique(all_hashes, return_counts=True)
-    min_count = min(max(1, len(texts) // _TEXTS_PER_COUNT), _MAX_MIN_COUNT)
-    frequent = (counts >= min_count) & (hashes >= 0)  # a negative hash stands for no n-gram
-    hashes, counts = hashes[frequent], counts[frequent]
-    hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[: layer.num_ngrams]])
-    column = np.searchsorted(hashes, all_hashes)
-    known = column < len(hashes)
-    known[known] = hashes[column[known]] == all_hashes[known]
-    row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
-    shape = (len(texts), len(hashes))
-    return hashes, sparse.csr_matrix((np.ones(known.sum(), np.float32), (row[known], column[known])), shape)
-
-
-def _inverse_frequencies(occurrences: sparse.csr_matrix, is_class: np.ndarray) -> np.ndarray:
-    """Returns log((1 + n) / (1 + texts with the n-gram)) + 1 of each n-gram, float [k], as in scikit-learn."""
-    counts = np.asarray(occurrences.sum(axis=0)).ravel()
-    return np.log((1 + occurrences.shape[0]) / (1 + counts)) + 1
 
 
 def _log_count_ratios(occurrences: sparse.csr_matrix, is_class: np.ndarray) -> np.ndarray:
@@ -174,7 +141,7 @@ class _Problem:
         """Fits each decision.
 
         Args:
-            weigh: _inverse_frequencies or _log_count_ratios.
+            weigh: inverse_frequencies or _log_count_ratios.
             cost: C; None gives weights of zero.
             factor: of the weights and biases.
 
@@ -207,7 +174,7 @@ def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice
     lengths = np.diff(problem.occurrences.indptr)[order]
     order = order[: max(_FOLDS, int(np.searchsorted(np.cumsum(lengths), _MAX_OCCURRENCES)))]
     costs = _COSTS if has_ratios else (_COST_OF_MANY_CLASSES,)
-    fits = {(_inverse_frequencies, cost): [] for cost in costs}
+    fits = {(inverse_frequencies, cost): [] for cost in costs}
     if has_ratios:
         fits |= {(_log_count_ratios, cost): [] for cost in _RATIO_COSTS}
     folds = np.array_split(order, _FOLDS)
@@ -226,7 +193,7 @@ def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice
     best, least = Choice(costs[0]), np.inf
     for cost in costs:
         for ratio_cost, share in [(None, 0.0), *((c, s) for c in _RATIO_COSTS * has_ratios for s in _RATIO_SHARES)]:
-            logits = logits_of[_inverse_frequencies, cost]
+            logits = logits_of[inverse_frequencies, cost]
             if ratio_cost:
                 logits = logits + share * logits_of[_log_count_ratios, ratio_cost]
             found = optimize.minimize_scalar(

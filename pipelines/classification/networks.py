@@ -1,7 +1,7 @@
 """Networks of text classification: ids int32 [batch, time] -> logits float32 [batch, classes].
 
 An encoder turns the ids (0 is padding) into one vector of features per text; a dense layer turns the features into
-logits.
+logits. The models "linear" and "best" read n-grams instead.
 """
 
 import dataclasses
@@ -19,6 +19,7 @@ from layers import (
     MaskedMeanPooling,
     MeanAfterTraining,
     NGramLogits,
+    NGramProjection,
     RandomSpan,
     WordDropout,
 )
@@ -38,12 +39,17 @@ POOLINGS = {
 }
 WORDS = "words"  # name of the embedding that `word_vectors` initializes
 NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
+NGRAM_PROJECTION = "ngram_projection"  # name of the first layer of the feedforward network over n-grams
+NETWORK_LOGITS = "logits"  # names of the logits of the network, of the linear model, and of their mean
+LINEAR_LOGITS = "mean_weighting"
+MEAN_LOGITS = "mean_logits"
 _MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting: see `network`
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
-_LINEAR_WEIGHT = 2 / 3  # of the linear model's logits, beside those of an encoder
+_LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
 _MAX_CHARACTERS = 5  # per n-gram of characters
 _NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
+_MAX_NGRAMS_OF_PROJECTION = 20_000  # each has `hidden_size` weights, and every step updates all of them
 
 
 def network(
@@ -53,41 +59,51 @@ def network(
 
     With `max_characters` the inputs are a dict: "ids", and "characters" int32 [batch, length], Unicode code points.
 
-    With `max_ngrams`, the logits are a mean of the encoder's and of those of a linear model over n-grams. In training
-    they are the encoder's alone: the linear model is fitted before and knows the training texts, so that with it in the
-    loss, the encoder would have nothing left to learn. The model "linear" has no encoder.
+    With `max_ngrams`, the logits are a mean of the network's and of those of a linear model over n-grams. In training
+    they are the network's alone: the linear model is fitted before and knows the training texts, so that with it in the
+    loss, the network would have nothing left to learn. The model "linear" has no network; that of "best" is a
+    feedforward network with one hidden layer over the same n-grams.
 
     Args:
         num_texts: number of training texts. With few of them, the linear model knows fewer n-grams.
     """
     ids = keras.Input((None,), dtype="int32", name="ids")  # [batch, time]
-    inputs, logits = ids, None
+    inputs = {"ids": ids}
     if config.max_characters:
-        characters = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
-        inputs = {"ids": ids, "characters": characters}
-    if config.model != "linear":
-        logits = _encoder_logits(config, vocabulary_size, num_classes, ids)
+        inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
+    # Of many classes each has few texts: too few for n-grams of three tokens and for ratios of a single class.
+    num_weightings, max_n = (2, 3) if num_classes <= _MAX_FEW_CLASSES else (1, 2)
+    num_ngrams = min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
+    lengths = {"max_n": max_n, "max_characters": _MAX_CHARACTERS if config.max_characters else 0}
+    if config.model == "linear":
+        logits = None
+    elif config.model == "best":
+        projection = NGramProjection(
+            config.hidden_size, min(num_ngrams, _MAX_NGRAMS_OF_PROJECTION), **lengths, name=NGRAM_PROJECTION
+        )
+        hidden = layers.Activation("relu", name="hidden")(projection(*inputs.values()))  # [batch, hidden]
+        logits = _logits(config, num_classes, hidden)
+    else:
+        logits = _logits(config, num_classes, _features(config, vocabulary_size, ids))
     if config.max_ngrams:
         # The logits of the linear model are the mean of those with each weighting of the n-grams.
-        # Of many classes each has few texts: too few for n-grams of three tokens and for ratios of a single class.
-        num_weightings, max_n = (2, 3) if num_classes <= _MAX_FEW_CLASSES else (1, 2)
-        linear = NGramLogits(
-            num_weightings * num_classes,
-            min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts),
-            max_n,
-            _MAX_CHARACTERS if config.max_characters else 0,
-            name=NGRAM_LOGITS,
-        )
-        linear_logits = linear(*inputs.values()) if config.max_characters else linear(ids)
-        by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear_logits)
-        linear_logits = layers.GlobalAveragePooling1D(name="mean_weighting")(by_weighting)  # [batch, classes]
-        mean = MeanAfterTraining(_LINEAR_WEIGHT, name="mean_logits")
+        linear = NGramLogits(num_weightings * num_classes, num_ngrams, **lengths, name=NGRAM_LOGITS)
+        by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
+        linear_logits = layers.GlobalAveragePooling1D(name=LINEAR_LOGITS)(by_weighting)  # [batch, classes]
+        mean = MeanAfterTraining(_LINEAR_WEIGHT, name=MEAN_LOGITS)
         logits = linear_logits if logits is None else mean(logits, linear_logits)
-    return keras.Model(inputs, logits, name=f"classification_{config.model}")
+    # A network without characters takes the ids alone.
+    return keras.Model(inputs if config.max_characters else ids, logits, name=f"classification_{config.model}")
 
 
-def _encoder_logits(config: ClassificationConfig, vocabulary_size: int, num_classes: int, ids):
-    """The logits of the encoder, [batch, classes]."""
+def _logits(config: ClassificationConfig, num_classes: int, features):
+    """Features [batch, features] -> logits [batch, classes]."""
+    features = layers.Dropout(config.dropout, name="dropout")(features)
+    return layers.Dense(num_classes, dtype="float32", name=NETWORK_LOGITS)(features)
+
+
+def _features(config: ClassificationConfig, vocabulary_size: int, ids):
+    """What the encoder makes of what it reads of each text, [batch, features]."""
     read = ids
     if config.max_encoder_tokens < config.max_tokens:
         read = HeadAndTail(config.max_encoder_tokens, name="read")(ids)
@@ -95,9 +111,7 @@ def _encoder_logits(config: ClassificationConfig, vocabulary_size: int, num_clas
         read = RandomSpan(config.span_rate, _MIN_SPAN, seed=config.seed, name="span")(read)
     if config.word_dropout:
         read = WordDropout(config.word_dropout, UNKNOWN, seed=config.seed, name="word_dropout")(read)
-    features = encode(config, vocabulary_size, read)  # [batch, features]
-    features = layers.Dropout(config.dropout, name="dropout")(features)
-    return layers.Dense(num_classes, dtype="float32", name="logits")(features)
+    return encode(config, vocabulary_size, read)
 
 
 def encode(config: ClassificationConfig, vocabulary_size: int, ids):
@@ -117,16 +131,16 @@ def _bag(config, vocabulary_size, ids):
     return MaskedMeanPooling(name="mean")(vectors, mask=mask)
 
 
-def _embed(config, vocabulary_size, ids, name=WORDS):
+def _embed(config, vocabulary_size, ids):
     """The vectors of the tokens, [batch, time, embedding]; dropout removes whole features of a text."""
-    vectors = layers.Embedding(vocabulary_size, config.embedding_size, name=name)(ids)
-    return layers.SpatialDropout1D(config.embedding_dropout, name=f"{name}_dropout")(vectors)
+    vectors = layers.Embedding(vocabulary_size, config.embedding_size, name=WORDS)(ids)
+    return layers.SpatialDropout1D(config.embedding_dropout, name=f"{WORDS}_dropout")(vectors)
 
 
-def _cnn(config, vocabulary_size, ids, name=WORDS):
+def _cnn(config, vocabulary_size, ids):
     """Convolutions over 2, 3 and 4 tokens; the largest value of each filter (Kim 2014)."""
     mask = ops.not_equal(ids, PAD)
-    words = _embed(config, vocabulary_size, ids, name) * ops.expand_dims(ops.cast(mask, "float32"), -1)
+    words = _embed(config, vocabulary_size, ids) * ops.expand_dims(ops.cast(mask, "float32"), -1)
     maxima = []
     for length in _FILTER_LENGTHS:
         convolution = layers.Conv1D(
@@ -137,16 +151,12 @@ def _cnn(config, vocabulary_size, ids, name=WORDS):
     return ops.concatenate(maxima, axis=-1)  # [batch, 6 * hidden]
 
 
-def _recurrent(config, vocabulary_size, ids, cell=None):
-    """Recurrent layers over the tokens, and one vector of their states by `config.pooling`.
-
-    Args:
-        cell: name in RECURRENT_LAYERS; by default `config.model`.
-    """
+def _recurrent(config, vocabulary_size, ids):
+    """Recurrent layers over the tokens, and one vector of their states by `config.pooling`."""
     mask = ops.not_equal(ids, PAD)
     states = stacked_recurrent(
         _embed(config, vocabulary_size, ids),
-        cell or config.model,
+        config.model,
         config.hidden_size,
         config.num_layers,
         mask=mask,
@@ -174,19 +184,11 @@ def _transformer(config, vocabulary_size, ids):
     return POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)
 
 
-def _best(config, vocabulary_size, ids):
-    """The features of a GRU beside those of convolutions with word vectors of their own."""
-    recurrent = _recurrent(config, vocabulary_size, ids, cell="gru")
-    convolutions = _cnn(config, vocabulary_size, ids, name="filter_words")
-    return ops.concatenate([recurrent, convolutions], axis=-1)
-
-
 _ENCODERS = {
     "bag": _bag,
     "cnn": _cnn,
     **dict.fromkeys(RECURRENT_LAYERS, _recurrent),
     "transformer": _transformer,
-    "best": _best,
 }
 
 

@@ -114,7 +114,7 @@ class Classifier(tf.Module):
         logits = self._logits(variants, token_variants)  # [pieces + 1, classes]
         tokens_of_piece = tf.RaggedTensor.from_value_rowids(tokens[1:-1], piece_of[1:-1], num_pieces, validate=False)
         pieces = tf.strings.reduce_join(tokens_of_piece, axis=-1, separator=" ")
-        log_odds = self._log_odds(logits)
+        log_odds = self._log_odds(self.decision.scale * logits)
         return logits[0], pieces, log_odds[0] - log_odds[1:]
 
     def _log_odds(self, logits):

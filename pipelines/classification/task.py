@@ -10,7 +10,8 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import continuing, cooccurrence, linear_model, networks, shards
+from layers import NGramLogits
+from pipelines.classification import continuing, cooccurrence, linear_model, members, networks, ngrams, shards
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
@@ -23,7 +24,6 @@ from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
 from pipelines.task import (  # noqa: F401 (members of Task)
-    complete_config,
     example_requests,
     items_per_epoch,
     load_tokenizer,
@@ -48,6 +48,11 @@ def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Toke
     return train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
 
 
+def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> ClassificationConfig:
+    """Fills in the number of epochs."""
+    return config.complete(len(splits.train))
+
+
 @dataclasses.dataclass
 class Encoded:
     """What training reads.
@@ -57,12 +62,16 @@ class Encoded:
         train, valid: the inputs of the network for the texts (see `inputs_of`). Of prepared data, `train` has only a
             sample of the training texts, and none where no weights are computed from them.
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
+        hashed: the hashes of each training text's n-grams, once they are computed.
+        choice: of the linear model, once it is fitted.
     """
 
     splits: LabelledSplits
     train: Inputs
     valid: Inputs
     cut: dict[str, float]
+    hashed: list[np.ndarray] | None = None
+    choice: linear_model.Choice | None = None
 
     def __len__(self) -> int:
         return len(self.splits.train)
@@ -125,15 +134,12 @@ def fit_options(config: ClassificationConfig, encoded: Encoded, model: keras.Mod
     """Class weights, and the weights that are computed from the training texts."""
     return FitOptions(
         class_weight=class_weight(config, encoded.splits),
-        initialize=lambda: initialize(config, model, encoded.train, encoded.splits),
+        initialize=lambda: initialize(config, model, encoded),
     )
 
 
-def initialize(config: ClassificationConfig, model: keras.Model, inputs: Inputs, splits: LabelledSplits) -> None:
+def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encoded) -> None:
     """Gives a new `model` the weights that are computed from the training texts rather than learned from gradients.
-
-    Args:
-        inputs: those of the training texts.
 
     Raises:
         UserError: the network is not that of the run to continue from.
@@ -144,18 +150,52 @@ def initialize(config: ClassificationConfig, model: keras.Model, inputs: Inputs,
     if config.word_vectors == "cooccurrence":
         console.say("computing word vectors from co-occurrences ...")
         words = model.get_layer(networks.WORDS)
-        words.embeddings.assign(cooccurrence.word_vectors(inputs["ids"], *words.embeddings.shape, config.seed))
+        words.embeddings.assign(cooccurrence.word_vectors(encoded.train["ids"], *words.embeddings.shape, config.seed))
     if config.max_ngrams:
         console.say("fitting the linear model over n-grams ...")
-        # Without the generated sentences: their n-grams have labels that they do not have in real texts.
-        num_real = len(splits.train) - splits.train.num_generated
-        linear_model.fit(
-            model.get_layer(networks.NGRAM_LOGITS),
-            {name: values[:num_real] for name, values in inputs.items()},
-            splits.train.labels[:num_real],
-            class_weight(config, splits),
-            config.seed,
-        )
+        linear = model.get_layer(networks.NGRAM_LOGITS)
+        counted, labels = _count_ngrams(linear, encoded)
+        weight = class_weight(config, encoded.splits)
+        encoded.choice = linear_model.fit(linear, counted, labels, weight, config.seed)
+        if config.model == "best":
+            ngrams.set_projection(model.get_layer(networks.NGRAM_PROJECTION), counted)
+
+
+def _count_ngrams(linear: NGramLogits, encoded: Encoded, with_validation: bool = False):
+    """Returns (the n-grams of the training texts, and of the validation texts if asked for; the labels).
+
+    Generated sentences are left out: their n-grams have labels that they do not have in real texts.
+    """
+    splits = encoded.splits
+    num_real = len(splits.train) - splits.train.num_generated
+    if encoded.hashed is None:
+        encoded.hashed = ngrams.hash_texts(linear, {name: each[:num_real] for name, each in encoded.train.items()})
+    hashed, labels = encoded.hashed, splits.train.labels[:num_real]
+    if with_validation:
+        hashed = hashed + ngrams.hash_texts(linear, encoded.valid)
+        labels = np.concatenate([labels, splits.valid.labels])
+    return ngrams.count(hashed, linear.num_ngrams), labels
+
+
+def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, servable: Classifier) -> int:
+    """Fits the linear model of `model`, and thus of `servable`, to the training and the validation texts.
+
+    Its settings are those that were chosen on the training texts. Weights that steps have trained stay.
+
+    Returns:
+        The number of texts; 0 if nothing is fitted again.
+    """
+    is_used = bool(config.max_ngrams) and servable.calibration.factors[-1] > 0
+    if not is_used or config.no_refit or config.start_weights:
+        return 0
+    console.say("fitting the linear model to the validation texts, too ...")
+    linear = model.get_layer(networks.NGRAM_LOGITS)
+    weight = class_weight(config, encoded.splits)
+    if encoded.choice is None:  # another process has fitted the linear model
+        encoded.choice = linear_model.fit(linear, *_count_ngrams(linear, encoded), weight, config.seed)
+    counted, labels = _count_ngrams(linear, encoded, with_validation=True)
+    linear_model.fit(linear, counted, labels, weight, config.seed, encoded.choice)
+    return len(labels)
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
@@ -186,17 +226,18 @@ def make_validator(
 def make_servable(
     config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, model: keras.Model
 ) -> Classifier:
-    """Returns the classifier of strings, with the thresholds of `config`."""
+    """Returns the classifier of strings, calibrated and with the thresholds of `config`."""
+    kept, calibration = members.calibrated(config, model, inputs_of(config, tokenizer, splits.valid)[0], splits.valid)
     make = functools.partial(
         Classifier,
-        model,
+        kept,
         tokenizer,
         config.max_tokens,
         config.max_characters,
         splits.classes,
         max_encoder_tokens=config.max_encoder_tokens,
     )
-    return thresholds.decide(config, splits, make)
+    return thresholds.decide(config, splits, make, calibration)
 
 
 def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:

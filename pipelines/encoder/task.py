@@ -28,7 +28,7 @@ from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
 from pipelines.support import paths
 from pipelines.support.errors import UserError
-from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
+from pipelines.task import complete_config, items_per_epoch, load_tokenizer, refit  # noqa: F401 (members of Task)
 from pipelines.text.tokenizers import Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions

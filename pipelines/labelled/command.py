@@ -111,7 +111,7 @@ class Predict(PredictRowsCommand):
         note = f"   ({result['note']})" if "note" in result else ""
         text = f"{' '.join(result['text'].split())[:120]}{note}"
         if "labels" not in result:
-            return f"{result['label']:<10} {result['score']:.3f}   {text}"
+            return f"{result['label'] or 'no label':<10} {result['score']:.3f}   {text}"
         probabilities = result.get("probabilities", {})  # a server does not name the classes
         labels = [f"{name} {probabilities[name]:.3f}" if probabilities else name for name in result["labels"]]
         return f"{', '.join(labels) or 'no label'}   {text}"
@@ -122,5 +122,6 @@ class Predict(PredictRowsCommand):
         if "labels" in outputs:
             sets = [[name for name in labels if name] for labels in outputs["labels"]]
             return [{"text": text, "labels": labels} for text, labels in zip(self.texts, sets, strict=True)]
-        columns = zip(self.texts, outputs["label"], outputs["score"], strict=True)
-        return [{"text": text, "label": label, "score": score} for text, label, score in columns]
+        names = [name for name in ("label", "score", "abstained") if name in outputs]
+        rows = zip(*(outputs[name] for name in names), strict=True)
+        return [{"text": text, **dict(zip(names, row))} for text, row in zip(self.texts, rows, strict=True)]

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.labelled import metrics, multi_label_metrics
+from pipelines.labelled import abstention, metrics, multi_label_metrics
 from pipelines.labelled.baseline import add_baselines
 from pipelines.labelled.splits import Labelled, LabelledSplits
+
+ANY_LABEL = ""  # whose threshold is that of all labels
 
 
 def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -> tuple[dict[str, dict], dict]:
@@ -25,6 +27,8 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     scores, results = {}, {}
     for name, part in parts.items():
         outputs = classify(part.texts)
+        if name == "validation":
+            outputs = _without_their_own_factors(outputs, servable, splits.classes)
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
         scores[name] = compute_scores(part, outputs, splits.classes) | _thresholds(servable.decision, splits.classes)
     if not config.no_baseline and not splits.sharded:
@@ -33,8 +37,27 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     return scores, {"valid": splits.valid, **results["validation"]}
 
 
+def _without_their_own_factors(outputs: dict[str, np.ndarray], servable, classes: tuple[str, ...]) -> dict:
+    """Returns the outputs for the validation texts by factors that were fitted to other texts; see calibration.py."""
+    probabilities = servable.calibration.probabilities
+    if probabilities is None:
+        return outputs
+    ids = servable.decision.label_ids(probabilities)
+    names = np.array([*classes, ""], dtype=object)  # -1 is the last one
+    if servable.decision.multi_label:
+        labels = {"labels": np.where(ids == 1, names[:-1], "")}
+    else:
+        labels = {"label": names[ids], "score": probabilities.max(axis=1)}
+    if servable.decision.abstains(len(classes)):
+        labels["abstained"] = ids < 0
+    return {"probabilities": probabilities, **labels}
+
+
 def compute_scores(data: Labelled, outputs: dict[str, np.ndarray], classes: tuple[str, ...]) -> dict[str, Any]:
     """Returns the scores of `metrics.compute_scores`, or of `multi_label_metrics.compute_scores`.
+
+    Where texts may have no label, they are the scores of the most probable labels, and "abstention" has those of the
+    labels that are given (see abstention.py).
 
     Args:
         outputs: of the classifier's default signature for the texts.
@@ -43,17 +66,22 @@ def compute_scores(data: Labelled, outputs: dict[str, np.ndarray], classes: tupl
     labels, probabilities = predicted(outputs, classes), outputs["probabilities"]
     if "labels" in outputs:
         return multi_label_metrics.compute_scores(data.labels, labels, probabilities, classes)
-    return metrics.compute_scores(data.labels, probabilities, classes, data.texts, labels)
+    scores = metrics.compute_scores(data.labels, probabilities, classes, data.texts, labels)
+    if "abstained" in outputs:
+        scores["abstention"] = abstention.compute_scores(~outputs["abstained"], data.labels, probabilities)
+    return scores
 
 
 def predicted(outputs: dict[str, np.ndarray], classes: tuple[str, ...]) -> np.ndarray:
     """Returns the ids of the labels in the outputs of a classifier.
 
     Returns:
-        Int [n]; with several labels per text, int [n, classes] of 0 and 1.
+        Int [n], of a text without label the id of its most probable one; with several labels per text, int [n, classes] of 0 and 1.
     """
     if "labels" in outputs:
         return np.stack([(outputs["labels"] == name).any(axis=1) for name in classes], axis=1).astype(np.int32)
+    if "abstained" in outputs:
+        return outputs["probabilities"].argmax(axis=1)
     index = {name: i for i, name in enumerate(classes)}
     return np.array([index[label] for label in outputs["label"]])
 
@@ -61,5 +89,7 @@ def predicted(outputs: dict[str, np.ndarray], classes: tuple[str, ...]) -> np.nd
 def _thresholds(decision, classes: tuple[str, ...]) -> dict[str, dict[str, float]]:
     if not decision.thresholds:
         return {}
+    if decision.abstains(len(classes)):
+        return {"thresholds": {ANY_LABEL: decision.thresholds[0]}}
     labels = classes if decision.multi_label else classes[1:]
     return {"thresholds": dict(zip(labels, decision.thresholds, strict=True))}

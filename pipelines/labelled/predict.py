@@ -21,7 +21,7 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
 
     Returns:
         One dict per text: "text", "label", "score" (or "labels", if a text may have several), "probabilities" (label ->
-        probability), and "note" for an unusual text.
+        probability), "abstained" (the label is "") if the model abstains, and "note" for an unusual text.
     """
     outputs = load_signature(exported, loaded)(texts)
     card = exported.card()
@@ -32,6 +32,7 @@ def predict_texts(exported: Exported, texts: list[str], loaded=None) -> list[dic
             label = {"labels": names_of(outputs["labels"][i])}
         else:
             label = {"label": outputs["label"][i], "score": round(float(outputs["score"][i]), 6)}
+            label |= {"abstained": bool(outputs["abstained"][i])} if "abstained" in outputs else {}
         result = {"text": text, **label, "probabilities": dict(zip(card["classes"], probabilities, strict=True))}
         note = _note(text, card["window"]["max_bytes"])
         results.append(result | ({"note": note} if note else {}))
@@ -79,7 +80,7 @@ def _counts(
 ) -> dict:
     """See `RowTask.count`."""
     counts: dict = {"labels": dict.fromkeys(classes, 0)}
-    sets = map(names_of, outputs["labels"]) if "labels" in outputs else [[label] for label in outputs["label"]]
+    sets = map(names_of, outputs["labels"] if "labels" in outputs else outputs["label"][:, None])
     for text, names, read in zip(texts, sets, is_read, strict=True):
         if not read:
             continue

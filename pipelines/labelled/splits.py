@@ -11,7 +11,7 @@ from pipelines.data.prepared import Prepared
 from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
-from pipelines.labelled.config import LabelledConfig
+from pipelines.labelled.config import BEST_F1, LabelledConfig
 from pipelines.settings.fields import flag
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
@@ -279,9 +279,13 @@ def classes_of(
             f"note: the labels {listed(classes)} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as "
             "negative, neutral and positive"
         )
-    for field in ("positive", "threshold"):
-        if getattr(config, field) is not None and len(classes) != 2:
-            raise UserError(f"{flag(field)} is for two classes or several labels per text: {source} has {len(classes)}")
+    if config.positive is not None and len(classes) != 2:
+        raise UserError(f"--positive is for two classes: {source} has {len(classes)}")
+    if config.threshold == BEST_F1 and len(classes) != 2:
+        raise UserError(
+            f"--threshold {BEST_F1} is for two classes or several labels per text: {source} has {len(classes)}; a "
+            "probability or precision=X leaves out the labels of texts below it"
+        )
     if config.positive is None:
         return classes
     if config.positive not in classes:

@@ -1,10 +1,11 @@
-"""Chooses the probabilities from which a text has a label, on validation texts."""
+"""Calibrates a classifier, and chooses the probabilities from which a text has a label, on validation texts."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from pipelines.labelled import precision_recall
+from pipelines.labelled import abstention, precision_recall
+from pipelines.labelled.calibration import Calibration, calibrate, logits_of
 from pipelines.labelled.config import LabelledConfig, ThresholdChoice, parse_threshold
 from pipelines.labelled.outputs import Decision
 from pipelines.labelled.splits import LabelledSplits
@@ -14,34 +15,62 @@ MIN_ROWS = 10  # validation texts with a label, for a threshold of its own
 _DEFAULT = 0.5
 
 
-def decide(config: LabelledConfig, splits: LabelledSplits, make_servable: Callable):
-    """Returns the servable with the thresholds of `config`.
+def decide(
+    config: LabelledConfig, splits: LabelledSplits, make_servable: Callable, calibration: Calibration | None = None
+):
+    """Returns the servable with calibrated probabilities and the thresholds of `config`.
+
+    Its attribute `calibration` has the probabilities of the validation texts that scores are computed from.
 
     Args:
         make_servable: `Decision` -> servable with a function `classify`.
+        calibration: of its logits; None: it is fitted here.
     """
-    undecided = Decision(splits.multi_label)
-    if config.threshold is None and not splits.multi_label:
-        return make_servable(undecided)
-    choice = parse_threshold(config.threshold) if config.threshold else ThresholdChoice()
-    if choice.value is not None:
-        return make_servable(undecided._replace(thresholds=(choice.value,) * _num_thresholds(splits)))
-    from pipelines.export.signatures import BatchedSignature  # imports TensorFlow
+    multi_label = splits.multi_label
+    if calibration is None:
+        logits = logits_of(_probabilities(make_servable(Decision(multi_label)), splits), multi_label)
+        calibration = calibrate([logits], splits.valid.labels)
+    decision = Decision(multi_label, scale=sum(calibration.factors))
+    if config.threshold is not None or multi_label:
+        choice = parse_threshold(config.threshold) if config.threshold else ThresholdChoice()
+        decision = decision._replace(thresholds=_thresholds(config, splits, choice, make_servable, decision))
+    servable = make_servable(decision)
+    servable.calibration = calibration
+    return servable
 
-    servable = make_servable(undecided)
-    classify = BatchedSignature(servable.classify.get_concrete_function())
-    probabilities = classify(splits.valid.texts)["probabilities"].astype(np.float64)
+
+def _thresholds(
+    config: LabelledConfig, splits: LabelledSplits, choice: ThresholdChoice, make_servable: Callable, decision: Decision
+) -> tuple[float, ...]:
+    if choice.value is not None:
+        return (choice.value,) * (len(splits.classes) if splits.multi_label else 1)
+    probabilities = _probabilities(make_servable(decision), splits)
     if splits.multi_label:
         thresholds = choose_for_labels(choice, splits.valid.labels, probabilities)
-    else:
+    elif len(splits.classes) == 2:
         thresholds = (choose(choice, splits.valid.labels == 1, probabilities[:, 1]),)
+    else:
+        thresholds = (abstention.choose(choice.precision, splits.valid.labels, probabilities),)
     if config.threshold is not None:
         splits.notes.update(dict.fromkeys(_not_chosen(choice, splits, probabilities), 0))
-    return make_servable(undecided._replace(thresholds=thresholds))
+    return thresholds
+
+
+def _probabilities(servable, splits: LabelledSplits) -> np.ndarray:
+    """Returns the probabilities of the validation texts, float64 [n, classes]."""
+    from pipelines.export.signatures import BatchedSignature  # imports TensorFlow
+
+    classify = BatchedSignature(servable.classify.get_concrete_function())
+    return classify(splits.valid.texts)["probabilities"].astype(np.float64)
 
 
 def _not_chosen(choice: ThresholdChoice, splits: LabelledSplits, probabilities: np.ndarray) -> list[str]:
     """Says, and returns, which thresholds of --threshold are not what was asked for."""
+    if not splits.multi_label and len(splits.classes) > 2:
+        lines = abstention.not_reached(choice.precision, splits.valid.labels, probabilities)
+        for line in lines:
+            console.say(f"note: {line}")
+        return lines
     has_label = splits.valid.labels if splits.multi_label else splits.valid.labels[:, None]  # [n, labels]
     probabilities = probabilities if splits.multi_label else probabilities[:, 1:]
     names = splits.classes if splits.multi_label else splits.classes[1:]
@@ -101,6 +130,3 @@ def choose(choice: ThresholdChoice, has_label: np.ndarray, probabilities: np.nda
         best = precision_recall.highest_precision(curve) if best is None else best
     return float(curve.threshold[best])
 
-
-def _num_thresholds(splits: LabelledSplits) -> int:
-    return len(splits.classes) if splits.multi_label else 1

@@ -27,7 +27,7 @@ from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
-from pipelines.task import complete_config, items_per_epoch, load_tokenizer  # noqa: F401 (members of Task)
+from pipelines.task import complete_config, items_per_epoch, load_tokenizer, refit  # noqa: F401 (members of Task)
 from pipelines.text import tokenizers
 from pipelines.text.tokenizers import START, Tokenizer
 from pipelines.training.checkpoints import Position

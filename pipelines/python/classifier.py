@@ -81,11 +81,14 @@ class TextClassifier(ClassifierMixin, Estimator):
             X: texts, as for `fit`.
 
         Returns:
-            Labels [n]. If a text may have several labels: lists of labels, object [n], the most probable label first.
+            Labels [n]; with a threshold for more than two classes, object [n] with "" for a text without label. If a
+            text may have several labels: lists of labels, object [n], the most probable label first.
         """
         outputs = self._outputs(X)
         if "labels" in outputs:
             return self._label_lists(outputs["labels"])
+        if "abstained" in outputs:
+            return np.array([self._labels.get(name, "") for name in outputs["label"]], dtype=object)
         index = {name: i for i, name in enumerate(self._labels)}
         return self.classes_[[index[name] for name in outputs["label"]]] if outputs else self.classes_[:0]
 
@@ -123,7 +126,7 @@ class TextClassifier(ClassifierMixin, Estimator):
                 weights = result["weights"].items()
                 result["weights"] = {self._labels[name]: [tuple(each) for each in pairs] for name, pairs in weights}
             else:
-                result["label"] = self._labels[result["label"]]
+                result["label"] = self._labels.get(result["label"], "")
                 result["weights"] = [tuple(each) for each in result["weights"]]
         return results
 

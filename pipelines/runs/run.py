@@ -60,6 +60,7 @@ class Trained:
         encoded: see `Task.encode`.
         servable: what is scored and can be exported.
         scores, details: see `Task.measure`.
+        refit: see `Task.refit`; without arguments.
         findings: of the training, see `RunResult`; `Task.describe_data` may add those of the data.
     """
 
@@ -73,6 +74,7 @@ class Trained:
     servable: Any
     scores: dict[str, dict]
     details: dict
+    refit: Callable[[], int] = lambda: 0
     findings: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -166,6 +168,7 @@ def _train(
     position = trained.position
     described = task.describe_data(trained.config, splits, trained.encoded)
     findings = described.get("findings", {}) | trained.findings
+    refitted_rows = trained.refit()
     result = RunResult.of(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
         sample=config.data is None,
@@ -178,6 +181,7 @@ def _train(
         best_epoch=position.best_epoch + 1,
         training_seconds=round(position.seconds, 1),
         scores=trained.scores,
+        refitted_rows=refitted_rows or None,
         **described | {"findings": findings},
     )
     exported = _export(task, trained.servable, result, trained.config, folder, destination)
@@ -278,6 +282,7 @@ def fit_with_tokenizer(
         servable=servable,
         scores=scores,
         details=details,
+        refit=functools.partial(task.refit, config, encoded, inference_model, servable),
     )
 
 

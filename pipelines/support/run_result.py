@@ -14,6 +14,7 @@ FACTS = {
     "characters": dict[str, int] | None,  # split -> characters
     "window": dict[str, float] | None,  # limits of a text (max_tokens, max_bytes), and what they cut off in training
     "generation_defaults": dict[str, Any] | None,  # option -> default of the exported model
+    "refitted_rows": int | None,  # that the export was fitted to once more, after the model of the scores
 }
 _FINDINGS_OF_SCHEMA_3 = ("duplicates", "folds", "attempts")  # these stood beside the other values
 

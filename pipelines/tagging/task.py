@@ -24,6 +24,7 @@ from pipelines.task import (  # noqa: F401 (members of Task)
     complete_config,
     items_per_epoch,
     needs_inference_model,
+    refit,
     steps_per_epoch,
 )
 from pipelines.training.fit import FitOptions

@@ -21,6 +21,7 @@ from pipelines.task import (  # noqa: F401 (members of Task)
     example_requests,
     items_per_epoch,
     needs_inference_model,
+    refit,
     steps_per_epoch,
 )
 from pipelines.text.normalization import Cutter

@@ -15,7 +15,7 @@ from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATI
 from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
-from pipelines.task import complete_config  # noqa: F401 (a member of Task)
+from pipelines.task import complete_config, refit  # noqa: F401 (members of Task)
 from pipelines.text.subword_sampling import SubwordSampler
 from pipelines.text.tokenizers import END
 from pipelines.training.fit import FitOptions

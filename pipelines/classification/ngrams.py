@@ -1,0 +1,82 @@
+"""Chooses the n-grams that a classifier knows, and finds them in the training texts."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+from scipy import sparse
+
+from layers import NGramLogits, NGramProjection
+
+_TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
+_MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
+_TOKEN_WEIGHT = 2.0  # of n-grams of tokens, because a text has fewer of them than n-grams of characters
+
+
+@dataclasses.dataclass(frozen=True)
+class Counted:
+    """The n-grams of the training texts.
+
+    Attributes:
+        hashes: int32 [k], ascending, those of `NGramLogits.hash_ngrams`.
+        occurrences: float32 [n, k], 1 where the text has the n-gram.
+        scale: float [k], by which the weights of n-grams of tokens exceed those of characters.
+    """
+
+    hashes: np.ndarray
+    occurrences: sparse.csr_matrix
+    scale: np.ndarray
+
+
+def hash_texts(layer: NGramLogits, inputs: dict[str, tf.RaggedTensor]) -> list[np.ndarray]:
+    """Returns the hashes of each text's n-grams, ascending, each once.
+
+    Args:
+        layer: hashes n-grams.
+        inputs: of the texts: "ids", ragged int32 [n, (tokens)], and "characters", ragged int32 [n, (length)], if the
+            layer counts n-grams of them.
+    """
+    ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
+    signature = [tf.TensorSpec([None, None], tf.int32)] * len(ids)
+    hash_batch = tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
+    texts = []
+    for start in range(0, ids[0].shape[0], 100):
+        hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
+        texts += [np.unique(row) for row in hashes]
+    return texts
+
+
+def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
+    """Finds the n-grams that occur in the most texts.
+
+    Args:
+        texts: of `hash_texts`.
+        num_ngrams: the maximum number of them.
+    """
+    all_hashes = np.concatenate(texts)
+    hashes, counts = np.unique(all_hashes, return_counts=True)
+    min_count = min(max(1, len(texts) // _TEXTS_PER_COUNT), _MAX_MIN_COUNT)
+    frequent = (counts >= min_count) & (hashes >= 0)  # a negative hash stands for no n-gram
+    hashes, counts = hashes[frequent], counts[frequent]
+    hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[: num_ngrams]])
+    column = np.searchsorted(hashes, all_hashes)
+    known = column < len(hashes)
+    known[known] = hashes[column[known]] == all_hashes[known]
+    row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    shape = (len(texts), len(hashes))
+    occurrences = sparse.csr_matrix((np.ones(known.sum(), np.float32), (row[known], column[known])), shape)
+    return Counted(hashes, occurrences, np.where(hashes % 2, 1.0, _TOKEN_WEIGHT))  # even hashes are those of tokens
+
+
+def inverse_frequencies(occurrences: sparse.csr_matrix, is_class: np.ndarray | None = None) -> np.ndarray:
+    """Returns log((1 + n) / (1 + texts with the n-gram)) + 1 of each n-gram, float [k], as in scikit-learn."""
+    counts = np.asarray(occurrences.sum(axis=0)).ravel()
+    return np.log((1 + occurrences.shape[0]) / (1 + counts)) + 1
+
+
+def set_projection(layer: NGramProjection, counted: Counted) -> None:
+    """Gives `layer` the n-grams that occur in the most texts, with their inverse document frequencies."""
+    texts = np.asarray(counted.occurrences.sum(axis=0)).ravel()
+    kept = np.argsort(-texts, kind="stable")[: layer.num_ngrams]
+    ratios = counted.scale * inverse_frequencies(counted.occurrences)
+    layer.set_ngrams(counted.hashes[kept], ratios[kept])

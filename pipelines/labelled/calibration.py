@@ -1,0 +1,80 @@
+"""Factors of logits, fitted to validation texts: probabilities then say how often a label is right.
+
+One model has one factor, the inverse of its temperature (Guo et al. 2017, "On Calibration of Modern Neural Networks").
+The logits of several models are added, each with a factor of its own, which is 0 for a model that does not help.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, special
+
+_PRIOR = 1.0  # nats that the square of a factor's distance from its start costs: a few texts do not move it far
+_LEAST_SHARE = 0.02  # of the sum of all factors, below which a model is left out
+_MAX_FACTOR = 20.0
+_SMALLEST_PROBABILITY = 1e-7
+
+
+class Calibration(NamedTuple):
+    """What `calibrate` finds.
+
+    Attributes:
+        factors: of the logits of each model.
+        probabilities: of the validation texts, float [n, classes], each by factors that were fitted to the other half of
+            the texts; None if no factor was fitted.
+    """
+
+    factors: tuple[float, ...]
+    probabilities: np.ndarray | None
+
+
+def calibrate(members: Sequence[np.ndarray], labels: np.ndarray) -> Calibration:
+    """Chooses the factors with the lowest cross-entropy on validation texts.
+
+    Args:
+        members: the logits of each model, float [n, classes].
+        labels: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
+    """
+    stacked = np.stack(members).astype(np.float64)  # [members, n, classes]
+    half = np.arange(len(labels)) % 2
+    probabilities = np.empty(stacked.shape[1:])
+    for other in (0, 1):
+        factors = _fit(stacked[:, half != other], labels[half != other])
+        probabilities[half == other] = _probabilities(stacked[:, half == other], factors, labels.ndim == 2)
+    return Calibration(tuple(_fit(stacked, labels).tolist()), probabilities.astype(np.float32))
+
+
+def logits_of(probabilities: np.ndarray, multi_label: bool) -> np.ndarray:
+    """Returns logits that have these probabilities, float [n, classes]."""
+    clipped = np.clip(probabilities.astype(np.float64), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+    return special.logit(clipped) if multi_label else np.log(clipped)
+
+
+def _fit(members: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Returns the factors, float [members]. The cross-entropy is convex in them."""
+    start = np.full(len(members), 1 / len(members))
+
+    def loss(factors):
+        return _cross_entropy(members, factors, labels) + _PRIOR * np.square(factors - start).sum()
+
+    found = optimize.minimize(loss, start, bounds=[(0, _MAX_FACTOR)] * len(members), method="L-BFGS-B").x
+    helps = found >= _LEAST_SHARE * found.sum()
+    if helps.all() or not found.sum():
+        return found if found.sum() else start
+    kept = np.zeros(len(members))
+    kept[helps] = _fit(members[helps], labels)
+    return kept
+
+
+def _cross_entropy(members: np.ndarray, factors: np.ndarray, labels: np.ndarray) -> float:
+    """The sum over the texts: of a softmax, or of a sigmoid for each class."""
+    logits = np.tensordot(factors, members, 1)  # [n, classes]
+    if labels.ndim == 2:
+        return float(np.logaddexp(0, np.where(labels == 1, -logits, logits)).sum())
+    return float((special.logsumexp(logits, axis=1) - logits[np.arange(len(labels)), labels]).sum())
+
+
+def _probabilities(members: np.ndarray, factors: np.ndarray, multi_label: bool) -> np.ndarray:
+    logits = np.tensordot(factors, members, 1)
+    return special.expit(logits) if multi_label else special.softmax(logits, axis=1)
