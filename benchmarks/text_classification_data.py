@@ -1,8 +1,10 @@
 """The data sets of text_classification.py, made from public corpora: CSV files with the columns text, label and url.
 
-Rows with the same `url` stay together when validation is split off.
+Rows with the same `url` stay together when validation or test is split off. Of several labels, SEPARATOR stands between
+them.
 """
 
+import functools
 import gzip
 import lzma
 from collections import Counter
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+SEPARATOR = "|"
 NUM_SPEAKERS = 10
 NUM_WORDS = 50  # of a review, for its stars
 NUM_CHARACTERS = 12
@@ -63,7 +66,15 @@ def imdb(corpora: Path) -> pd.DataFrame:
     return pd.DataFrame({"text": reviews.review, "label": reviews.sentiment, "url": reviews.url})
 
 
-DATA_SETS = {each.__name__: each for each in (genres, stars, speakers, languages, imdb)}
+def published(name: str, corpora: Path) -> pd.DataFrame:
+    """A data set of its own: a file classification/NAME.csv.xz with the columns text and label, or labels."""
+    rows = pd.read_csv(corpora / "classification" / f"{name}.csv.xz", keep_default_na=False, dtype=str)
+    return rows.rename(columns={"labels": "label"})[["text", "label"]]
+
+
+_PUBLISHED = ("trec", "sst5", "subj", "mr", "banking77", "clinc150", "tweets_fr_it_pt", "hotel_zh", "goemotions")
+DATA_SETS = {each.__name__: each for each in (genres, stars, speakers, languages)}
+DATA_SETS |= {name: functools.partial(published, name) for name in _PUBLISHED} | {"imdb": imdb}
 
 
 def write(name: str, corpora: Path, folder: Path) -> Path:

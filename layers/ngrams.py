@@ -178,7 +178,8 @@ class NGramProjection(keras.layers.Layer):
 
         h = sum_(f in F) r_f v_f / |r| + b,    |r| = sqrt(sum_(f in F) r_f^2)
 
-    Without known n-grams, h = b. N-grams and their hashes are those of `NGramLogits`; `set_ngrams` sets them.
+    Without known n-grams, h = b. N-grams and their hashes are those of `NGramLogits`; `set_ngrams` sets them. Hashing and
+    finding the n-grams of a text takes longer than all the rest: training may find them once, and give `columns`.
 
     Parameters: trainable (num_ngrams + 1) units, not trainable 2 num_ngrams.
 
@@ -191,6 +192,8 @@ class NGramProjection(keras.layers.Layer):
     Shapes:
         ids: int [batch, time], 0 for padding; characters, only with `max_characters`: int [batch, length], Unicode code
             points, 0 for padding -> float [batch, units].
+        columns, in place of what they contain: int [batch, n], for each known n-gram of a text its number in the
+            ascending order of the hashes, from 1; 0 for padding.
 
     Example:
         >>> NGramProjection(units=8, num_ngrams=1000)(np.array([[5, 6, 0]])).shape
@@ -231,15 +234,28 @@ class NGramProjection(keras.layers.Layer):
         self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
         self.ratios.assign(np.pad(ratios[order], (0, num_unused)))
 
-    def call(self, ids, characters=None):
-        row, index = _find(self.hashes, _hash_ngrams(ids, characters, self.max_n, self.max_characters))  # [known]
+    def call(self, ids, characters=None, columns=None):
         num_rows = ops.shape(ids)[0]
+        if columns is not None:
+            return self._project(columns, num_rows)
+        row, index = _find(self.hashes, _hash_ngrams(ids, characters, self.max_n, self.max_characters))  # [known]
         ratios = ops.expand_dims(ops.take(self.ratios, index), -1)  # [known, 1]
         total = ops.segment_sum(ops.take(self.kernel, index, axis=0) * ratios, row, num_rows)  # [batch, units]
         norm = ops.sqrt(ops.segment_sum(ops.square(ratios), row, num_rows))  # [batch, 1]
         return total / ops.maximum(norm, _MIN_NORM) + self.bias
 
-    def compute_output_spec(self, ids, characters=None):
+    def _project(self, columns, num_rows):
+        """The same of known columns, as a product of matrices: its gradient is one, too."""
+        shape = ops.shape(columns)
+        rows = ops.broadcast_to(ops.expand_dims(ops.arange(shape[0], dtype="int32"), 1), shape)
+        positions = ops.reshape(ops.stack([rows, ops.cast(columns, "int32")], axis=-1), (-1, 2))
+        ones = ops.ones((shape[0] * shape[1],), self.compute_dtype)
+        known = ops.scatter_update(ops.zeros((num_rows, self.num_ngrams + 1), self.compute_dtype), positions, ones)
+        weights = known[:, 1:] * self.ratios  # [batch, num_ngrams]
+        norm = ops.sqrt(ops.sum(ops.square(weights), axis=1, keepdims=True))
+        return ops.matmul(weights, self.kernel) / ops.maximum(norm, _MIN_NORM) + self.bias
+
+    def compute_output_spec(self, ids, characters=None, columns=None):
         return keras.KerasTensor((ids.shape[0], self.units), dtype=self.compute_dtype)
 
     def get_config(self):

@@ -87,8 +87,8 @@ _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment
 
 # Chosen on IMDB's training reviews with a tenth of the films held out (benchmarks/classification.py measures them).
 PRESETS: Presets = {
-    ("linear", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000},
-    ("linear", "full"): _ALL | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000},
+    ("linear", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000, "epochs": 1},
+    ("linear", "full"): _ALL | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000, "epochs": 1},
     ("bag", "quick"): _ALL | _BAG | {"ngram_buckets": 2**16, "batch_size": 32, "learning_rate": 0.02},
     ("bag", "full"): _ALL
     | _BAG
@@ -293,7 +293,7 @@ class ClassificationConfig(LabelledConfig):
         """Returns the config with the number of epochs that fits the number of training texts."""
         if self.epochs is not None:
             return self
-        low, high = (1, 1) if self.model == "linear" else _EPOCH_LIMITS[self.preset]
+        low, high = _EPOCH_LIMITS[self.preset]
         epochs = math.ceil(_STEPS[self.preset] * self.batch_size / num_texts)
         return dataclasses.replace(self, epochs=min(max(epochs, low), high))
 

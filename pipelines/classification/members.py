@@ -1,4 +1,6 @@
-"""Calibrates a classifier: how much the logits of its network and of its linear model count."""
+"""The members of a classifier, its network and its linear model: how much the logits of each count."""
+
+from collections.abc import Callable
 
 import keras
 import numpy as np
@@ -6,15 +8,16 @@ import tensorflow as tf
 
 from pipelines.classification import networks
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.servable import network_inputs
 from pipelines.data import batching
 from pipelines.labelled.calibration import Calibration, calibrate
 from pipelines.labelled.splits import Labelled
 from pipelines.support import console
 
+Inputs = dict[str, tf.RaggedTensor]  # of `Encoded`
+
 
 def calibrated(
-    config: ClassificationConfig, model: keras.Model, inputs: dict[str, tf.RaggedTensor], valid: Labelled
+    config: ClassificationConfig, model: keras.Model, inputs: Inputs, valid: Labelled
 ) -> tuple[keras.Model, Calibration]:
     """Fits the factors of the logits to the validation texts.
 
@@ -31,17 +34,55 @@ def calibrated(
         return model, Calibration((1.0,), None)
     names = [networks.NETWORK_LOGITS] + [networks.LINEAR_LOGITS] * bool(config.max_ngrams)
     outputs = [model.get_layer(name).output for name in names]
-    order = np.argsort(inputs["ids"].row_lengths().numpy(), kind="stable")
-    batches = batching.padded_batches(network_inputs(inputs), valid.labels, order, config.batch_size)
-    logits = keras.Model(model.input, outputs).predict(batches, verbose=0)
-    logits = logits if isinstance(logits, list) else [logits]
-    calibration = calibrate([each[np.argsort(order)] for each in logits], valid.labels)
+    calibration = calibrate(_computing(config, keras.Model(model.input, outputs), inputs)(), valid.labels)
     if len(names) == 1:
         return model, calibration
     share = calibration.factors[1] / sum(calibration.factors)
-    console.say(f"  fitted to the validation texts: {1 - share:.0%} of the network's logits, {share:.0%} of the linear")
+    console.say(f"  of the logits, {1 - share:.0%} are the network's and {share:.0%} those of the linear model")
     if 0 < share < 1:
         model.get_layer(networks.MEAN_LOGITS).weight = share
         return model, calibration
-    kept = keras.Model(model.input, outputs[round(share)], name=model.name)
-    return kept, calibration
+    return keras.Model(model.input, outputs[round(share)], name=model.name), calibration
+
+
+def validator(
+    config: ClassificationConfig, model: keras.Model, inputs: Inputs, valid: Labelled
+) -> Callable[[], dict[str, float]]:
+    """Returns a function that scores both members together, calibrated: an epoch is judged by what it would export.
+
+    Args:
+        inputs: of the validation texts; with columns, the network reads those.
+    """
+    linear = keras.Model(model.input, [model.get_layer(networks.LINEAR_LOGITS).output])
+    network = keras.Model(model.input, [model.get_layer(networks.NETWORK_LOGITS).output])
+    if networks.COLUMNS in inputs:
+        network = networks.network_of_columns(model)
+    compute_linear, compute_network = _computing(config, linear, inputs), _computing(config, network, inputs)
+    logits_of_linear: list[np.ndarray] = []  # which no training step changes
+
+    def validate() -> dict[str, float]:
+        logits_of_linear[:] = logits_of_linear or compute_linear()
+        scores = calibrate([*compute_network(), *logits_of_linear], valid.labels).scores(valid.labels)
+        return {f"val_{name}": value for name, value in scores.items()}
+
+    return validate
+
+
+def _computing(config: ClassificationConfig, part: keras.Model, inputs: Inputs) -> Callable[[], list[np.ndarray]]:
+    """Returns a function that computes the outputs of a part of the model, each [n, classes], in the order of the texts."""
+    order = np.argsort(inputs["ids"].row_lengths().numpy(), kind="stable")
+    read = {each.name: inputs[each.name] for each in part.inputs}
+    no_labels = np.zeros(len(order), np.int32)
+    batches = batching.padded_batches(read, no_labels, order, config.batch_size)
+    names = list(read)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), autograph=False)
+    def compute(*values):
+        outputs = part(dict(zip(names, values)) if isinstance(part.input, dict) else values[0], training=False)
+        return outputs if isinstance(outputs, list) else [outputs]
+
+    def compute_all() -> list[np.ndarray]:
+        found = [[each.numpy() for each in compute(*(batch[name] for name in names))] for batch, *_ in batches]
+        return [np.concatenate(of_member)[np.argsort(order)] for of_member in zip(*found, strict=True)]
+
+    return compute_all

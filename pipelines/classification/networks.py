@@ -39,6 +39,7 @@ POOLINGS = {
 }
 WORDS = "words"  # name of the embedding that `word_vectors` initializes
 NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
+COLUMNS = "columns"  # name of the input of n-grams that are found already
 NGRAM_PROJECTION = "ngram_projection"  # name of the first layer of the feedforward network over n-grams
 NETWORK_LOGITS = "logits"  # names of the logits of the network, of the linear model, and of their mean
 LINEAR_LOGITS = "mean_weighting"
@@ -71,16 +72,14 @@ def network(
     inputs = {"ids": ids}
     if config.max_characters:
         inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
-    # Of many classes each has few texts: too few for n-grams of three tokens and for ratios of a single class.
-    num_weightings, max_n = (2, 3) if num_classes <= _MAX_FEW_CLASSES else (1, 2)
+    num_weightings = 2 if num_classes <= _MAX_FEW_CLASSES else 1
     num_ngrams = min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
-    lengths = {"max_n": max_n, "max_characters": _MAX_CHARACTERS if config.max_characters else 0}
+    lengths = ngram_lengths(config, num_classes)
     if config.model == "linear":
         logits = None
     elif config.model == "best":
-        projection = NGramProjection(
-            config.hidden_size, min(num_ngrams, _MAX_NGRAMS_OF_PROJECTION), **lengths, name=NGRAM_PROJECTION
-        )
+        known = num_ngrams_of_projection(config, num_texts)
+        projection = NGramProjection(config.hidden_size, known, **lengths, name=NGRAM_PROJECTION)
         hidden = layers.Activation("relu", name="hidden")(projection(*inputs.values()))  # [batch, hidden]
         logits = _logits(config, num_classes, hidden)
     else:
@@ -96,10 +95,45 @@ def network(
     return keras.Model(inputs if config.max_characters else ids, logits, name=f"classification_{config.model}")
 
 
+def of_columns(model: keras.Model) -> keras.Model:
+    """Returns the network of "best" with its layers, which reads the columns of n-grams that are found already.
+
+    Its inputs are those of `model` and "columns" int32 [batch, n], see `NGramProjection`. Its outputs and its weights
+    are those of `model`.
+    """
+    network = network_of_columns(model)
+    logits = model.get_layer(MEAN_LOGITS)(network.output, model.get_layer(LINEAR_LOGITS).output)
+    return keras.Model(network.input, logits, name=model.name)
+
+
+def network_of_columns(model: keras.Model) -> keras.Model:
+    """Returns as `of_columns` the network alone, without the linear model."""
+    columns = keras.Input((None,), dtype="int32", name=COLUMNS)  # [batch, n]
+    inputs = model.input if isinstance(model.input, dict) else {"ids": model.input}
+    logits = model.get_layer(NGRAM_PROJECTION)(*inputs.values(), columns=columns)
+    for name in ("hidden", "dropout", NETWORK_LOGITS):
+        logits = model.get_layer(name)(logits)
+    return keras.Model({**inputs, COLUMNS: columns}, logits, name=model.name)
+
+
 def _logits(config: ClassificationConfig, num_classes: int, features):
     """Features [batch, features] -> logits [batch, classes]."""
     features = layers.Dropout(config.dropout, name="dropout")(features)
     return layers.Dense(num_classes, dtype="float32", name=NETWORK_LOGITS)(features)
+
+
+def ngram_lengths(config: ClassificationConfig, num_classes: int) -> dict[str, int]:
+    """Returns the maximum lengths of n-grams: "max_n" of tokens, "max_characters" of characters.
+
+    Of many classes each has few texts: too few for n-grams of three tokens, and for ratios of a single class.
+    """
+    max_n = 3 if num_classes <= _MAX_FEW_CLASSES else 2
+    return {"max_n": max_n, "max_characters": _MAX_CHARACTERS if config.max_characters else 0}
+
+
+def num_ngrams_of_projection(config: ClassificationConfig, num_texts: int) -> int:
+    """Returns how many n-grams the feedforward network of "best" knows."""
+    return min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts, _MAX_NGRAMS_OF_PROJECTION)
 
 
 def _features(config: ClassificationConfig, vocabulary_size: int, ids):

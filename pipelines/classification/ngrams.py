@@ -1,12 +1,13 @@
 """Chooses the n-grams that a classifier knows, and finds them in the training texts."""
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 from scipy import sparse
 
-from layers import NGramLogits, NGramProjection
+from layers import NGramLogits
 
 _TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
 _MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
@@ -28,21 +29,24 @@ class Counted:
     scale: np.ndarray
 
 
-def hash_texts(layer: NGramLogits, inputs: dict[str, tf.RaggedTensor]) -> list[np.ndarray]:
+def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: int) -> list[np.ndarray]:
     """Returns the hashes of each text's n-grams, ascending, each once.
 
     Args:
-        layer: hashes n-grams.
-        inputs: of the texts: "ids", ragged int32 [n, (tokens)], and "characters", ragged int32 [n, (length)], if the
-            layer counts n-grams of them.
+        inputs: of the texts: "ids", ragged int32 [n, (tokens)], and with `max_characters` "characters", ragged int32
+            [n, (length)].
+        max_n, max_characters: see `NGramLogits`.
     """
+    layer = NGramLogits(1, 1, max_n, max_characters)
     ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
     signature = [tf.TensorSpec([None, None], tf.int32)] * len(ids)
     hash_batch = tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
     texts = []
     for start in range(0, ids[0].shape[0], 100):
         hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
-        texts += [np.unique(row) for row in hashes]
+        for row in hashes:
+            found = np.unique(row)
+            texts.append(found[found >= 0])  # a negative hash stands for no n-gram
     return texts
 
 
@@ -56,7 +60,7 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
     all_hashes = np.concatenate(texts)
     hashes, counts = np.unique(all_hashes, return_counts=True)
     min_count = min(max(1, len(texts) // _TEXTS_PER_COUNT), _MAX_MIN_COUNT)
-    frequent = (counts >= min_count) & (hashes >= 0)  # a negative hash stands for no n-gram
+    frequent = counts >= min_count
     hashes, counts = hashes[frequent], counts[frequent]
     hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[: num_ngrams]])
     column = np.searchsorted(hashes, all_hashes)
@@ -74,9 +78,38 @@ def inverse_frequencies(occurrences: sparse.csr_matrix, is_class: np.ndarray | N
     return np.log((1 + occurrences.shape[0]) / (1 + counts)) + 1
 
 
-def set_projection(layer: NGramProjection, counted: Counted) -> None:
-    """Gives `layer` the n-grams that occur in the most texts, with their inverse document frequencies."""
-    texts = np.asarray(counted.occurrences.sum(axis=0)).ravel()
-    kept = np.argsort(-texts, kind="stable")[: layer.num_ngrams]
+class Frequent(NamedTuple):
+    """The n-grams of an `NGramProjection`.
+
+    Attributes:
+        hashes: int32 [k], ascending.
+        ratios: float [k], their inverse document frequencies.
+        columns: of each text, ragged int32 [n, (known)]: the numbers of its n-grams in `hashes`, from 1.
+    """
+
+    hashes: np.ndarray
+    ratios: np.ndarray
+    columns: tf.RaggedTensor
+
+
+def most_frequent(texts: list[np.ndarray], num_real: int, num_ngrams: int) -> Frequent:
+    """Finds the n-grams that occur in the most texts.
+
+    Args:
+        texts: of `hash_texts`; the first `num_real` ones are counted.
+        num_ngrams: the maximum number of n-grams.
+    """
+    counted = count(texts[:num_real], num_ngrams)
     ratios = counted.scale * inverse_frequencies(counted.occurrences)
-    layer.set_ngrams(counted.hashes[kept], ratios[kept])
+    return Frequent(counted.hashes, ratios, columns_of(texts, counted.hashes))
+
+
+def columns_of(texts: list[np.ndarray], hashes: np.ndarray) -> tf.RaggedTensor:
+    """Returns the numbers of each text's n-grams in `hashes` (ascending), from 1: ragged int32 [n, (known)]."""
+    found = []
+    for text in texts:
+        position = np.minimum(np.searchsorted(hashes, text), len(hashes) - 1)
+        found.append(position[hashes[position] == text] + 1)
+    return tf.RaggedTensor.from_row_lengths(
+        np.concatenate(found).astype(np.int32), np.array([len(each) for each in found], np.int64)
+    )

@@ -27,7 +27,6 @@ from pipelines.task import (  # noqa: F401 (members of Task)
     example_requests,
     items_per_epoch,
     load_tokenizer,
-    needs_inference_model,
     steps_per_epoch,
 )
 from pipelines.text.tokenizers import Tokenizer, keep_ends, train_tokenizer
@@ -62,7 +61,8 @@ class Encoded:
         train, valid: the inputs of the network for the texts (see `inputs_of`). Of prepared data, `train` has only a
             sample of the training texts, and none where no weights are computed from them.
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
-        hashed: the hashes of each training text's n-grams, once they are computed.
+        hashed: the hashes of each training text's n-grams; None without a linear model.
+        frequent: the n-grams that the network of "best" reads, if it does not continue another run.
         choice: of the linear model, once it is fitted.
     """
 
@@ -71,6 +71,7 @@ class Encoded:
     valid: Inputs
     cut: dict[str, float]
     hashed: list[np.ndarray] | None = None
+    frequent: ngrams.Frequent | None = None
     choice: linear_model.Choice | None = None
 
     def __len__(self) -> int:
@@ -87,7 +88,18 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
         train, cut = inputs_of(config, tokenizer, splits.train)
         if config.start_weights:
             continuing.check_known(config, train["ids"].flat_values.numpy())
-    return Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
+    encoded = Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
+    if config.max_ngrams and not config.start_weights:
+        encoded.hashed = ngrams.hash_texts(train, **networks.ngram_lengths(config, len(splits.classes)))
+        if config.model == "best":
+            known = networks.num_ngrams_of_projection(config, len(splits.train))
+            encoded.frequent = ngrams.most_frequent(encoded.hashed, _num_real(splits), known)
+    return encoded
+
+
+def _num_real(splits: LabelledSplits) -> int:
+    """Returns the number of training texts without the generated ones, which are the last."""
+    return len(splits.train) - splits.train.num_generated
 
 
 def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled) -> tuple[Inputs, dict[str, float]]:
@@ -115,7 +127,13 @@ def build(
 ) -> keras.Model:
     """Builds the network of `config.model`."""
     num_texts = continuing.num_texts(config) if config.start_weights else len(splits.train)
-    return networks.network(config, tokenizer.vocabulary_size, len(splits.classes), num_texts)
+    model = networks.network(config, tokenizer.vocabulary_size, len(splits.classes), num_texts)
+    return networks.of_columns(model) if training and needs_inference_model(config) else model
+
+
+def needs_inference_model(config: ClassificationConfig) -> bool:
+    """Whether training finds the n-grams of each text once: a model of "best" that continues none."""
+    return config.model == "best" and not config.start_weights
 
 
 def compile_model(config: ClassificationConfig, model: keras.Model, total_steps: int) -> None:
@@ -154,25 +172,23 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
     if config.max_ngrams:
         console.say("fitting the linear model over n-grams ...")
         linear = model.get_layer(networks.NGRAM_LOGITS)
-        counted, labels = _count_ngrams(linear, encoded)
+        counted, labels = _count_ngrams(config, linear, encoded)
         weight = class_weight(config, encoded.splits)
         encoded.choice = linear_model.fit(linear, counted, labels, weight, config.seed)
-        if config.model == "best":
-            ngrams.set_projection(model.get_layer(networks.NGRAM_PROJECTION), counted)
+        if encoded.frequent:
+            known = encoded.frequent
+            model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
 
 
-def _count_ngrams(linear: NGramLogits, encoded: Encoded, with_validation: bool = False):
+def _count_ngrams(config: ClassificationConfig, linear: NGramLogits, encoded: Encoded, with_validation: bool = False):
     """Returns (the n-grams of the training texts, and of the validation texts if asked for; the labels).
 
     Generated sentences are left out: their n-grams have labels that they do not have in real texts.
     """
     splits = encoded.splits
-    num_real = len(splits.train) - splits.train.num_generated
-    if encoded.hashed is None:
-        encoded.hashed = ngrams.hash_texts(linear, {name: each[:num_real] for name, each in encoded.train.items()})
-    hashed, labels = encoded.hashed, splits.train.labels[:num_real]
+    hashed, labels = encoded.hashed[: _num_real(splits)], splits.train.labels[: _num_real(splits)]
     if with_validation:
-        hashed = hashed + ngrams.hash_texts(linear, encoded.valid)
+        hashed = hashed + ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(config, len(splits.classes)))
         labels = np.concatenate([labels, splits.valid.labels])
     return ngrams.count(hashed, linear.num_ngrams), labels
 
@@ -192,8 +208,8 @@ def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, se
     linear = model.get_layer(networks.NGRAM_LOGITS)
     weight = class_weight(config, encoded.splits)
     if encoded.choice is None:  # another process has fitted the linear model
-        encoded.choice = linear_model.fit(linear, *_count_ngrams(linear, encoded), weight, config.seed)
-    counted, labels = _count_ngrams(linear, encoded, with_validation=True)
+        encoded.choice = linear_model.fit(linear, *_count_ngrams(config, linear, encoded), weight, config.seed)
+    counted, labels = _count_ngrams(config, linear, encoded, with_validation=True)
     linear_model.fit(linear, counted, labels, weight, config.seed, encoded.choice)
     return len(labels)
 
@@ -205,6 +221,8 @@ def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: in
     order = batching.bucketed_order(encoded.train["ids"].row_lengths().numpy(), config.batch_size, config.seed, epoch)
     labels = encoded.splits.train.labels
     inputs = network_inputs(encoded.train)
+    if encoded.frequent:
+        inputs = encoded.train | {networks.COLUMNS: encoded.frequent.columns}
     return batching.padded_batches(inputs, labels, order[skip * config.batch_size :], config.batch_size)
 
 
@@ -212,6 +230,12 @@ def make_validator(
     config: ClassificationConfig, tokenizer: Tokenizer, encoded: Encoded, model: keras.Model
 ) -> Callable[[], dict[str, float]]:
     """Returns a function that scores `model` on the validation texts."""
+    if config.model != "linear" and config.max_ngrams:
+        inputs = encoded.valid
+        if encoded.frequent:
+            hashed = ngrams.hash_texts(inputs, **networks.ngram_lengths(config, len(encoded.splits.classes)))
+            inputs = inputs | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.frequent.hashes)}
+        return members.validator(config, model, inputs, encoded.splits.valid)
     order = np.argsort(encoded.valid["ids"].row_lengths().numpy(), kind="stable")
     inputs = network_inputs(encoded.valid)
     batches = batching.padded_batches(inputs, encoded.splits.valid.labels, order, config.batch_size)
@@ -227,7 +251,8 @@ def make_servable(
     config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, model: keras.Model
 ) -> Classifier:
     """Returns the classifier of strings, calibrated and with the thresholds of `config`."""
-    kept, calibration = members.calibrated(config, model, inputs_of(config, tokenizer, splits.valid)[0], splits.valid)
+    inputs = inputs_of(config, tokenizer, splits.valid)[0]
+    kept, calibration = members.calibrated(config, model, inputs, splits.valid)
     make = functools.partial(
         Classifier,
         kept,

@@ -4,7 +4,6 @@ import numpy as np
 
 from pipelines.labelled.metrics import wilson_interval
 
-COVERAGES = (1.0, 0.95, 0.9, 0.8, 0.7, 0.5)  # of the report's table
 MIN_LABELLED = 10  # validation texts that a threshold must label: the accuracy of fewer says nothing
 
 

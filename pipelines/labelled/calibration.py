@@ -28,6 +28,20 @@ class Calibration(NamedTuple):
     factors: tuple[float, ...]
     probabilities: np.ndarray | None
 
+    def scores(self, labels: np.ndarray) -> dict[str, float]:
+        """Returns "loss" (cross-entropy) and "accuracy" of the probabilities; several labels: per text and label.
+
+        Args:
+            labels: as for `calibrate`.
+        """
+        log = np.log(np.clip(self.probabilities, _SMALLEST_PROBABILITY, 1))
+        if labels.ndim == 1:
+            is_right = self.probabilities.argmax(axis=1) == labels
+            return {"accuracy": float(is_right.mean()), "loss": float(-log[np.arange(len(labels)), labels].mean())}
+        other = np.log(np.clip(1 - self.probabilities, _SMALLEST_PROBABILITY, 1))
+        is_right = (self.probabilities >= 0.5) == (labels == 1)
+        return {"accuracy": float(is_right.mean()), "loss": float(-np.where(labels == 1, log, other).mean())}
+
 
 def calibrate(members: Sequence[np.ndarray], labels: np.ndarray) -> Calibration:
     """Chooses the factors with the lowest cross-entropy on validation texts.

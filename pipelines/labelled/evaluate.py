@@ -126,6 +126,9 @@ def format_scores(scores: dict) -> str:
         "log loss, nats": f"{scores['log_loss']:.4f}",
         "calibration error": f"{scores['calibration_error']:.4f}",
     }
+    if "abstention" in scores:
+        values["texts with a label"] = f"{scores['abstention']['coverage']:.4f}"
+        values["accuracy of these"] = score_of(scores["abstention"], "accuracy").for_terminal()
     if "average_precision" in scores:
         values[f"average precision of {classes[-1]}"] = score_of(scores, "average_precision").for_terminal()
     lines = _title_and_values(scores, values)

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.labelled import baseline, duplicates, predictions
+from pipelines.labelled.coverage_report import coverage_lines
 from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import reliability
 from pipelines.labelled.threshold_report import precision_recall_lines
@@ -34,7 +35,7 @@ def write(
     """Writes `folder`/report.md, predictions.csv, calibration.png, lengths.png and, if there was a training in epochs,
     curves.png.
 
-    Two classes also have precision_recall.png.
+    Two classes also have precision_recall.png, more of them coverage.png.
 
     Args:
         details: of `measure.measure`: "valid" (Labelled), its "probabilities" and its "predicted" labels.
@@ -66,6 +67,7 @@ def write(
         *baseline.report_lines(result.scores),
         *_mistake_lines(result, mistakes),
         *precision_recall_lines(result, details, folder),
+        *coverage_lines(result, details, folder),
         *(_learning_lines(result) if has_epochs else _fitting_lines(result)),
         *sections,
         *_data_lines(result),
@@ -92,11 +94,21 @@ def summarize(result: RunResult) -> str:
             f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   {name_of_f1} {f1}   "
             f"ROC AUC {roc_auc}   log loss {scores['log_loss']:.3f}"
         )
+        score_lines += _abstention_lines(scores)
         score_lines += baseline.summary_lines(scores)
     if result.prepared:
         score_lines.append(f"  {'note':<12}prepared data: {_NOT_OF_PREPARED_DATA}")
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
     return reports.summary(result, title, score_lines, use_commands(result)[0])
+
+
+def _abstention_lines(scores: dict) -> list[str]:
+    """Returns a line of the terminal on the texts that get a label; none if all do."""
+    chosen = scores.get("abstention")
+    if chosen is None:
+        return []
+    right = "" if chosen["accuracy"] is None else f", {score_of(chosen, 'accuracy').percent()} of them right"
+    return [f"  {'labels':<12}{chosen['labelled']:>7,} of the texts get one{right}"]
 
 
 def worst_mistakes(
