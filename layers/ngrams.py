@@ -178,8 +178,8 @@ class NGramProjection(keras.layers.Layer):
 
         h = sum_(f in F) r_f v_f / |r| + b,    |r| = sqrt(sum_(f in F) r_f^2)
 
-    Without known n-grams, h = b. N-grams and their hashes are those of `NGramLogits`; `set_ngrams` sets them. Hashing and
-    finding the n-grams of a text takes longer than all the rest: training may find them once, and give `columns`.
+    Without known n-grams, h = b. N-grams and their hashes are those of `NGramLogits`; `set_ngrams` sets them.
+    Finding the n-grams of a text takes longer than all the rest: training may find them once, and give `columns`.
 
     Parameters: trainable (num_ngrams + 1) units, not trainable 2 num_ngrams.
 

@@ -44,6 +44,9 @@ class TrainCommand:
     """Folder of the exported models."""
     config_file: Annotated[str | None, tyro.conf.arg(name="config", metavar="PATH", help_behavior_hint="")] = None
     """Repeat a run: config.json in its folder, runs/TASK/NAME/. Other flags override its settings."""
+    force: bool = False
+    """Export a model that is below its baselines, although --name has a version already, which servers would replace by
+    this one."""
     tensorboard: bool = False
     """Also write the learning curves for TensorBoard, to the folder tensorboard in the run's folder."""
     json: bool = False
@@ -72,7 +75,9 @@ class TrainCommand:
         from pipelines.distributed import cluster, tf_config
         from pipelines.runs import run
 
-        destination = run.Destination(self.runs, self.saved_models, self.run, self.name or name, self.tensorboard)
+        destination = run.Destination(
+            self.runs, self.saved_models, self.run, self.name or name, self.tensorboard, force=self.force
+        )
         part = tf_config.part()
         if (self.workers, self.ray, self.gpus) != (None, None, None):
             from pipelines.distributed import workers

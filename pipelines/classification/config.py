@@ -99,7 +99,7 @@ PRESETS: Presets = {
     ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
     ("best", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000} | _FEEDFORWARD,
     ("best", "full"): _ALL
-    | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000, "num_negations": 6000}
+    | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 1000, "num_negations": 6000}
     | _FEEDFORWARD,
 }
 
@@ -115,8 +115,8 @@ class ClassificationConfig(LabelledConfig):
     """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
     --data."""
     model: Resolved[Literal[("best", "linear", "bag", "cnn", "transformer", *RECURRENT)]] = UNSET
-    """best: a feedforward network over n-grams, averaged with a linear model over them; linear: a linear model of n-grams of words and
-    characters, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
+    """best: a linear model of n-grams of words and characters, and a feedforward network over them; linear: the linear
+    model alone, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
     tokens; transformer: self-attention; the others: a recurrent network with these cells (simple is Elman's). By
     default linear with --preset quick and best with full."""
     tokenizer: Literal["word", "character", "subword"] = "word"

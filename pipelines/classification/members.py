@@ -69,7 +69,7 @@ def validator(
 
 
 def _computing(config: ClassificationConfig, part: keras.Model, inputs: Inputs) -> Callable[[], list[np.ndarray]]:
-    """Returns a function that computes the outputs of a part of the model, each [n, classes], in the order of the texts."""
+    """Returns a function that computes the outputs of a part of the model, each [n, classes], in the texts' order."""
     order = np.argsort(inputs["ids"].row_lengths().numpy(), kind="stable")
     read = {each.name: inputs[each.name] for each in part.inputs}
     no_labels = np.zeros(len(order), np.int32)

@@ -73,7 +73,6 @@ def network(
     if config.max_characters:
         inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
     num_weightings = 2 if num_classes <= _MAX_FEW_CLASSES else 1
-    num_ngrams = min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
     lengths = ngram_lengths(config, num_classes)
     if config.model == "linear":
         logits = None
@@ -86,7 +85,7 @@ def network(
         logits = _logits(config, num_classes, _features(config, vocabulary_size, ids))
     if config.max_ngrams:
         # The logits of the linear model are the mean of those with each weighting of the n-grams.
-        linear = NGramLogits(num_weightings * num_classes, num_ngrams, **lengths, name=NGRAM_LOGITS)
+        linear = NGramLogits(num_weightings * num_classes, num_ngrams(config, num_texts), **lengths, name=NGRAM_LOGITS)
         by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
         linear_logits = layers.GlobalAveragePooling1D(name=LINEAR_LOGITS)(by_weighting)  # [batch, classes]
         mean = MeanAfterTraining(_LINEAR_WEIGHT, name=MEAN_LOGITS)
@@ -131,9 +130,14 @@ def ngram_lengths(config: ClassificationConfig, num_classes: int) -> dict[str, i
     return {"max_n": max_n, "max_characters": _MAX_CHARACTERS if config.max_characters else 0}
 
 
+def num_ngrams(config: ClassificationConfig, num_texts: int) -> int:
+    """Returns how many n-grams the linear model knows at most."""
+    return min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
+
+
 def num_ngrams_of_projection(config: ClassificationConfig, num_texts: int) -> int:
     """Returns how many n-grams the feedforward network of "best" knows."""
-    return min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts, _MAX_NGRAMS_OF_PROJECTION)
+    return min(num_ngrams(config, num_texts), _MAX_NGRAMS_OF_PROJECTION)
 
 
 def _features(config: ClassificationConfig, vocabulary_size: int, ids):

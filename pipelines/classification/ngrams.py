@@ -62,7 +62,7 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
     min_count = min(max(1, len(texts) // _TEXTS_PER_COUNT), _MAX_MIN_COUNT)
     frequent = counts >= min_count
     hashes, counts = hashes[frequent], counts[frequent]
-    hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[: num_ngrams]])
+    hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[:num_ngrams]])
     column = np.searchsorted(hashes, all_hashes)
     known = column < len(hashes)
     known[known] = hashes[column[known]] == all_hashes[known]
@@ -92,16 +92,17 @@ class Frequent(NamedTuple):
     columns: tf.RaggedTensor
 
 
-def most_frequent(texts: list[np.ndarray], num_real: int, num_ngrams: int) -> Frequent:
-    """Finds the n-grams that occur in the most texts.
+def most_frequent(counted: Counted, num_ngrams: int, texts: list[np.ndarray]) -> Frequent:
+    """Chooses the n-grams that occur in the most texts.
 
     Args:
-        texts: of `hash_texts`; the first `num_real` ones are counted.
         num_ngrams: the maximum number of n-grams.
+        texts: of `hash_texts`, whose columns are found.
     """
-    counted = count(texts[:num_real], num_ngrams)
+    occurrences = np.asarray(counted.occurrences.sum(axis=0)).ravel()
+    kept = np.sort(np.argsort(-occurrences, kind="stable")[:num_ngrams])
     ratios = counted.scale * inverse_frequencies(counted.occurrences)
-    return Frequent(counted.hashes, ratios, columns_of(texts, counted.hashes))
+    return Frequent(counted.hashes[kept], ratios[kept], columns_of(texts, counted.hashes[kept]))
 
 
 def columns_of(texts: list[np.ndarray], hashes: np.ndarray) -> tf.RaggedTensor:

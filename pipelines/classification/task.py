@@ -10,7 +10,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from layers import NGramLogits
 from pipelines.classification import continuing, cooccurrence, linear_model, members, networks, ngrams, shards
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
@@ -61,7 +60,8 @@ class Encoded:
         train, valid: the inputs of the network for the texts (see `inputs_of`). Of prepared data, `train` has only a
             sample of the training texts, and none where no weights are computed from them.
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
-        hashed: the hashes of each training text's n-grams; None without a linear model.
+        hashed: the hashes of the n-grams of each training text that is not generated; None without a linear model.
+        counted: these n-grams; None once the linear model is fitted.
         frequent: the n-grams that the network of "best" reads, if it does not continue another run.
         choice: of the linear model, once it is fitted.
     """
@@ -71,6 +71,7 @@ class Encoded:
     valid: Inputs
     cut: dict[str, float]
     hashed: list[np.ndarray] | None = None
+    counted: ngrams.Counted | None = None
     frequent: ngrams.Frequent | None = None
     choice: linear_model.Choice | None = None
 
@@ -90,16 +91,15 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
             continuing.check_known(config, train["ids"].flat_values.numpy())
     encoded = Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
     if config.max_ngrams and not config.start_weights:
-        encoded.hashed = ngrams.hash_texts(train, **networks.ngram_lengths(config, len(splits.classes)))
+        hashed = ngrams.hash_texts(train, **networks.ngram_lengths(config, len(splits.classes)))
+        # The linear model does not count generated sentences: their n-grams have labels that they do not have in real
+        # texts.
+        encoded.hashed = hashed[: len(splits.train) - splits.train.num_generated]
+        encoded.counted = ngrams.count(encoded.hashed, networks.num_ngrams(config, len(splits.train)))
         if config.model == "best":
             known = networks.num_ngrams_of_projection(config, len(splits.train))
-            encoded.frequent = ngrams.most_frequent(encoded.hashed, _num_real(splits), known)
+            encoded.frequent = ngrams.most_frequent(encoded.counted, known, hashed)
     return encoded
-
-
-def _num_real(splits: LabelledSplits) -> int:
-    """Returns the number of training texts without the generated ones, which are the last."""
-    return len(splits.train) - splits.train.num_generated
 
 
 def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled) -> tuple[Inputs, dict[str, float]]:
@@ -172,25 +172,13 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
     if config.max_ngrams:
         console.say("fitting the linear model over n-grams ...")
         linear = model.get_layer(networks.NGRAM_LOGITS)
-        counted, labels = _count_ngrams(config, linear, encoded)
+        labels = encoded.splits.train.labels[: len(encoded.hashed)]
         weight = class_weight(config, encoded.splits)
-        encoded.choice = linear_model.fit(linear, counted, labels, weight, config.seed)
+        encoded.choice = linear_model.fit(linear, encoded.counted, labels, weight, config.seed)
+        encoded.counted = None  # large
         if encoded.frequent:
             known = encoded.frequent
             model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
-
-
-def _count_ngrams(config: ClassificationConfig, linear: NGramLogits, encoded: Encoded, with_validation: bool = False):
-    """Returns (the n-grams of the training texts, and of the validation texts if asked for; the labels).
-
-    Generated sentences are left out: their n-grams have labels that they do not have in real texts.
-    """
-    splits = encoded.splits
-    hashed, labels = encoded.hashed[: _num_real(splits)], splits.train.labels[: _num_real(splits)]
-    if with_validation:
-        hashed = hashed + ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(config, len(splits.classes)))
-        labels = np.concatenate([labels, splits.valid.labels])
-    return ngrams.count(hashed, linear.num_ngrams), labels
 
 
 def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, servable: Classifier) -> int:
@@ -207,9 +195,12 @@ def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, se
     console.say("fitting the linear model to the validation texts, too ...")
     linear = model.get_layer(networks.NGRAM_LOGITS)
     weight = class_weight(config, encoded.splits)
+    labels = encoded.splits.train.labels[: len(encoded.hashed)]
     if encoded.choice is None:  # another process has fitted the linear model
-        encoded.choice = linear_model.fit(linear, *_count_ngrams(config, linear, encoded), weight, config.seed)
-    counted, labels = _count_ngrams(config, linear, encoded, with_validation=True)
+        encoded.choice = linear_model.fit(linear, encoded.counted, labels, weight, config.seed)
+    hashed = ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(config, len(encoded.splits.classes)))
+    labels = np.concatenate([labels, encoded.splits.valid.labels])
+    counted = ngrams.count(encoded.hashed + hashed, linear.num_ngrams)
     linear_model.fit(linear, counted, labels, weight, config.seed, encoded.choice)
     return len(labels)
 

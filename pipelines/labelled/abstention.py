@@ -1,4 +1,4 @@
-"""Labels that are left out where a classifier of several classes is not sure: how many texts it labels, and how well."""
+"""A classifier of several classes that leaves out labels where it is not sure: how many it gives, and how good."""
 
 import numpy as np
 

@@ -12,7 +12,7 @@ from pipelines.labelled.metrics import wilson_interval
 from pipelines.labelled.multi_label_metrics import compare_micro_f1
 from pipelines.labelled.paired import difference_interval
 from pipelines.labelled.splits import Labelled, LabelledSplits
-from pipelines.support import console
+from pipelines.support import baselines, console
 from pipelines.support.scores import score_of
 from pipelines.text.invisible import visible
 
@@ -28,7 +28,6 @@ FEATURES = {
     "words, word pairs and characters, LinearSVC": ("words", "characters"),
 }
 _INVERSE_REGULARIZATION = 10.0
-_REMEDY = "Another model, more epochs or `tune` may be better."
 # Of the training texts. With more, the baseline is left out: it would take minutes.
 _MAX_CHARACTERS = dict(zip(FEATURES, (60_000_000, 5_000_000, 10_000_000), strict=True))
 
@@ -45,8 +44,8 @@ def add_baselines(
 
     Args:
         scores: split ("validation", "test") -> scores of the model.
-        labels: split -> class ids that the model predicts, int [n]; with several labels per text, int [n, classes] of 0
-            and 1.
+        labels: split -> class ids that the model predicts, int [n], each the most probable one; with several labels per
+            text, int [n, classes] of 0 and 1.
         class_weights: whether each class has the same weight in training.
     """
     console.say("fitting the baselines: TF-IDF with logistic regression and LinearSVC ...")
@@ -155,15 +154,7 @@ def summary_lines(scores: dict) -> list[str]:
             lines.append(
                 f"  {'baseline':<12}{_measure(each)} {score}   {each['features']}; this model {difference} points"
             )
-    if better := _better_than_the_model(scores):
-        lines.append(f"  {'warning':<12}below its baseline, beyond chance: {'; '.join(better)}. {_REMEDY}")
-    return lines
-
-
-def _better_than_the_model(scores: dict) -> list[str]:
-    """Returns the features of the baselines that are better with the whole interval of the difference."""
-    compared = [each for each in scores.get("baselines", ()) if "left_out" not in each]
-    return [each["features"] for each in compared if each["difference_interval"][1] < 0]
+    return lines + baselines.warning_lines(scores)
 
 
 def report_lines(scores: dict[str, dict]) -> list[str]:
@@ -184,12 +175,7 @@ def report_lines(scores: dict[str, dict]) -> list[str]:
                 lines.append(
                     f"| {each['features']} | {split} | {_score(each)} | {score_of(each, 'difference').points()} |"
                 )
-    for split, of_split in scores.items():
-        if better := _better_than_the_model(of_split):
-            lines += [
-                "",
-                f"**On {split}, this model is below its baseline, beyond chance: {'; '.join(better)}. {_REMEDY}**",
-            ]
+    lines += baselines.report_lines(scores)
     left_out = [each for each in next(iter(scores.values()))["baselines"] if "left_out" in each]
     for each in left_out:
         lines += ["", f"The baseline of {each['features']} is left out: {each['left_out']}."]

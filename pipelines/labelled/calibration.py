@@ -21,8 +21,8 @@ class Calibration(NamedTuple):
 
     Attributes:
         factors: of the logits of each model.
-        probabilities: of the validation texts, float [n, classes], each by factors that were fitted to the other half of
-            the texts; None if no factor was fitted.
+        probabilities: of the validation texts, float [n, classes], each by factors that were fitted to the other half
+            of the texts; None if no factor was fitted.
     """
 
     factors: tuple[float, ...]

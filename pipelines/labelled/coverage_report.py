@@ -45,7 +45,7 @@ def _choice_sentence(result: RunResult, chosen: dict | None) -> str:
     if chosen is None:
         return (
             "Every text has its most probable label. `train --threshold precision=0.95`, or a probability, leaves out "
-            "the labels below it: such texts have the label `\"\"`, and `abstained` is true."
+            'the labels below it: such texts have the label `""`, and `abstained` is true.'
         )
     text = result.config["threshold"]
     threshold = result.scores["validation"]["thresholds"][""]
@@ -64,7 +64,9 @@ def _choice_sentence(result: RunResult, chosen: dict | None) -> str:
 
 def _table(labels: np.ndarray, probabilities: np.ndarray, score: np.ndarray, accuracy: np.ndarray) -> list[str]:
     lines = ["| aim | from probability | texts with a label | accuracy | 95 % interval |", "|---|---:|---:|---:|---:|"]
-    rows = [(f"{coverage:.0%} of the texts", score[max(1, round(coverage * len(score))) - 1]) for coverage in _COVERAGES]
+    rows = [
+        (f"{coverage:.0%} of the texts", score[max(1, round(coverage * len(score))) - 1]) for coverage in _COVERAGES
+    ]
     for precision in _PRECISIONS:
         if abstention.not_reached(precision, labels, probabilities):
             rows.append((f"`precision={precision:g}`", None))

@@ -32,7 +32,11 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
         scores[name] = compute_scores(part, outputs, splits.classes) | _thresholds(servable.decision, splits.classes)
     if not config.no_baseline and not splits.sharded:
-        labels = {name: each["predicted"] for name, each in results.items()}
+        # A threshold trades accuracy for something else: the baselines are compared without it.
+        labels = {
+            name: each["predicted"] if splits.multi_label else each["probabilities"].argmax(axis=1)
+            for name, each in results.items()
+        }
         add_baselines(scores, splits, labels, config.class_weights)
     return scores, {"valid": splits.valid, **results["validation"]}
 
@@ -76,7 +80,8 @@ def predicted(outputs: dict[str, np.ndarray], classes: tuple[str, ...]) -> np.nd
     """Returns the ids of the labels in the outputs of a classifier.
 
     Returns:
-        Int [n], of a text without label the id of its most probable one; with several labels per text, int [n, classes] of 0 and 1.
+        Int [n], of a text without label the id of its most probable one; with several labels per text, int [n, classes]
+        of 0 and 1.
     """
     if "labels" in outputs:
         return np.stack([(outputs["labels"] == name).any(axis=1) for name in classes], axis=1).astype(np.int32)

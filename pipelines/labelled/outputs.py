@@ -76,7 +76,7 @@ def label_outputs(logits: tf.Tensor, classes: tf.Tensor, decision: Decision = MO
 
 
 def label_index(probabilities: tf.Tensor, decision: Decision) -> tf.Tensor:
-    """Returns the index of each text's only label, or the most probable one: float32 [batch, classes] -> int64 [batch]."""
+    """Returns the index of each text's label, or most probable class: float32 [batch, classes] -> int64 [batch]."""
     if decision.thresholds and not decision.abstains(probabilities.shape[-1]):
         return tf.cast(probabilities[:, 1] >= decision.thresholds[0], tf.int64)
     return tf.argmax(probabilities, axis=-1)

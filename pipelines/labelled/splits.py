@@ -12,7 +12,6 @@ from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import BEST_F1, LabelledConfig
-from pipelines.settings.fields import flag
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed

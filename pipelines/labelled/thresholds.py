@@ -129,4 +129,3 @@ def choose(choice: ThresholdChoice, has_label: np.ndarray, probabilities: np.nda
         best = precision_recall.highest_recall(curve, choice.precision)
         best = precision_recall.highest_precision(curve) if best is None else best
     return float(curve.threshold[best])
-

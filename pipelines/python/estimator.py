@@ -53,7 +53,7 @@ class Estimator(BaseEstimator):
             config = self.config_class(**_for_data(fields, write_data(folder), folder)).resolve()
             # A temporary export is checked in a fresh process when it is exported to its final place.
             destination = run.Destination(
-                place.runs, folder / "export", place.name, _EXPORT_NAME, verify=not place.temporary
+                place.runs, folder / "export", place.name, _EXPORT_NAME, verify=not place.temporary, force=True
             )
             result = run.train(self.task, config, destination)
         self.run_ = place.folder

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pipelines.runs import run_folder
 from pipelines.settings.config import TrainingConfig
 from pipelines.data import sources
-from pipelines.export.exported import SAMPLE_SUFFIX, Exported
-from pipelines.support import console
+from pipelines.export.exported import SAMPLE_SUFFIX, Exported, versions
+from pipelines.support import baselines, console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, folder_written_beside, make_folders, shown, sync
 from pipelines.support.quiet import import_tensorflow
@@ -36,6 +36,7 @@ class Destination:
         name: name of the export; None is the task's name.
         tensorboard: whether to write the learning curves for TensorBoard.
         verify: whether to check the export in a fresh process. Else that is left to `saved_model.copy`.
+        force: whether to export a model that is below its baselines, although there is a version already.
     """
 
     runs: Path
@@ -44,6 +45,7 @@ class Destination:
     name: str | None = None
     tensorboard: bool = False
     verify: bool = True
+    force: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +131,7 @@ def train(task_name: str, config: TrainingConfig, destination: Destination, fit:
     with run_folder.locked(folder):
         record = run_folder.save_or_check_record(folder, record, config)
         result = run_folder.finished_result(folder)
-        if result:
+        if result and (result.export or not destination.force):
             console.say(f"{shown(folder)} is finished. Other flags, or --run NAME, make another run.")
             if destination.tensorboard and not (folder / "tensorboard").exists():
                 import_tensorflow()
@@ -182,14 +184,15 @@ def _train(
         training_seconds=round(position.seconds, 1),
         scores=trained.scores,
         refitted_rows=refitted_rows or None,
+        below_baseline=baselines.better(trained.scores["validation"]) or None,
         **described | {"findings": findings},
     )
-    exported = _export(task, trained.servable, result, trained.config, folder, destination)
+    if not _is_withheld(result, destination):
+        exported = _export(task, trained.servable, result, trained.config, folder, destination)
+        export = {"export": str(exported.path), "export_files": run_folder.planned_files(folder)}
+        result = dataclasses.replace(result, **export, model=exported.title)
     result = dataclasses.replace(
         result,
-        export=str(exported.path),
-        export_files=run_folder.planned_files(folder),
-        model=exported.title,
         report=str(folder / "report.md"),
         seconds=round(time.monotonic() - started, 1),
     )
@@ -256,6 +259,7 @@ def fit_with_tokenizer(
             items=task.items_per_epoch(encoded),
             unit=task.UNIT,
             keep=config.keep_checkpoints,
+            seconds=60 * config.minutes if config.minutes else None,
         ),
         folder,
         task.fit_options(config, encoded, model),
@@ -284,6 +288,12 @@ def fit_with_tokenizer(
         details=details,
         refit=functools.partial(task.refit, config, encoded, inference_model, servable),
     )
+
+
+def _is_withheld(result: RunResult, destination: Destination) -> bool:
+    """Whether the model is not exported: below its baselines, it would replace a version that servers use."""
+    is_below = bool(result.about.get("below_baseline")) and not result.sample
+    return is_below and not destination.force and bool(versions(destination.saved_models / destination.name))
 
 
 def _export(task: Task, servable, result: RunResult, config, folder: Path, destination: Destination) -> Exported:

@@ -205,7 +205,7 @@ def finished_result(folder: Path) -> RunResult | None:
     if not path.exists():
         return None
     result = RunResult.of(**read_record(path, "delete it, and the same command measures the model again"))
-    problem = difference(Path(result.export), result.export_files)
+    problem = difference(Path(result.export), result.export_files) if result.export else None
     if problem:
         console.say(
             f"{shown(Path(result.export))} is not the export of this run any more ({problem}): exporting it again"

@@ -10,6 +10,7 @@ from pipelines.settings.fields import (
     PATHS,
     POSITIVE,
     UNSET,
+    Bounds,
     CheckpointEvery,
     Optimizer,
     Patience,
@@ -53,6 +54,8 @@ class TrainingConfig:
     optimizer: Optimizer = "adam"
     patience: Patience = 3
     """Stop after N epochs without a better validation score. The weights of the best epoch are kept."""
+    minutes: Annotated[float | None, Bounds(0, above=True), tyro.conf.arg(metavar="M", help_behavior_hint="")] = None
+    """End the training after M minutes, with the best epoch so far. Reading the data and the export come on top."""
     precision: TrainingPrecision = "auto"
     checkpoint_every: CheckpointEvery = 200
     keep_checkpoints: Annotated[int, at_least(0)] = 0

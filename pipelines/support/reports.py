@@ -12,6 +12,7 @@ from pipelines.support.numbers import counted
 from pipelines.support.run_result import RunResult
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
+NOT_EXPORTED = "not exported, because it is below its baseline; the same command with --force exports it"
 _MAX_WEIGHTS = 60  # that a report lists one by one
 BLUE, ORANGE, GREY = "#3465a4", "#ce5c00", "#888a85"
 
@@ -29,6 +30,9 @@ def summary(result: RunResult, title: str, score_lines: list[str], try_command: 
     if result.sample:
         lines.append(f"  {SAMPLE_WARNING}")
     lines.append(f"  {'report':<12}{shown(Path(result.report))}")
+    if not result.export:
+        lines.append(f"  {product:<12}{NOT_EXPORTED}")
+        return "\n".join(lines)
     lines.append(f"  {product:<12}{shown(Path(result.export))}")
     lines.append(f"  {'try it':<12}{try_command}")
     return "\n".join(lines)
@@ -123,6 +127,8 @@ def learning_lines(result: RunResult, reason: str, curves_title: str) -> list[st
 
 def use_lines(result: RunResult, commands: list[str], description: str | None = None) -> list[str]:
     """Returns the section on using the export: where it is, what it is, and commands to copy."""
+    if not result.export:
+        return ["## Use", "", f"{NOT_EXPORTED[0].upper()}{NOT_EXPORTED[1:]}.", ""]
     description = description or "a SavedModel that takes strings, for TF Serving or `tf.saved_model.load`"
     lines = ["## Use", "", f"The export is in `{shown(Path(result.export))}`: {description}."]
     return [*lines, "", "```", *commands, "```", ""]

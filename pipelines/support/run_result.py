@@ -14,6 +14,7 @@ FACTS = {
     "characters": dict[str, int] | None,  # split -> characters
     "window": dict[str, float] | None,  # limits of a text (max_tokens, max_bytes), and what they cut off in training
     "generation_defaults": dict[str, Any] | None,  # option -> default of the exported model
+    "below_baseline": list[str] | None,  # names of the baselines that are better beyond chance
     "refitted_rows": int | None,  # that the export was fitted to once more, after the model of the scores
 }
 _FINDINGS_OF_SCHEMA_3 = ("duplicates", "folds", "attempts")  # these stood beside the other values
@@ -62,7 +63,7 @@ class RunResult(RunRecord):
         best_epoch: number of the epoch whose weights are exported, from 1.
         training_seconds: training and validation over all processes.
         scores: split ("validation", "test") -> measures.
-        export: folder of the export.
+        export: folder of the export; "" if nothing is exported.
         export_files: its files: path -> {"bytes", "sha256"}.
         model: its name and version, such as "sentiment/3".
         report: path of report.md.

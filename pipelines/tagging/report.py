@@ -4,7 +4,7 @@ import dataclasses
 import re
 from pathlib import Path
 
-from pipelines.support import reports
+from pipelines.support import baselines, reports
 from pipelines.support.installation import shell_command
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
@@ -57,6 +57,7 @@ def summarize(result: RunResult) -> str:
         )
         for each in scores.get("baselines", ()):
             lines.append(f"  {'baseline':<12}{each['name']}: {_summary_of_baseline(each)}")
+        lines += baselines.warning_lines(scores)
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
     return reports.summary(result, title, lines, _use_commands(result)[0])
 
@@ -204,6 +205,7 @@ def _baseline_lines(result: RunResult) -> list[str]:
             lines.append(f"| {' | '.join(cells)} |")
     return [
         *lines,
+        *baselines.report_lines(result.scores),
         *left_out,
         "",
         "Most frequent tag: that of the word in training; a word that training does not have gets the most frequent "

@@ -5,7 +5,9 @@ A run that is killed at any moment continues from its last checkpoint and ends w
 
 import contextlib
 import dataclasses
+import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +21,7 @@ from pipelines.data import part
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
+from pipelines.support.numbers import counted
 from pipelines.training import checkpoints, group, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
@@ -26,6 +29,8 @@ from pipelines.training.parallel_step import train_on_parts
 from pipelines.training.split_batches import train_on_split_batches
 from pipelines.training.state import State
 
+_FORECAST_STEPS = 20  # of the first epoch, after which the time of the training is forecast,
+_FORECAST_SECONDS = 60  # if it is longer than this
 EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
 
 
@@ -41,6 +46,7 @@ class Plan:
         items: items per epoch, for the progress bar.
         unit: what the items are called.
         keep: number of epochs whose weights are kept for `inspect training`, evenly spread, besides the initial ones.
+        seconds: the training ends with the first step after this time, which ends its epoch; None: no limit.
     """
 
     max_epochs: int
@@ -50,6 +56,7 @@ class Plan:
     items: int
     unit: str
     keep: int = 0
+    seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +146,8 @@ def fit(
             # Weights that are all computed by `options.initialize` need no step.
             needs_steps = bool(model.trainable_variables)
             losses = _train_epoch(model, batches, plan, options, position, saver) if needs_steps else {}
-            rate = plan.items * (plan.steps - first_step) / plan.steps / (time.monotonic() - started)
+            done = (position.step or plan.steps) - first_step
+            rate = plan.items * done / plan.steps / (time.monotonic() - started)
             row = None
             if here.is_chief:
                 if inference_model is not model:
@@ -149,6 +157,9 @@ def fit(
             row = here.from_chief(row)
             kept_model = inference_model if here.is_chief else None
             _end_epoch(position, row, plan, options, kept_model, folder, time.monotonic() - started)
+            if saver.out_of_time and not position.finished:
+                console.say(f"the time of {plan.seconds / 60:g} minutes is over: the best epoch so far counts")
+                position.finished = True
             state.save(last, position)
             if events and here.is_chief:
                 tensorboard.write(events, position.rows)
@@ -291,6 +302,8 @@ class _Saver(keras.callbacks.Callback):
         self._every = plan.checkpoint_every if within_epochs else 0
         self._steps, self._stop_requested = plan.steps, stop_requested
         self._stops = stops  # of several workers; see `train_on_parts`
+        self._ends = None if plan.seconds is None else time.monotonic() + plan.seconds - position.seconds
+        self.out_of_time = False
 
     def set_model(self, model):
         super().set_model(model)
@@ -307,7 +320,9 @@ class _Saver(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self._position.step += 1
-        if self._position.step == self._steps:
+        if self._ends is not None and time.monotonic() > self._ends:
+            self.out_of_time = self.model.stop_training = True
+        if self._position.step == self._steps or self.out_of_time:
             return  # an epoch ends with its validation; `fit` saves then
         stop = self._stop_requested() if self._stops is None else bool(self._stops.numpy() > 0)
         if self._every and (stop or self._position.step % self._every == 0):
@@ -323,6 +338,8 @@ class _Progress(keras.callbacks.Callback):
         super().__init__()
         self._per_step = plan.items / plan.steps
         self._done = position.step * self._per_step
+        self._plan, self._position = plan, position
+        self._started, self._first, self._step = time.monotonic(), position.step, 0
         description = f"epoch {position.epoch + 1}/{plan.max_epochs}"
         self._bar = console.bar(plan.items, plan.unit, description, initial=round(self._done))
 
@@ -330,6 +347,22 @@ class _Progress(keras.callbacks.Callback):
         self._done += self._per_step
         self._bar.set_postfix({name: f"{value:.4f}" for name, value in logs.items()}, refresh=False)
         self._bar.update(round(self._done) - self._bar.n)
+        self._step += 1
+        if self._position.epoch == 0 and self._first == 0 and self._step == min(_FORECAST_STEPS, self._plan.steps):
+            self._say_forecast()
+        if self._step == 1:
+            self._started = time.monotonic()  # the first step also builds the graph
+
+    def _say_forecast(self) -> None:
+        seconds = (time.monotonic() - self._started) / max(1, self._step - 1) * self._plan.steps * self._plan.max_epochs
+        if self._plan.seconds is not None:
+            seconds = min(seconds, self._plan.seconds)
+        if seconds > _FORECAST_SECONDS:
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (30 if sys.platform == "darwin" else 20))
+            console.say(
+                f"expected: at most {max(1, round(seconds / 60))} min for {counted(self._plan.max_epochs, 'epoch')}, "
+                f"{peak:.1f} GiB of memory so far"
+            )
 
     def close(self):
         self._bar.close()
