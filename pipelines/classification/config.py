@@ -68,7 +68,7 @@ _QUICK = {
     "learning_rate": 0.005,
 }
 _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
-_FEEDFORWARD = {"batch_size": 128, "learning_rate": 0.005}
+_FEEDFORWARD = {"batch_size": 128, "learning_rate": 0.002}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
 _PREPARED_MODEL = "gru"  # the default with prepared data: "best" has a linear model, which needs all texts in memory

@@ -15,6 +15,8 @@ same size for rare and for frequent n-grams.
 """
 
 import dataclasses
+import functools
+import math
 import warnings
 
 import numpy as np
@@ -28,9 +30,12 @@ _SMOOTHING = 1.0  # added to every count
 _MIN_NORM = 1e-6
 _SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest norm, that get smaller logits
 _FOLDS = 3  # of the search
-_MAX_OCCURRENCES = 4_000_000  # of n-grams in texts that the search reads
-_COSTS = (1.0, 3.0, 10.0)  # C with inverse frequencies
-_COST_OF_MANY_CLASSES = 3.0  # where there is one weighting
+_MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
+_MAX_OCCURRENCES = 12_000_000  # of n-grams in texts that the search reads
+_TOKEN_WEIGHTS = (1.0, 2.0, 4.0)  # of n-grams of tokens, beside those of characters, of which a text has more
+_FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
+_COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
+_COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
 _RATIO_SHARES = (0.5, 1.0)  # of their logits, beside those with inverse frequencies
 _LOG_FACTORS = (-1.0, 3.5)  # between which the logarithm of the factor of the logits is searched
@@ -44,12 +49,14 @@ class Choice:
         cost: C with inverse frequencies.
         ratio_cost: C with log-count ratios; None leaves them out.
         ratio_share: of the logits with log-count ratios, beside those with inverse frequencies.
+        token_weight: of n-grams of tokens, beside those of characters.
         factor: of all logits.
     """
 
     cost: float
     ratio_cost: float | None = None
     ratio_share: float = 0.0
+    token_weight: float = 1.0
     factor: float = 1.0
 
 
@@ -83,14 +90,15 @@ def fit(
     is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
     decisions = is_class[1:] if one_decision else is_class
     num_weightings = layer.num_classes // num_classes
-    problem = _Problem(counted.occurrences, counted.scale, decisions, text_weight, seed)
+    problem = _Problem(counted.occurrences, counted.is_token, decisions, text_weight, seed)
     if choice is None:
         choice = _choose(problem, has_ratios=num_weightings == 2, several_labels=labels.ndim == 2)
         console.say(_describe(choice))
     factor = num_weightings * choice.factor  # the model takes the mean of the weightings
-    columns = [problem.fit(inverse_frequencies, choice.cost, factor)]
+    weight = choice.token_weight
+    columns = [problem.fit(inverse_frequencies, choice.cost, weight, factor)]
     if num_weightings == 2:
-        columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, factor * choice.ratio_share))
+        columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, weight, factor * choice.ratio_share))
     ratios, weights, bias, min_norm = (np.concatenate(values, axis=-1) for values in zip(*columns, strict=True))
     if one_decision:  # each class gets half of its logit
         half = np.tile(np.float32([-0.5, 0.5]), len(columns))
@@ -101,8 +109,11 @@ def fit(
 
 
 def _describe(choice: Choice) -> str:
-    ratios = f" and naive Bayes ratios (C {choice.ratio_cost:g})" if choice.ratio_cost else ""
-    return f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:g}){ratios}"
+    ratios = f" and naive Bayes ratios (C {choice.ratio_cost:.2g})" if choice.ratio_cost else ""
+    return (
+        f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:.2g}){ratios}, n-grams of words "
+        f"weigh {choice.token_weight:g} times those of characters"
+    )
 
 
 def _log_count_ratios(occurrences: sparse.csr_matrix, is_class: np.ndarray) -> np.ndarray:
@@ -118,14 +129,14 @@ class _Problem:
 
     Attributes:
         occurrences: float32 [n, k], 1 where the text has the n-gram.
-        scale: float [k], of the n-grams.
+        is_token: bool [k], which n-grams are those of tokens.
         decisions: bool [decisions, n], the texts of the class against the others.
         text_weight: float [n].
         seed: of the solver and the folds.
     """
 
     occurrences: sparse.csr_matrix
-    scale: np.ndarray
+    is_token: np.ndarray
     decisions: np.ndarray
     text_weight: np.ndarray | None
     seed: int
@@ -137,26 +148,28 @@ class _Problem:
             self, occurrences=self.occurrences[chosen], decisions=self.decisions[:, chosen], text_weight=weight
         )
 
-    def fit(self, weigh, cost: float | None, factor: float = 1.0) -> tuple[np.ndarray, ...]:
+    def fit(self, weigh, cost: float | None, token_weight: float, factor: float = 1.0) -> tuple[np.ndarray, ...]:
         """Fits each decision.
 
         Args:
             weigh: inverse_frequencies or _log_count_ratios.
             cost: C; None gives weights of zero.
+            token_weight: of n-grams of tokens.
             factor: of the weights and biases.
 
         Returns:
             (ratios [k, decisions], weights [k, decisions], bias [decisions], the norm below which texts get smaller
             logits [decisions]), float32.
         """
-        shape = (len(self.scale), len(self.decisions))
+        shape = (len(self.is_token), len(self.decisions))
         ratios, weights, bias, min_norm = np.zeros(shape, np.float32), np.zeros(shape, np.float32), [], []
         if cost is None:
             return ratios, weights, np.zeros(shape[1], np.float32), np.zeros(shape[1], np.float32)
+        scale = np.where(self.is_token, token_weight, 1.0)
         scaled = None
         for i, is_class in enumerate(self.decisions):
             if scaled is None or weigh is _log_count_ratios:  # inverse frequencies are the same for all classes
-                ratios_of_class = self.scale * weigh(self.occurrences, is_class)
+                ratios_of_class = scale * weigh(self.occurrences, is_class)
                 norm = _norms(self.occurrences, ratios_of_class)
                 least = np.percentile(norm, _SHORT_TEXTS)
                 scaled = _scaled(self.occurrences, ratios_of_class, norm, least)
@@ -168,43 +181,57 @@ class _Problem:
 
 
 def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice:
-    """Chooses by the loss on texts that were left out of a fit, and the factor of the logits with it."""
+    """Chooses by the loss on texts that were left out of a fit, and the factor of the logits with it.
+
+    First how much n-grams of tokens weigh, then the costs and the share of the log-count ratios.
+    """
     rng = np.random.default_rng(problem.seed)
     order = rng.permutation(problem.occurrences.shape[0])
     lengths = np.diff(problem.occurrences.indptr)[order]
-    order = order[: max(_FOLDS, int(np.searchsorted(np.cumsum(lengths), _MAX_OCCURRENCES)))]
-    costs = _COSTS if has_ratios else (_COST_OF_MANY_CLASSES,)
-    fits = {(inverse_frequencies, cost): [] for cost in costs}
-    if has_ratios:
-        fits |= {(_log_count_ratios, cost): [] for cost in _RATIO_COSTS}
-    folds = np.array_split(order, _FOLDS)
+    read = order[: max(_FOLDS, int(np.searchsorted(np.cumsum(lengths), _MAX_OCCURRENCES)))]
+    folds = np.array_split(read, _FOLDS)[: 1 if len(read) >= _MANY_TEXTS else _FOLDS]
     weight = np.ones(len(problem.decisions.T)) if problem.text_weight is None else problem.text_weight.copy()
+    fitted = []
     for fold in folds:
-        fitted = problem.rows(np.setdiff1d(order, fold, assume_unique=True))
+        fitted.append(problem.rows(np.setdiff1d(read, fold, assume_unique=True)))
         if len(problem.decisions) > 1 and not several_labels:
             # The right answer is none that a fit without a text of the class can give.
-            weight[fold] *= fitted.decisions.any(axis=1)[problem.decisions[:, fold].argmax(axis=0)]
-        for (weigh, cost), logits in fits.items():
-            logits.append(_logits(problem.occurrences[fold], *fitted.fit(weigh, cost)))
+            weight[fold] *= fitted[-1].decisions.any(axis=1)[problem.decisions[:, fold].argmax(axis=0)]
     left_out = dataclasses.replace(problem, text_weight=weight).rows(np.concatenate(folds))
     if not left_out.text_weight.any():
-        return Choice(costs[0])
-    logits_of = {key: np.concatenate(values) for key, values in fits.items()}  # [n, decisions]
-    best, least = Choice(costs[0]), np.inf
-    for cost in costs:
-        for ratio_cost, share in [(None, 0.0), *((c, s) for c in _RATIO_COSTS * has_ratios for s in _RATIO_SHARES)]:
-            logits = logits_of[inverse_frequencies, cost]
-            if ratio_cost:
-                logits = logits + share * logits_of[_log_count_ratios, ratio_cost]
-            found = optimize.minimize_scalar(
-                lambda log_factor, logits=logits: _loss(np.exp(log_factor) * logits, left_out, several_labels),
-                bounds=_LOG_FACTORS,
-                method="bounded",
-                options={"xatol": 0.05},
-            )
-            if found.fun < least:
-                least, best = found.fun, Choice(cost, ratio_cost, share, float(np.exp(found.x)))
-    return best
+        return Choice(_FIRST_COST)
+
+    @functools.cache
+    def logits_of(weigh, cost: float, token_weight: float) -> np.ndarray:  # [left out texts, decisions]
+        parts = zip(folds, fitted, strict=True)
+        return np.concatenate(
+            [_logits(problem.occurrences[fold], *fit.fit(weigh, cost, token_weight)) for fold, fit in parts]
+        )
+
+    def loss_of(choice: Choice) -> tuple[float, Choice]:
+        logits = logits_of(inverse_frequencies, choice.cost, choice.token_weight)
+        if choice.ratio_cost:
+            ratios = logits_of(_log_count_ratios, choice.ratio_cost, choice.token_weight)
+            logits = logits + choice.ratio_share * ratios
+        found = optimize.minimize_scalar(
+            lambda log_factor: _loss(np.exp(log_factor) * logits, left_out, several_labels),
+            bounds=_LOG_FACTORS,
+            method="bounded",
+            options={"xatol": 0.05},
+        )
+        return found.fun, dataclasses.replace(choice, factor=float(np.exp(found.x)))
+
+    def best_of(choices) -> Choice:
+        return min(map(loss_of, choices), key=lambda pair: pair[0])[1]
+
+    first = best_of(Choice(_FIRST_COST, token_weight=token_weight) for token_weight in _TOKEN_WEIGHTS)
+    ratios = [(None, 0.0)] + [(cost, share) for cost in _RATIO_COSTS * has_ratios for share in _RATIO_SHARES]
+    costs = _COSTS if has_ratios else _COSTS_OF_MANY_CLASSES
+    best = best_of(Choice(cost, *ratio, token_weight=first.token_weight) for cost in costs for ratio in ratios)
+    # Among more texts, each counts less beside the regularisation.
+    shrink = math.sqrt(len(read) / len(order))
+    ratio_cost = best.ratio_cost and best.ratio_cost * shrink
+    return dataclasses.replace(best, cost=best.cost * shrink, ratio_cost=ratio_cost)
 
 
 def _loss(logits: np.ndarray, problem: _Problem, several_labels: bool) -> float:

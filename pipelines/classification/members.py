@@ -21,8 +21,6 @@ def calibrated(
 ) -> tuple[keras.Model, Calibration]:
     """Fits the factors of the logits to the validation texts.
 
-    The logits of a linear model alone keep their factor, which `linear_model.fit` chose on texts that it had left out.
-
     Args:
         model: of `networks.network`, trained.
         inputs: of the validation texts.
@@ -30,9 +28,7 @@ def calibrated(
     Returns:
         (the classifier, without a member that does not help; the factors of its logits).
     """
-    if config.model == "linear":
-        return model, Calibration((1.0,), None)
-    names = [networks.NETWORK_LOGITS] + [networks.LINEAR_LOGITS] * bool(config.max_ngrams)
+    names = [networks.NETWORK_LOGITS] * (config.model != "linear") + [networks.LINEAR_LOGITS] * bool(config.max_ngrams)
     outputs = [model.get_layer(name).output for name in names]
     calibration = calibrate(_computing(config, keras.Model(model.input, outputs), inputs)(), valid.labels)
     if len(names) == 1:

@@ -11,7 +11,7 @@ from layers import NGramLogits
 
 _TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
 _MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
-_TOKEN_WEIGHT = 2.0  # of n-grams of tokens, because a text has fewer of them than n-grams of characters
+_TOKEN_WEIGHT = 2.0  # in `most_telling`: of n-grams of tokens, because a text has fewer of them than of characters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Counted:
     Attributes:
         hashes: int32 [k], ascending, those of `NGramLogits.hash_ngrams`.
         occurrences: float32 [n, k], 1 where the text has the n-gram.
-        scale: float [k], by which the weights of n-grams of tokens exceed those of characters.
+        is_token: bool [k], which n-grams are those of tokens; the others are those of characters.
     """
 
     hashes: np.ndarray
     occurrences: sparse.csr_matrix
-    scale: np.ndarray
+    is_token: np.ndarray
 
 
 def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: int) -> list[np.ndarray]:
@@ -69,7 +69,7 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
     row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     shape = (len(texts), len(hashes))
     occurrences = sparse.csr_matrix((np.ones(known.sum(), np.float32), (row[known], column[known])), shape)
-    return Counted(hashes, occurrences, np.where(hashes % 2, 1.0, _TOKEN_WEIGHT))  # even hashes are those of tokens
+    return Counted(hashes, occurrences, hashes % 2 == 0)
 
 
 def inverse_frequencies(occurrences: sparse.csr_matrix, is_class: np.ndarray | None = None) -> np.ndarray:
@@ -78,7 +78,7 @@ def inverse_frequencies(occurrences: sparse.csr_matrix, is_class: np.ndarray | N
     return np.log((1 + occurrences.shape[0]) / (1 + counts)) + 1
 
 
-class Frequent(NamedTuple):
+class Telling(NamedTuple):
     """The n-grams of an `NGramProjection`.
 
     Attributes:
@@ -92,25 +92,40 @@ class Frequent(NamedTuple):
     columns: tf.RaggedTensor
 
 
-def most_frequent(counted: Counted, num_ngrams: int, texts: list[np.ndarray]) -> Frequent:
-    """Chooses the n-grams that occur in the most texts.
+def most_telling(counted: Counted, labels: np.ndarray, num_ngrams: int, texts: list[np.ndarray]) -> Telling:
+    """Chooses the n-grams that tell most about the class: those with the highest chi-square statistic
+
+        sum_c (n_fc - e_fc)^2 / e_fc
+
+    where n_fc is the number of texts of class c with n-gram f, and e_fc what it would be if f occurred in all classes
+    alike.
 
     Args:
+        labels: of the counted texts: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
         num_ngrams: the maximum number of n-grams.
         texts: of `hash_texts`, whose columns are found.
     """
-    occurrences = np.asarray(counted.occurrences.sum(axis=0)).ravel()
-    kept = np.sort(np.argsort(-occurrences, kind="stable")[:num_ngrams])
-    ratios = counted.scale * inverse_frequencies(counted.occurrences)
-    return Frequent(counted.hashes[kept], ratios[kept], columns_of(texts, counted.hashes[kept]))
+    occurrences = counted.occurrences
+    total = np.asarray(occurrences.sum(axis=0), np.float64).ravel()  # [k]
+    statistic = np.zeros(len(total))
+    is_class = labels.T == 1 if labels.ndim == 2 else labels == np.unique(labels)[:, None]  # [classes, n]
+    for of_class in is_class:
+        expected = total * of_class.mean()
+        observed = np.asarray(occurrences[of_class].sum(axis=0)).ravel()
+        statistic += np.square(observed - expected) / np.maximum(expected, 1e-9)
+    kept = np.sort(np.argsort(-statistic, kind="stable")[:num_ngrams])
+    ratios = np.where(counted.is_token, _TOKEN_WEIGHT, 1.0) * inverse_frequencies(occurrences)
+    return Telling(counted.hashes[kept], ratios[kept], columns_of(texts, counted.hashes[kept]))
 
 
 def columns_of(texts: list[np.ndarray], hashes: np.ndarray) -> tf.RaggedTensor:
     """Returns the numbers of each text's n-grams in `hashes` (ascending), from 1: ragged int32 [n, (known)]."""
     found = []
     for text in texts:
-        position = np.minimum(np.searchsorted(hashes, text), len(hashes) - 1)
-        found.append(position[hashes[position] == text] + 1)
+        position = np.searchsorted(hashes, text)
+        is_known = position < len(hashes)
+        is_known[is_known] = hashes[position[is_known]] == text[is_known]
+        found.append(position[is_known] + 1)
     return tf.RaggedTensor.from_row_lengths(
         np.concatenate(found).astype(np.int32), np.array([len(each) for each in found], np.int64)
     )

@@ -62,7 +62,7 @@ class Encoded:
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
         hashed: the hashes of the n-grams of each training text that is not generated; None without a linear model.
         counted: these n-grams; None once the linear model is fitted.
-        frequent: the n-grams that the network of "best" reads, if it does not continue another run.
+        telling: the n-grams that the network of "best" reads, if it does not continue another run.
         choice: of the linear model, once it is fitted.
     """
 
@@ -72,7 +72,7 @@ class Encoded:
     cut: dict[str, float]
     hashed: list[np.ndarray] | None = None
     counted: ngrams.Counted | None = None
-    frequent: ngrams.Frequent | None = None
+    telling: ngrams.Telling | None = None
     choice: linear_model.Choice | None = None
 
     def __len__(self) -> int:
@@ -89,16 +89,22 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
         train, cut = inputs_of(config, tokenizer, splits.train)
         if config.start_weights:
             continuing.check_known(config, train["ids"].flat_values.numpy())
-    encoded = Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
-    if config.max_ngrams and not config.start_weights:
-        hashed = ngrams.hash_texts(train, **networks.ngram_lengths(config, len(splits.classes)))
-        # The linear model does not count generated sentences: their n-grams have labels that they do not have in real
-        # texts.
-        encoded.hashed = hashed[: len(splits.train) - splits.train.num_generated]
-        encoded.counted = ngrams.count(encoded.hashed, networks.num_ngrams(config, len(splits.train)))
-        if config.model == "best":
-            known = networks.num_ngrams_of_projection(config, len(splits.train))
-            encoded.frequent = ngrams.most_frequent(encoded.counted, known, hashed)
+    return with_ngrams(config, Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut))
+
+
+def with_ngrams(config: ClassificationConfig, encoded: Encoded) -> Encoded:
+    """Finds the n-grams of the training texts, where a new linear model needs them; returns `encoded`."""
+    if not config.max_ngrams or config.start_weights:
+        return encoded
+    train = encoded.splits.train
+    hashed = ngrams.hash_texts(encoded.train, **networks.ngram_lengths(config, len(encoded.splits.classes)))
+    # Generated sentences are not counted: their n-grams have labels that they do not have in real texts.
+    encoded.hashed = hashed[: len(train) - train.num_generated]
+    encoded.counted = ngrams.count(encoded.hashed, networks.num_ngrams(config, len(train)))
+    if config.model == "best":
+        known = networks.num_ngrams_of_projection(config, len(train))
+        labels = train.labels[: len(encoded.hashed)]
+        encoded.telling = ngrams.most_telling(encoded.counted, labels, known, hashed)
     return encoded
 
 
@@ -176,8 +182,8 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
         weight = class_weight(config, encoded.splits)
         encoded.choice = linear_model.fit(linear, encoded.counted, labels, weight, config.seed)
         encoded.counted = None  # large
-        if encoded.frequent:
-            known = encoded.frequent
+        if encoded.telling:
+            known = encoded.telling
             model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
 
 
@@ -212,8 +218,8 @@ def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: in
     order = batching.bucketed_order(encoded.train["ids"].row_lengths().numpy(), config.batch_size, config.seed, epoch)
     labels = encoded.splits.train.labels
     inputs = network_inputs(encoded.train)
-    if encoded.frequent:
-        inputs = encoded.train | {networks.COLUMNS: encoded.frequent.columns}
+    if encoded.telling:
+        inputs = encoded.train | {networks.COLUMNS: encoded.telling.columns}
     return batching.padded_batches(inputs, labels, order[skip * config.batch_size :], config.batch_size)
 
 
@@ -223,9 +229,9 @@ def make_validator(
     """Returns a function that scores `model` on the validation texts."""
     if config.model != "linear" and config.max_ngrams:
         inputs = encoded.valid
-        if encoded.frequent:
+        if encoded.telling:
             hashed = ngrams.hash_texts(inputs, **networks.ngram_lengths(config, len(encoded.splits.classes)))
-            inputs = inputs | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.frequent.hashes)}
+            inputs = inputs | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.telling.hashes)}
         return members.validator(config, model, inputs, encoded.splits.valid)
     order = np.argsort(encoded.valid["ids"].row_lengths().numpy(), kind="stable")
     inputs = network_inputs(encoded.valid)

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras import ops
 
 from layers import NGramLogits
-from pipelines.classification import linear_model
+from pipelines.classification import linear_model, ngrams
 
 
 def texts(classes, rows=300):
@@ -30,6 +30,11 @@ def layer_of(classes, **arguments):
     return layer
 
 
+def counted(layer, inputs):
+    """The n-grams of texts that the layer may know."""
+    return ngrams.count(ngrams.hash_texts(inputs, layer.max_n, layer.max_characters), layer.num_ngrams)
+
+
 def labels_of(layer, ids):
     """The labels by the mean of the logits with each weighting."""
     logits = ops.convert_to_numpy(layer(ids.to_tensor()))
@@ -40,10 +45,10 @@ def labels_of(layer, ids):
 def test_it_finds_the_pairs_that_tell_the_class(classes):
     ids, labels = texts(classes)
     layer = layer_of(classes, num_ngrams=5000, max_n=2)
-    linear_model.fit(layer, {"ids": ids[:200]}, labels[:200], None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids[:200]}), labels[:200], None, seed=1)
     assert (labels_of(layer, ids[200:]) == labels[200:]).mean() > 0.95
     singles = layer_of(classes, num_ngrams=5000, max_n=1)
-    linear_model.fit(singles, {"ids": ids[:200]}, labels[:200], None, seed=1)
+    linear_model.fit(singles, counted(singles, {"ids": ids[:200]}), labels[:200], None, seed=1)
     if classes == 2:  # both tokens of the pair are in every text
         assert (labels_of(singles, ids[200:]) == labels[200:]).mean() < 0.7
 
@@ -56,7 +61,7 @@ def test_several_labels_have_a_decision_each():
     answers = []
     for classes in (3, 2):
         layer = layer_of(classes, num_ngrams=5000, max_n=2)
-        linear_model.fit(layer, {"ids": ids[:200]}, labels[:200, :classes], None, seed=1)
+        linear_model.fit(layer, counted(layer, {"ids": ids[:200]}), labels[:200, :classes], None, seed=1)
         logits = ops.convert_to_numpy(layer(ids[200:].to_tensor()))
         answers.append(logits.reshape(len(logits), 2, -1).mean(axis=1) > 0)
     assert ((answers[0] == labels[200:]).mean(axis=0) > 0.95).all()
@@ -72,7 +77,7 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     ids, labels = texts(2)
     layer = layer_of(2, num_ngrams=5000, max_n=1)
     class_weight = {0: 1.0, 1: 3.0} if weighted else None
-    linear_model.fit(layer, {"ids": ids}, labels, class_weight, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, class_weight, seed=1)
     occurrences = np.zeros((300, 41))
     for row, text in zip(occurrences, ids.to_list()):
         row[text] = 1
@@ -108,7 +113,7 @@ def overlapping_texts(rows, seed):
 def test_probabilities_are_calibrated():
     ids, labels = overlapping_texts(3000, seed=0)
     layer = layer_of(2, num_ngrams=50_000, max_n=2)
-    linear_model.fit(layer, {"ids": ids[:1000]}, labels[:1000], None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids[:1000]}), labels[:1000], None, seed=1)
     logits = ops.convert_to_numpy(layer(ids[1000:].to_tensor())).reshape(-1, 2, 2).mean(axis=1)
     probability = 1 / (1 + np.exp(logits[:, 0] - logits[:, 1]))
     right = (probability > 0.5) == labels[1000:]
@@ -124,7 +129,8 @@ def test_the_cost_follows_the_data(capsys):
     certain = tf.constant(np.stack([10 + rng.integers(0, 500, 200), 4 + labels], axis=1).astype(np.int32))
     costs = []
     for ids, of in ((tf.RaggedTensor.from_tensor(certain), labels), overlapping_texts(200, seed=1)):
-        linear_model.fit(layer_of(2, num_ngrams=50_000, max_n=1), {"ids": ids}, of, None, seed=1)
+        layer = layer_of(2, num_ngrams=50_000, max_n=1)
+        linear_model.fit(layer, counted(layer, {"ids": ids}), of, None, seed=1)
         costs.append(float(capsys.readouterr().err.split("(C ")[1].split(")")[0]))
     assert costs[0] > costs[1]
 
@@ -141,7 +147,7 @@ def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch
         "_choose",
         lambda problem, *rest, **options: chosen.append(problem) or choose(problem, *rest, **options),
     )
-    linear_model.fit(layer, {"ids": ids}, labels, None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, None, seed=1)
     (problem,) = chosen
     values = [ops.convert_to_numpy(value)[: problem.occurrences.shape[1]] for value in (layer.squared, layer.weighted)]
     ratios = np.sqrt(values[0])
@@ -159,31 +165,31 @@ def test_it_counts_ngrams_of_characters():
     ids = tf.ragged.constant([[2, 1, 3]] * 24, dtype=tf.int32)  # unknown words
     layer = layer_of(2, num_ngrams=5000, max_n=2, max_characters=4)
     labels = np.array([0, 0, 0, 1, 1, 1] * 4)
-    linear_model.fit(layer, {"ids": ids, "characters": characters}, labels, None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids, "characters": characters}), labels, None, seed=1)
     new = tf.ragged.constant([[ord(c) for c in f" {word} "] for word in ("unwise", "hopeful")], dtype=tf.int32)
     logits = ops.convert_to_numpy(layer(ids[:2].to_tensor(), new.to_tensor())).reshape(2, 2, 2)
     assert (logits.argmax(axis=2) == [[0, 0], [1, 1]]).all()
 
 
 def test_in_many_texts_rare_ngrams_do_not_count(monkeypatch):
-    monkeypatch.setattr(linear_model, "_TEXTS_PER_COUNT", 10)
+    monkeypatch.setattr(ngrams, "_TEXTS_PER_COUNT", 10)
     ids = tf.ragged.constant([[4, 5 + i // 3] for i in range(30)], dtype=tf.int32)  # each second token is in 3 texts
     counts = {}
     for rows in (20, 30):
         layer = layer_of(2, num_ngrams=100, max_n=1)
-        linear_model.fit(layer, {"ids": ids[:rows]}, np.arange(rows) % 2, None, seed=1)
+        linear_model.fit(layer, counted(layer, {"ids": ids[:rows]}), np.arange(rows) % 2, None, seed=1)
         counts[rows] = int((ops.convert_to_numpy(layer.squared)[:, 0] > 0).sum())
     assert counts == {20: 8, 30: 11}
-    monkeypatch.setattr(linear_model, "_TEXTS_PER_COUNT", 7)
+    monkeypatch.setattr(ngrams, "_TEXTS_PER_COUNT", 7)
     layer = layer_of(2, num_ngrams=100, max_n=1)
-    linear_model.fit(layer, {"ids": ids}, np.arange(30) % 2, None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), np.arange(30) % 2, None, seed=1)
     assert int((ops.convert_to_numpy(layer.squared)[:, 0] > 0).sum()) == 1
 
 
 def test_only_the_most_frequent_ngrams_are_kept():
     ids, labels = texts(2)
     layer = layer_of(2, num_ngrams=8, max_n=2)
-    linear_model.fit(layer, {"ids": ids}, labels, None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, None, seed=1)
     known = set(ops.convert_to_numpy(layer.hashes).tolist())
     hashes = ops.convert_to_numpy(layer.hash_ngrams(ids.to_tensor()))
     counts = {h: (hashes == h).any(axis=1).sum() for h in np.unique(hashes) if h >= 0}
@@ -194,7 +200,7 @@ def test_only_the_most_frequent_ngrams_are_kept():
 def test_without_ngrams_all_texts_have_the_same_logits():
     layer = layer_of(2, num_ngrams=8)
     empty = tf.RaggedTensor.from_row_lengths(tf.zeros([0], tf.int32), [0, 0, 0])
-    linear_model.fit(layer, {"ids": empty}, np.array([0, 1, 1]), None, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": empty}), np.array([0, 1, 1]), None, seed=1)
     logits = ops.convert_to_numpy(layer(np.array([[4, 5], [8, 9]])))
     assert np.isfinite(logits).all()
     np.testing.assert_array_equal(logits[0], logits[1])
@@ -205,6 +211,6 @@ def test_the_same_seed_gives_the_same_weights():
     values = []
     for _ in range(2):
         layer = layer_of(2, num_ngrams=500)
-        linear_model.fit(layer, {"ids": ids}, labels, None, seed=1)
+        linear_model.fit(layer, counted(layer, {"ids": ids}), labels, None, seed=1)
         values.append(layer.get_weights())
     keras.tree.map_structure(np.testing.assert_array_equal, *values)

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -80,9 +81,14 @@ def test_padding_and_other_rows_of_the_batch_change_nothing(small, inputs):
         np.testing.assert_allclose(alone, batch[i], rtol=0, atol=1e-5)
 
 
-def test_the_servable_returns_the_probabilities_of_the_model(small, inputs):
+def test_the_servable_returns_the_calibrated_probabilities_of_the_model(small, inputs):
     outputs = small.servable.classify(tf.constant(TEXTS[:3]))
-    logits = small.model(padded(inputs, slice(0, 3))).numpy()
+    names = [name for name in ("logits", "mean_weighting") if name in [layer.name for layer in small.model.layers]]
+    members = keras.Model(small.model.input, [small.model.get_layer(name).output for name in names])
+    logits = sum(
+        factor * each.numpy()
+        for factor, each in zip(small.servable.calibration.factors, members(padded(inputs, slice(0, 3))), strict=True)
+    )
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(outputs["probabilities"].numpy(), expected, atol=1e-5)
     np.testing.assert_allclose(outputs["score"].numpy(), expected.max(axis=1), atol=1e-5)
@@ -107,4 +113,6 @@ def test_the_linear_model_counts_only_after_training():
     layer.set_weights([np.zeros_like(weight) if weight.dtype.kind == "f" else weight for weight in layer.get_weights()])
     small.model.get_layer("words_dropout").rate = small.model.get_layer("dropout").rate = 0.0
     assert not np.allclose(small.model(ids, training=False), answers[False])
-    np.testing.assert_allclose(small.model(ids, training=False) * 3, small.model(ids, training=True), atol=1e-5)
+    share = 1 - small.model.get_layer("mean_logits").weight
+    expected = share * small.model(ids, training=True).numpy()
+    np.testing.assert_allclose(small.model(ids, training=False), expected, atol=1e-5)

@@ -38,7 +38,7 @@ def test_the_options_of_fit_initialize_the_linear_model(small, tmp_path):
     small = make(model="bag", max_ngrams=20, word_vectors="cooccurrence", class_weights=True)
     config = dataclasses.replace(small.config, embedding_size=16)
     encoded = task.encode(config, small.splits, small.tokenizer, tmp_path)
-    model = task.build(config, small.splits, small.tokenizer, None, training=True)
+    model = task.build(config, small.splits, small.tokenizer, encoded, training=True)
     words = model.get_layer("words").get_weights()[0]
     options = task.fit_options(config, encoded, model)
     np.testing.assert_array_equal(model.get_layer("words").get_weights()[0], words)  # nothing has changed yet
@@ -67,7 +67,7 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
         config = ClassificationConfig(**values).resolve()
         splits = load_rows(tmp_path, phones(), num_negations=num_negations)
         model = task.build(config, splits, small.tokenizer, None, training=True)
-        task.initialize(config, model, task.inputs_of(config, small.tokenizer, splits.train)[0], splits)
+        task.initialize(config, model, task.encode(config, splits, small.tokenizer, tmp_path))
         fitted.append(model.get_layer("ngram_logits").get_weights())
     for without, with_sentences in zip(*fitted, strict=True):
         np.testing.assert_array_equal(without, with_sentences)
