@@ -8,17 +8,17 @@ sys.path.insert(0, str(ROOT))
 
 _ROWS = 300
 _COMMON = "--epochs 10 --checkpoint-every 4 --patience 99"
-_SENTIMENT = f"--batch-size 16 --embedding-size 8 --hidden-size 8 --vocabulary-size 200 --max-tokens 40 {_COMMON}"
+_SENTIMENT = f"--batch-size 16 --hidden-size 8 --vocabulary-size 200 --max-tokens 40 --max-ngrams 500 {_COMMON}"
 _NMT = f"--batch-tokens 500 --hidden-size 16 --num-layers 1 --vocabulary-size 150 {_COMMON}"
 
 # Name -> (task, file of the data, flags).
 RUNS = {
-    "sentiment-lstm": ("sentiment", "reviews.csv", f"--model lstm {_SENTIMENT}"),
-    "sentiment-best": (
+    "sentiment-lstm": (
         "sentiment",
         "reviews.csv",
-        f"--model best --max-encoder-tokens 20 --max-ngrams 500 --span-rate 0.5 {_SENTIMENT}",
+        f"--model lstm --embedding-size 8 --max-encoder-tokens 20 --span-rate 0.5 {_SENTIMENT}",
     ),
+    "sentiment-best": ("sentiment", "reviews.csv", f"--model best {_SENTIMENT}"),
     "tagging": (
         "tagging",
         "tokens.tsv",

@@ -44,6 +44,8 @@ class TrainCommand:
     """Folder of the exported models."""
     config_file: Annotated[str | None, tyro.conf.arg(name="config", metavar="PATH", help_behavior_hint="")] = None
     """Repeat a run: config.json in its folder, runs/TASK/NAME/. Other flags override its settings."""
+    minutes: Annotated[float | None, tyro.conf.arg(metavar="M", help_behavior_hint="")] = None
+    """End the training after M minutes, with the best epoch so far. Reading the data and the export come on top."""
     force: bool = False
     """Export a model that is below its baselines, although --name has a version already, which servers would replace by
     this one."""
@@ -75,6 +77,8 @@ class TrainCommand:
         from pipelines.distributed import cluster, tf_config
         from pipelines.runs import run
 
+        if self.minutes is not None:
+            config = dataclasses.replace(config, minutes=self.minutes)
         destination = run.Destination(
             self.runs, self.saved_models, self.run, self.name or name, self.tensorboard, force=self.force
         )
@@ -82,6 +86,8 @@ class TrainCommand:
         if (self.workers, self.ray, self.gpus) != (None, None, None):
             from pipelines.distributed import workers
 
+            if self.minutes is not None:
+                raise UserError("--minutes is for one process: leave it out, or --workers and --gpus")
             given = "--workers" if self.gpus is None else "--gpus"
             if part.count > 1:
                 raise UserError(f"{given} starts the workers itself: unset TF_CONFIG, which makes this process one")

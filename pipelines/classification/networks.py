@@ -241,6 +241,9 @@ def of_export(config: ClassificationConfig, exported: Exported, read: Callable[[
     variables = [each for each in read() if NGRAM_LOGITS not in each.name]
     sizes = {each.name.split("/")[0]: each.shape[0] for each in variables}
     if WORDS not in sizes:
-        raise UserError(f"{exported.path} has no encoder of words")
+        raise UserError(
+            f"{exported.path} has no encoder of words, as no model `linear` or `best` has: train another one, such as "
+            "--model gru"
+        )
     encoder = dataclasses.replace(config, max_ngrams=0, max_characters=0)
     return network(encoder, sizes[WORDS], len(exported.card()["classes"])), variables

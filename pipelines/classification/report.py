@@ -14,12 +14,22 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
     both = {"curve_labels": ("training, network alone", "validation, with the linear model")}
     labels = both if result.config.get("max_ngrams") else {}
     write = multi_label_report.write if multi_label(result.config) else report.write
-    write(result, details, folder, data_lines=[_window_line(result)], **labels)
+    write(result, details, folder, data_lines=[_window_line(result), *_refit_lines(result)], **labels)
 
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
     return (multi_label_report if multi_label(result.config) else report).summarize(result)
+
+
+def _refit_lines(result: RunResult) -> list[str]:
+    refitted = result.about.get("refitted_rows")
+    if refitted is None:
+        return []
+    return [
+        "- The scores are those of the model as it was fitted to the training texts. The linear model of the export "
+        f"was then fitted again, with the same settings, to all {refitted:,} texts, those of the validation among them."
+    ]
 
 
 def _window_line(result: RunResult) -> str:

@@ -121,7 +121,7 @@ class Classifier(tf.Module):
         """Logits [n, classes] -> the log-odds of row 0's label, [n]; with several labels, of every class."""
         if self.decision.multi_label:
             return logits
-        label = label_index(tf.nn.softmax(logits[:1]), self.decision)[0]
+        label = label_index(tf.nn.softmax(logits[:1]), self.decision, self._classes.shape[0])[0]
         is_label = tf.one_hot(label, tf.shape(logits)[1], on_value=True, off_value=False)
         others = tf.reduce_logsumexp(tf.where(is_label, -float("inf"), logits), axis=-1)
         return logits[:, label] - others

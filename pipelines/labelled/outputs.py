@@ -65,19 +65,19 @@ def label_outputs(logits: tf.Tensor, classes: tf.Tensor, decision: Decision = MO
     if decision.multi_label:
         return _label_sets(tf.sigmoid(logits), classes, decision.thresholds or 0.5)
     probabilities = tf.nn.softmax(logits)
-    index = label_index(probabilities, decision)
+    index = label_index(probabilities, decision, classes.shape[0])
     score = tf.gather(probabilities, index, batch_dims=1)
     label = tf.gather(classes, index)
     outputs = {"label": label, "score": score, "probabilities": probabilities}
-    if decision.abstains(probabilities.shape[-1]):
+    if decision.abstains(classes.shape[0]):
         abstained = score < decision.thresholds[0]
         outputs |= {"label": tf.where(abstained, "", label), "abstained": abstained}
     return outputs
 
 
-def label_index(probabilities: tf.Tensor, decision: Decision) -> tf.Tensor:
+def label_index(probabilities: tf.Tensor, decision: Decision, num_classes: int) -> tf.Tensor:
     """Returns the index of each text's label, or most probable class: float32 [batch, classes] -> int64 [batch]."""
-    if decision.thresholds and not decision.abstains(probabilities.shape[-1]):
+    if decision.thresholds and not decision.abstains(num_classes):
         return tf.cast(probabilities[:, 1] >= decision.thresholds[0], tf.int64)
     return tf.argmax(probabilities, axis=-1)
 

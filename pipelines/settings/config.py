@@ -54,8 +54,8 @@ class TrainingConfig:
     optimizer: Optimizer = "adam"
     patience: Patience = 3
     """Stop after N epochs without a better validation score. The weights of the best epoch are kept."""
-    minutes: Annotated[float | None, Bounds(0, above=True), tyro.conf.arg(metavar="M", help_behavior_hint="")] = None
-    """End the training after M minutes, with the best epoch so far. Reading the data and the export come on top."""
+    minutes: Annotated[tyro.conf.Suppress[float | None], Bounds(0, above=True)] = None
+    """The training ends after this time; a flag of the command, which `tune` has for the whole search."""
     precision: TrainingPrecision = "auto"
     checkpoint_every: CheckpointEvery = 200
     keep_checkpoints: Annotated[int, at_least(0)] = 0

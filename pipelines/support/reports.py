@@ -13,6 +13,7 @@ from pipelines.support.run_result import RunResult
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
 NOT_EXPORTED = "not exported, because it is below its baseline; the same command with --force exports it"
+_LEAST_GAIN = 0.01  # of the last epoch, as a fraction of the loss, for which another epoch may help
 _MAX_WEIGHTS = 60  # that a report lists one by one
 BLUE, ORANGE, GREY = "#3465a4", "#ce5c00", "#888a85"
 
@@ -29,6 +30,8 @@ def summary(result: RunResult, title: str, score_lines: list[str], try_command: 
     lines = [title, *score_lines]
     if result.sample:
         lines.append(f"  {SAMPLE_WARNING}")
+    elif falling := still_falling(result):
+        lines.append(f"  {'note':<12}{falling}")
     lines.append(f"  {'report':<12}{shown(Path(result.report))}")
     if not result.export:
         lines.append(f"  {product:<12}{NOT_EXPORTED}")
@@ -119,10 +122,20 @@ def learning_lines(result: RunResult, reason: str, curves_title: str) -> list[st
         "",
         f"{counted(len(result.epochs), 'epoch')} in {duration(result.training_seconds)}. "
         f"The weights of epoch {result.best_epoch} were kept ({reason}).",
+        *(["", f"**{falling[0].upper()}{falling[1:]}.**"] if (falling := still_falling(result)) else []),
         "",
         f"![{curves_title}](curves.png)",
         "",
     ]
+
+
+def still_falling(result: RunResult) -> str:
+    """Returns what more epochs would help, where the loss still fell when they ended; else ""."""
+    losses = [row.get("val_loss", math.nan) for row in result.epochs]
+    most = result.config.get("epochs") or 0
+    if not 2 <= len(losses) == most == result.best_epoch or not losses[-1] < (1 - _LEAST_GAIN) * losses[-2]:
+        return ""
+    return f"the validation loss still fell in the last epoch: --epochs {2 * most} may help"
 
 
 def use_lines(result: RunResult, commands: list[str], description: str | None = None) -> list[str]:

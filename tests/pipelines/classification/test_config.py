@@ -17,8 +17,25 @@ def sentiment(**values) -> ClassificationConfig:
 def test_every_preset_has_a_value_for_every_field_without_a_default():
     open_fields = {field.name for field in dataclasses.fields(ClassificationConfig) if field.default is None}
     open_fields -= {"data", "valid", *TABLE_FIELDS, "positive", "threshold", "preset", "model", "start_weights"}
+    open_fields -= {"minutes", "epochs"}  # epochs follow from the number of texts
     for values in PRESETS.values():
-        assert set(values) == open_fields
+        assert set(values) - {"epochs"} == open_fields
+
+
+@pytest.mark.parametrize(
+    ("options", "num_texts", "epochs"),
+    [
+        ({"preset": "full", "model": "gru"}, 22_400, 4),  # 350 steps each
+        ({"preset": "full", "model": "gru"}, 10_000, 9),  # 1,413 steps
+        ({"preset": "full", "model": "gru"}, 100, 40),
+        ({"preset": "full", "model": "gru"}, 10**6, 4),
+        ({"preset": "quick", "model": "lstm"}, 2000, 7),
+        ({"preset": "quick", "model": "lstm", "epochs": 2}, 2000, 2),
+        ({"preset": "full", "model": "linear"}, 2000, 1),
+    ],
+)
+def test_the_epochs_follow_from_the_number_of_texts(options, num_texts, epochs):
+    assert ClassificationConfig(**options).resolve().complete(num_texts).epochs == epochs
 
 
 def test_full_trains_the_best_model_and_quick_the_fastest():

@@ -84,11 +84,10 @@ def test_padding_and_other_rows_of_the_batch_change_nothing(small, inputs):
 def test_the_servable_returns_the_calibrated_probabilities_of_the_model(small, inputs):
     outputs = small.servable.classify(tf.constant(TEXTS[:3]))
     names = [name for name in ("logits", "mean_weighting") if name in [layer.name for layer in small.model.layers]]
-    members = keras.Model(small.model.input, [small.model.get_layer(name).output for name in names])
-    logits = sum(
-        factor * each.numpy()
-        for factor, each in zip(small.servable.calibration.factors, members(padded(inputs, slice(0, 3))), strict=True)
-    )
+    logits = 0.0
+    for name, factor in zip(names, small.servable.calibration.factors, strict=True):
+        member = keras.Model(small.model.input, small.model.get_layer(name).output)
+        logits = logits + factor * member(padded(inputs, slice(0, 3))).numpy()
     expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(outputs["probabilities"].numpy(), expected, atol=1e-5)
     np.testing.assert_allclose(outputs["score"].numpy(), expected.max(axis=1), atol=1e-5)

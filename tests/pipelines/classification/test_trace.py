@@ -8,7 +8,9 @@ TEXTS = ["The film was not boring.", "", "Awful!"]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("options", [{"model": "gru"}, {"model": "best"}, {"labels_separator": "|", "model": "gru"}])
+@pytest.mark.parametrize(
+    "options", [{"model": "gru"}, {"model": "gru", "max_ngrams": 50}, {"labels_separator": "|", "model": "gru"}]
+)
 def test_it_labels_as_serving_default_does(options):
     servable = make(**options).servable
     values = servable.trace(text=tf.constant(TEXTS))
@@ -37,3 +39,7 @@ def test_a_long_text_keeps_its_ends():
 
 def test_a_network_without_recurrent_layers_has_none():
     assert "trace" not in make(model="bag").servable.signatures()
+
+
+def test_a_network_over_ngrams_has_none():
+    assert "trace" not in make(model="best", max_ngrams=50).servable.signatures()

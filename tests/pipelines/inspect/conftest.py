@@ -17,7 +17,7 @@ from tests.pipelines.tagging.small import WORD_TAGS
 REVIEW = "the plot was not at all dull"
 CLASSIFIERS = {
     "gru": {"model": "gru", "num_classes": 3},
-    "best": {"model": "best", "max_ngrams": 50},
+    "with n-grams": {"model": "lstm", "max_ngrams": 50},
     "several": {"model": "transformer", "labels_separator": "|", "num_heads": 2},
 }
 _CHECKED: set[str] = set()  # specifications of the figures that were rendered

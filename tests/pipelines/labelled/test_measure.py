@@ -2,6 +2,7 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.labelled import measure
+from pipelines.labelled.calibration import Calibration
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.outputs import Decision, label_outputs
 from pipelines.labelled.splits import Labelled, LabelledSplits
@@ -16,6 +17,7 @@ class Logits(tf.Module):
     def __init__(self, decision, num_classes=3):
         super().__init__()
         self.decision = decision
+        self.calibration = Calibration((1.0,), None)
         self._num_classes = num_classes
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")])
@@ -50,3 +52,16 @@ def test_a_threshold_changes_the_label_that_is_measured():
     assert details["predicted"].tolist() == [0, 1, 1]
     assert scores["validation"]["thresholds"] == {"b": 0.4}
     assert scores["validation"]["accuracy"] == 2 / 3
+
+
+def test_the_probabilities_of_the_validation_texts_are_by_factors_of_other_texts():
+    labelled = Labelled(TEXTS, np.array([0, 1, 2], np.int32))
+    servable = Logits(Decision(thresholds=(0.6,)))
+    other = np.array([[0.1, 0.8, 0.1], [0.1, 0.8, 0.1], [0.5, 0.1, 0.4]], np.float32)
+    servable.calibration = Calibration((1.0,), other)
+    splits = LabelledSplits(labelled, labelled, labelled, CLASSES, {})
+    scores, details = measure.measure(LabelledConfig(no_baseline=True), splits, None, servable, {})
+    np.testing.assert_array_equal(details["probabilities"], other)
+    assert scores["validation"]["accuracy"] == 1 / 3 and scores["validation"]["thresholds"] == {"": 0.6}
+    assert scores["validation"]["abstention"]["labelled"] == 2  # the third has none, and counts as its most probable
+    assert scores["test"]["abstention"]["labelled"] == 2  # 0.498 is below the threshold

@@ -124,8 +124,12 @@ def test_the_positive_class_is_the_last_one(tmp_path):
     ("num_classes", "values", "message"),
     [
         (2, {"positive": "c"}, "--positive c: the labels of .*a.csv are class 0 and class 1"),
-        (3, {"positive": "class 0"}, "--positive is for two classes or several labels per text: .*a.csv has 3"),
-        (3, {"threshold": "best-f1"}, "--threshold is for two classes or several labels per text: .*a.csv has 3"),
+        (3, {"positive": "class 0"}, "--positive is for two classes: .*a.csv has 3"),
+        (
+            3,
+            {"threshold": "best-f1"},
+            "--threshold best-f1 is for two classes or several labels per text: .*a.csv has 3",
+        ),
     ],
 )
 def test_flags_for_two_classes_are_refused_where_they_do_not_fit(tmp_path, num_classes, values, message):

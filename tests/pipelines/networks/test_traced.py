@@ -97,7 +97,6 @@ def test_a_translator_has_a_trace_of_both_sides(model, options, expected):
 @pytest.mark.parametrize("model", ["bag", "cnn"])
 def test_a_network_without_recurrent_layers_and_blocks_has_no_trace(model):
     assert not is_traceable(make_classifier(model))
-    assert is_traceable(make_classifier("best"))
 
 
 def test_padding_is_zero():
