@@ -9,7 +9,7 @@ import tyro
 from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.labelled.config import LabelledConfig
-from pipelines.settings.config import Presets, by_preset
+from pipelines.settings.config import SGD_FACTOR, Presets, by_preset
 from pipelines.settings.fields import (
     FRACTION,
     NEGATED,
@@ -22,7 +22,6 @@ from pipelines.settings.fields import (
     NumHeads,
     Only,
     Optimizer,
-    Patience,
     PositionalEncoding,
     Range,
     RecurrentActivation,
@@ -68,7 +67,12 @@ _QUICK = {
     "learning_rate": 0.005,
 }
 _SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
-_FEEDFORWARD = {"batch_size": 128, "learning_rate": 0.002}
+# "best": (below this number of training texts, batch size and learning rate).
+_FEEDFORWARD = (
+    (10_000, {"batch_size": 64, "learning_rate": 0.005}),
+    (math.inf, {"batch_size": 128, "learning_rate": 0.002}),
+)
+_BY_NUMBER_OF_TEXTS = {"batch_size": None, "learning_rate": None}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
 _PREPARED_MODEL = "gru"  # the default with prepared data: "best" has a linear model, which needs all texts in memory
@@ -81,6 +85,8 @@ _EPOCH_LIMITS = {"quick": (3, 20), "full": (4, 40)}
 _EPOCHS_HINT = "(default: {})".format(
     "; ".join(f"{name} {low} to {high}, for {_STEPS[name]:,} steps" for name, (low, high) in _EPOCH_LIMITS.items())
 )
+
+_LEAST_PATIENCE = 3
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
@@ -97,10 +103,10 @@ PRESETS: Presets = {
     **{(model, "full"): _ALL | _SEQUENCE for model in RECURRENT},
     ("cnn", "full"): _ALL | {"max_tokens": 400, "max_encoder_tokens": 400},
     ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
-    ("best", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000} | _FEEDFORWARD,
+    ("best", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000} | _BY_NUMBER_OF_TEXTS,
     ("best", "full"): _ALL
     | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 1000, "num_negations": 6000}
-    | _FEEDFORWARD,
+    | _BY_NUMBER_OF_TEXTS,
 }
 
 
@@ -263,7 +269,12 @@ class ClassificationConfig(LabelledConfig):
     """Highest learning rate."""
     schedule: Annotated[Schedule, only(*_NETWORKS)] = "cosine"
     optimizer: Annotated[Optimizer, only(*_NETWORKS)] = "adam"
-    patience: Annotated[Patience, only(*_NETWORKS)] = 3
+    patience: Annotated[
+        Resolved[int],
+        tyro.conf.arg(metavar="N", help_behavior_hint="(default: a quarter of --epochs, at least 3)"),
+        at_least(1),
+        only(*_NETWORKS),
+    ] = UNSET
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
     start_weights: tyro.conf.Suppress[str | None] = None
     """best.npz of the run that --from names: training starts from its tokenizer and its weights."""
@@ -290,12 +301,20 @@ class ClassificationConfig(LabelledConfig):
         return prepared.settled(self, resolved, found, limits=("max_tokens",)) if found else resolved
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
-        """Returns the config with the number of epochs that fits the number of training texts."""
-        if self.epochs is not None:
-            return self
-        low, high = _EPOCH_LIMITS[self.preset]
-        epochs = math.ceil(_STEPS[self.preset] * self.batch_size / num_texts)
-        return dataclasses.replace(self, epochs=min(max(epochs, low), high))
+        """Returns the config with the fields filled in that follow from the number of training texts."""
+        by_number = next(values for below, values in _FEEDFORWARD if num_texts < below)
+        missing = {name: value for name, value in by_number.items() if getattr(self, name) is None}
+        if self.optimizer == "sgd" and "learning_rate" in missing:
+            missing["learning_rate"] *= SGD_FACTOR
+        config = dataclasses.replace(self, **missing)
+        if config.epochs is None:
+            low, high = _EPOCH_LIMITS[config.preset]
+            epochs = math.ceil(_STEPS[config.preset] * config.batch_size / num_texts)
+            config = dataclasses.replace(config, epochs=min(max(epochs, low), high))
+        if config.patience is None:
+            patience = max(_LEAST_PATIENCE, config.epochs // 4)  # with few texts, an epoch has few steps
+            config = dataclasses.replace(config, patience=patience)
+        return config
 
     def check(self) -> None:
         """As `TrainingConfig.check`; None in `epochs` passes."""

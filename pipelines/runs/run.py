@@ -168,9 +168,9 @@ def _train(
     events = folder / "tensorboard" if destination.tensorboard else None
     trained = fit(task, config, splits, folder, events)
     position = trained.position
+    refitted_rows = trained.refit()
     described = task.describe_data(trained.config, splits, trained.encoded)
     findings = described.get("findings", {}) | trained.findings
-    refitted_rows = trained.refit()
     result = RunResult.of(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
         sample=config.data is None,

@@ -80,7 +80,7 @@ class TrainingConfig:
             raise UserError(f"--preset {preset}: --model {model} has the presets {', '.join(presets)}")
         defaults = self.PRESETS[model, preset]
         missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
-        if self.optimizer == "sgd" and "learning_rate" in missing:
+        if self.optimizer == "sgd" and missing.get("learning_rate") is not None:
             missing["learning_rate"] *= SGD_FACTOR
         return dataclasses.replace(self, preset=preset, model=model, **missing)
 
@@ -136,8 +136,15 @@ def by_preset(presets: Presets, field: str, metavar: str | None = "N"):
 
 
 def _usual_and_others(presets: Presets, field: str, preset: str) -> str:
-    """Formats the defaults of a preset as `64, bag 16`: the value of most models, then those of the others."""
-    values = {model: settings[field] for (model, of), settings in presets.items() if of == preset}
+    """Formats the defaults of a preset as `64, bag 16`: the value of most models, then those of the others.
+
+    A default of None follows from the number of rows.
+    """
+    values = {
+        model: "by number" if settings[field] is None else settings[field]
+        for (model, of), settings in presets.items()
+        if of == preset
+    }
     usual = collections.Counter(values.values()).most_common(1)[0][0]
     return ", ".join([str(usual), *(f"{model} {value}" for model, value in values.items() if value != usual)])
 

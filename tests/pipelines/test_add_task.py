@@ -151,6 +151,7 @@ from pipelines.task import (  # noqa: F401 (the usual answers)
     items_per_epoch,
     load_tokenizer,
     needs_inference_model,
+    refit,
     steps_per_epoch,
     summarize,
     write_report,

@@ -64,7 +64,7 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
             "num_negations": num_negations,
             "polarity": True,
         }
-        config = ClassificationConfig(**values).resolve()
+        config = ClassificationConfig(**values).resolve().complete(40)
         splits = load_rows(tmp_path, phones(), num_negations=num_negations)
         model = task.build(config, splits, small.tokenizer, None, training=True)
         task.initialize(config, model, task.encode(config, splits, small.tokenizer, tmp_path))

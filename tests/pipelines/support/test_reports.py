@@ -11,9 +11,34 @@ def test_the_summary_names_scores_report_export_and_a_command():
     text = reports.summary(result, "classification, bag, reviews.csv", ["  validation 0.7"], "python main.py predict")
     lines = text.splitlines()
     assert lines[:2] == ["classification, bag, reviews.csv", "  validation 0.7"]
-    assert lines[2] == f"  report      {result.report}"
-    assert lines[3] == f"  model       {result.export}"
-    assert lines[4] == "  try it      python main.py predict"
+    assert lines[2] == "  note        the validation loss still fell in the last epoch: --epochs 4 may help"
+    assert lines[3] == f"  report      {result.report}"
+    assert lines[4] == f"  model       {result.export}"
+    assert lines[5] == "  try it      python main.py predict"
+
+
+@pytest.mark.parametrize(
+    ("losses", "best_epoch", "epochs", "falls"),
+    [
+        ([1.0, 0.9], 2, 2, True),
+        ([1.0, 0.995], 2, 2, False),  # by less than one percent
+        ([1.0, 0.9], 2, 3, False),  # the training stopped earlier
+        ([0.8, 0.9], 1, 2, False),
+        ([0.9], 1, 1, False),  # a solver
+    ],
+)
+def test_more_epochs_are_recommended_while_the_loss_falls(losses, best_epoch, epochs, falls):
+    rows = [{"epoch": i + 1, "loss": 1.0, "val_loss": loss} for i, loss in enumerate(losses)]
+    result = make_result(epochs=rows, best_epoch=best_epoch, config=make_result().config | {"epochs": epochs})
+    assert bool(reports.still_falling(result)) == falls
+    assert any("still fell" in line for line in reports.learning_lines(result, "the lowest loss", "Loss")) == falls
+
+
+def test_a_model_that_is_not_exported_says_how_to_export_it():
+    result = make_result(export="", model="")
+    text = reports.summary(result, "title", [], "command")
+    assert "not exported" in text and "--force" in text and "try it" not in text
+    assert "--force" in reports.use_lines(result, ["a command"])[2]
 
 
 def test_a_sample_is_called_a_sample():

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from pipelines.classification import members, networks, ngrams, task
+from tests.pipelines.classification.conftest import make
+
+
+@pytest.fixture(scope="module")
+def small():
+    return make(model="best", max_ngrams=300)
+
+
+def test_the_network_of_columns_computes_what_the_model_does(small, tmp_path):
+    encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
+    texts = encoded.train | {networks.COLUMNS: encoded.telling.columns}
+    inputs = {name: values[:6].to_tensor() for name, values in texts.items()}
+    model = networks.of_columns(small.model)
+    assert [weight.path for weight in model.weights] == [weight.path for weight in small.model.weights]
+    usual = small.model({name: inputs[name] for name in ("ids", "characters")}, training=False)
+    np.testing.assert_allclose(model(inputs, training=False), usual, atol=1e-5)
+
+
+def test_the_validator_scores_what_would_be_exported(small, tmp_path):
+    encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
+    hashed = ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(small.config, 2))
+    columns = encoded.valid | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.telling.hashes)}
+    valid = small.splits.valid
+    kept, calibration = members.calibrated(small.config, small.model, encoded.valid, valid)
+    expected = {f"val_{name}": value for name, value in calibration.scores(valid.labels).items()}
+    for inputs in (encoded.valid, columns):
+        scores = members.validator(small.config, small.model, inputs, valid)()
+        assert scores == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_network_that_does_not_help_is_left_out(small):
+    random = make(model="best", max_ngrams=300, scale=100.0)  # its logits are huge and wrong
+    assert random.servable.calibration.factors[0] < 0.02 * random.servable.calibration.factors[1]
+    names = {signature.name for signature in random.servable.classify.get_concrete_function().variables}
+    assert not any(networks.NGRAM_PROJECTION in name and "kernel" in name for name in names)
