@@ -22,11 +22,11 @@ class Calibration(NamedTuple):
     Attributes:
         factors: of the logits of each model.
         probabilities: of the validation texts, float [n, classes], each by factors that were fitted to the other half
-            of the texts; None if no factor was fitted.
+            of the texts.
     """
 
     factors: tuple[float, ...]
-    probabilities: np.ndarray | None
+    probabilities: np.ndarray
 
     def scores(self, labels: np.ndarray) -> dict[str, float]:
         """Returns "loss" (cross-entropy) and "accuracy" of the probabilities; several labels: per text and label.

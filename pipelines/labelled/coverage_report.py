@@ -65,7 +65,8 @@ def _choice_sentence(result: RunResult, chosen: dict | None) -> str:
 def _table(labels: np.ndarray, probabilities: np.ndarray, score: np.ndarray, accuracy: np.ndarray) -> list[str]:
     lines = ["| aim | from probability | texts with a label | accuracy | 95 % interval |", "|---|---:|---:|---:|---:|"]
     rows = [
-        (f"{coverage:.0%} of the texts", score[max(1, round(coverage * len(score))) - 1]) for coverage in _COVERAGES
+        (f"{100 * coverage:.0f} % of the texts", score[max(1, round(coverage * len(score))) - 1])
+        for coverage in _COVERAGES
     ]
     for precision in _PRECISIONS:
         if abstention.not_reached(precision, labels, probabilities):
@@ -96,6 +97,6 @@ def _plot(accuracy: np.ndarray, chosen: dict | None) -> Figure:
         axes.plot(chosen["coverage"], chosen["accuracy"], "o", color=ORANGE, label="this export")
     axes.set(xlabel="fraction of the texts that get a label", ylabel="accuracy of the labels", xlim=(0, 1.03))
     axes.set_ylim(top=1.02)
-    axes.legend(frameon=False, loc="lower left")
+    axes.legend(frameon=False, loc="upper right")
     axes.spines[["top", "right"]].set_visible(False)
     return figure

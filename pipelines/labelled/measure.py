@@ -14,6 +14,8 @@ ANY_LABEL = ""  # whose threshold is that of all labels
 def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -> tuple[dict[str, dict], dict]:
     """Scores the servable of a classifier; the `measure` of tasks on labelled texts.
 
+    The probabilities of the validation texts are by factors that were fitted to others of them (see calibration.py).
+
     Returns:
         ({"validation": scores, "test": scores where there is a test set}, {"valid", "probabilities", "predicted"} for
         the report: of the validation texts). The scores have "thresholds" (label -> probability) if the servable has
@@ -22,13 +24,13 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     # This imports TensorFlow, which `evaluate` does later and without its messages.
     from pipelines.export.signatures import BatchedSignature
 
-    classify = BatchedSignature(servable.signatures()["serving_default"])
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
     scores, results = {}, {}
     for name, part in parts.items():
-        outputs = classify(part.texts)
         if name == "validation":
-            outputs = _without_their_own_factors(outputs, servable, splits.classes)
+            outputs = _by_factors_of_others(servable, splits.classes)
+        else:
+            outputs = BatchedSignature(servable.signatures()["serving_default"])(part.texts)
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
         scores[name] = compute_scores(part, outputs, splits.classes) | _thresholds(servable.decision, splits.classes)
     if not config.no_baseline and not splits.sharded:
@@ -41,11 +43,9 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     return scores, {"valid": splits.valid, **results["validation"]}
 
 
-def _without_their_own_factors(outputs: dict[str, np.ndarray], servable, classes: tuple[str, ...]) -> dict:
+def _by_factors_of_others(servable, classes: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Returns the outputs for the validation texts by factors that were fitted to other texts; see calibration.py."""
     probabilities = servable.calibration.probabilities
-    if probabilities is None:
-        return outputs
     ids = servable.decision.label_ids(probabilities)
     names = np.array([*classes, ""], dtype=object)  # -1 is the last one
     if servable.decision.multi_label:

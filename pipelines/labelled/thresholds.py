@@ -33,18 +33,17 @@ def decide(
     decision = Decision(multi_label, scale=sum(calibration.factors))
     if config.threshold is not None or multi_label:
         choice = parse_threshold(config.threshold) if config.threshold else ThresholdChoice()
-        decision = decision._replace(thresholds=_thresholds(config, splits, choice, make_servable, decision))
+        decision = decision._replace(thresholds=_thresholds(config, splits, choice, calibration.probabilities))
     servable = make_servable(decision)
     servable.calibration = calibration
     return servable
 
 
 def _thresholds(
-    config: LabelledConfig, splits: LabelledSplits, choice: ThresholdChoice, make_servable: Callable, decision: Decision
+    config: LabelledConfig, splits: LabelledSplits, choice: ThresholdChoice, probabilities: np.ndarray
 ) -> tuple[float, ...]:
     if choice.value is not None:
         return (choice.value,) * (len(splits.classes) if splits.multi_label else 1)
-    probabilities = _probabilities(make_servable(decision), splits)
     if splits.multi_label:
         thresholds = choose_for_labels(choice, splits.valid.labels, probabilities)
     elif len(splits.classes) == 2:

@@ -32,7 +32,7 @@ def test_the_table_has_the_texts_that_get_a_label_and_their_accuracy(tmp_path):
     assert (tmp_path / "coverage.png").is_file() and "Every text has its most probable label" in text
     right = given["predicted"] == given["valid"].labels
     assert (
-        f"| 100% of the texts | {given['probabilities'].max(1).min():.4f} | 200 | {100 * right.mean():.1f} % |" in text
+        f"| 100 % of the texts | {given['probabilities'].max(1).min():.4f} | 200 | {100 * right.mean():.1f} % |" in text
     )
     certain = np.argsort(-given["probabilities"].max(axis=1), kind="stable")[:100]
     assert f"| 100 | {100 * right[certain].mean():.1f} % |" in text

@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.labelled import thresholds
+from pipelines.labelled.calibration import Calibration, calibrate, logits_of
 from pipelines.labelled.config import LabelledConfig, ThresholdChoice
 from pipelines.labelled.splits import Labelled, LabelledSplits
 
@@ -28,8 +29,21 @@ def splits(labels):
     return LabelledSplits(labelled, labelled, None, ("no", "yes"), {})
 
 
+POSITIVE = TEXTS.astype(np.float32)
+CALIBRATION = Calibration((1.0,), np.stack([1 - POSITIVE, POSITIVE], axis=1))
+
+
 def decided(labels, threshold=None):
-    return thresholds.decide(LabelledConfig(data="a.csv", threshold=threshold), splits(labels), Echo).decision
+    config = LabelledConfig(data="a.csv", threshold=threshold)
+    return thresholds.decide(config, splits(labels), Echo, CALIBRATION).decision
+
+
+def test_without_a_calibration_it_is_fitted_to_the_answers_of_the_servable():
+    data = splits([0] * 5 + [1] * 5)
+    found = thresholds.decide(LabelledConfig(data="a.csv"), data, Echo)
+    expected = calibrate([logits_of(CALIBRATION.probabilities, False)], data.valid.labels)
+    assert found.decision.scale == pytest.approx(expected.factors[0], rel=1e-3)
+    np.testing.assert_allclose(found.calibration.probabilities, expected.probabilities, atol=1e-4)
 
 
 def test_the_threshold_with_the_highest_f1():
@@ -91,6 +105,6 @@ def test_several_labels_have_thresholds_without_a_request():
 )
 def test_a_threshold_that_is_not_what_was_asked_for_is_said(labels, threshold, line, capsys):
     config, data = LabelledConfig(data="a.csv", threshold=threshold), splits(labels)
-    thresholds.decide(config, data, Echo)
+    thresholds.decide(config, data, Echo, CALIBRATION)
     said = capsys.readouterr().err
     assert said == ("" if line is None else f"note: {line}\n") and list(data.notes) == ([] if line is None else [line])
