@@ -73,17 +73,18 @@ class NGramLogits(keras.layers.Layer):
     F is the set of known n-grams in a text, r_fc the weight of n-gram f for class c that is known before training (such
     as its inverse document frequency, or its naive Bayes log-count ratio), and w_fc its learned weight:
 
-        logit_c = sum_(f in F) w_fc r_fc s_c + b_c
-        s_c = min(1 / |r_c|, |r_c| / m_c^2),  |r_c| = sqrt(sum_(f in F) r_fc^2)
+        logit_c = t_c (sum_(f in F) w_fc r_fc / |r_c| + b_c) + (1 - t_c) p_c
+        t_c = min(1, |r_c| / m_c)^4,  |r_c| = sqrt(sum_(f in F) r_fc^2)
 
-    Texts whose |r_c| is below m_c get smaller logits: for example a sentence, if the training texts are whole reviews.
+    The logits of texts whose |r_c| is below m_c are nearer to p_c, those of a text of which nothing is known: for
+    example of a sentence, if the training texts are whole reviews.
 
     N-grams are stored as hashes of 31 bits, even ones for tokens and odd ones for characters. An unknown n-gram has the
     hash of a known one with probability num_ngrams / 2^30, about one in a thousand for a million known n-grams.
     Gradients train nothing in this layer: `set_ngrams` sets what was computed elsewhere. Until then no n-gram is known
     and all logits are zero.
 
-    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + 2 num_classes.
+    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + 3 num_classes.
 
     Source: Wang and Manning 2012, "Baselines and Bigrams".
 
@@ -122,8 +123,9 @@ class NGramLogits(keras.layers.Layer):
         self.squared = self.add_weight(shape, "zeros", trainable=False, name="squared")  # r^2
         self.bias = self.add_weight((self.num_classes,), "zeros", trainable=False, name="bias")
         self.min_norm = self.add_weight((self.num_classes,), "zeros", trainable=False, name="min_norm")  # m
+        self.prior = self.add_weight((self.num_classes,), "zeros", trainable=False, name="prior")  # p
 
-    def set_ngrams(self, hashes, ratios, weights, bias, min_norm):
+    def set_ngrams(self, hashes, ratios, weights, bias, min_norm, prior):
         """Sets the known n-grams. The layer must be built.
 
         Args:
@@ -131,7 +133,8 @@ class NGramLogits(keras.layers.Layer):
             ratios: r, float [k, classes].
             weights: w, float [k, classes].
             bias: b, float [classes].
-            min_norm: m, float [classes]; 0 scales no text down.
+            min_norm: m, float [classes]; 0 changes no text.
+            prior: p, float [classes].
 
         Raises:
             ValueError: if there are more than num_ngrams hashes.
@@ -147,6 +150,7 @@ class NGramLogits(keras.layers.Layer):
         self.squared.assign(sorted_and_padded(ratios**2))
         self.bias.assign(bias)
         self.min_norm.assign(min_norm)
+        self.prior.assign(prior)
 
     def hash_ngrams(self, ids, characters=None):
         """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
@@ -158,8 +162,8 @@ class NGramLogits(keras.layers.Layer):
         total = ops.segment_sum(ops.take(self.weighted, index, axis=0), row, num_rows)  # [batch, classes]
         norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index, axis=0), row, num_rows))
         norm = ops.maximum(norm, _MIN_NORM)
-        scale = ops.minimum(1.0, ops.square(norm / ops.maximum(self.min_norm, _MIN_NORM)))
-        return total * scale / norm + self.bias
+        trust = ops.power(ops.minimum(1.0, norm / ops.maximum(self.min_norm, _MIN_NORM)), 4)
+        return trust * (total / norm + self.bias) + (1 - trust) * self.prior
 
     def compute_output_spec(self, ids, characters=None):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)

@@ -27,7 +27,7 @@ from pipelines.support import console
 
 _SMOOTHING = 1.0  # added to every count
 _MIN_NORM = 1e-6
-_SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest norm, that get smaller logits
+_SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest norm, that get logits near the prior ones
 _FOLDS = 3  # of the search
 _MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
 _MAX_OCCURRENCES = 12_000_000  # of n-grams in texts that the search reads
@@ -89,9 +89,9 @@ def fit(
     is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
     decisions = is_class[1:] if one_decision else is_class
     num_weightings = layer.num_classes // num_classes
-    problem = _Problem(counted.occurrences, counted.is_token, decisions, text_weight, seed)
+    problem = _Problem(counted.occurrences, counted.is_token, decisions, text_weight, seed, labels.ndim == 2)
     if choice is None:
-        choice = _choose(problem, has_ratios=num_weightings == 2, several_labels=labels.ndim == 2)
+        choice = _choose(problem, has_ratios=num_weightings == 2)
         console.say(_describe(choice))
     factor = num_weightings * choice.factor  # the model takes the mean of the weightings
     weight = choice.token_weight
@@ -99,11 +99,14 @@ def fit(
     if num_weightings == 2:
         columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, weight, factor * choice.ratio_share))
     ratios, weights, bias, min_norm = (np.concatenate(values, axis=-1) for values in zip(*columns, strict=True))
+    num_used = 2 if choice.ratio_cost else 1  # of the weightings; the logits of the others are zero
+    prior = np.repeat([num_weightings / num_used, 0], [num_used, num_weightings - num_used])[:, None] * problem.prior()
+    prior = prior.reshape(-1)
     if one_decision:  # each class gets half of its logit
         half = np.tile(np.float32([-0.5, 0.5]), len(columns))
         ratios, min_norm = np.repeat(ratios, 2, -1), np.repeat(min_norm, 2)
-        weights, bias = np.repeat(weights, 2, -1) * half, np.repeat(bias, 2) * half
-    layer.set_ngrams(counted.hashes, ratios, weights, bias, min_norm)
+        weights, bias, prior = (np.repeat(each, 2, -1) * half for each in (weights, bias, prior))
+    layer.set_ngrams(counted.hashes, ratios, weights, bias, min_norm, prior)
     return choice
 
 
@@ -132,6 +135,7 @@ class _Problem:
         decisions: bool [decisions, n], the texts of the class against the others.
         text_weight: float [n].
         seed: of the solver and the folds.
+        several_labels: whether the decisions do not exclude each other.
     """
 
     occurrences: sparse.csr_matrix
@@ -139,6 +143,14 @@ class _Problem:
     decisions: np.ndarray
     text_weight: np.ndarray | None
     seed: int
+    several_labels: bool = False
+
+    def prior(self) -> np.ndarray:
+        """Returns the logits of a text of which nothing is known, [decisions]."""
+        weight = np.ones(self.decisions.shape[1]) if self.text_weight is None else self.text_weight
+        frequency = (self.decisions @ weight + _SMOOTHING) / (weight.sum() + 2 * _SMOOTHING)
+        excludes = len(self.decisions) > 1 and not self.several_labels
+        return np.log(frequency) if excludes else np.log(frequency / (1 - frequency))
 
     def rows(self, chosen: np.ndarray) -> "_Problem":
         """Returns the problem of some of the texts."""
@@ -179,7 +191,7 @@ class _Problem:
         return ratios, weights, np.float32(bias), np.float32(min_norm)
 
 
-def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice:
+def _choose(problem: _Problem, has_ratios: bool) -> Choice:
     """Chooses by the loss on texts that were left out of a fit, and the factor of the logits with it.
 
     First how much n-grams of tokens weigh, then the costs and the share of the log-count ratios.
@@ -193,7 +205,7 @@ def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice
     fitted = []
     for fold in folds:
         fitted.append(problem.rows(np.setdiff1d(read, fold, assume_unique=True)))
-        if len(problem.decisions) > 1 and not several_labels:
+        if len(problem.decisions) > 1 and not problem.several_labels:
             # The right answer is none that a fit without a text of the class can give.
             weight[fold] *= fitted[-1].decisions.any(axis=1)[problem.decisions[:, fold].argmax(axis=0)]
     left_out = dataclasses.replace(problem, text_weight=weight).rows(np.concatenate(folds))
@@ -204,7 +216,10 @@ def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice
     def logits_of(weigh, cost: float, token_weight: float) -> np.ndarray:  # [left out texts, decisions]
         parts = zip(folds, fitted, strict=True)
         return np.concatenate(
-            [_logits(problem.occurrences[fold], *fit.fit(weigh, cost, token_weight)) for fold, fit in parts]
+            [
+                _logits(problem.occurrences[fold], *fit.fit(weigh, cost, token_weight), fit.prior())
+                for fold, fit in parts
+            ]
         )
 
     def loss_of(choice: Choice) -> tuple[float, Choice]:
@@ -213,7 +228,7 @@ def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice
             ratios = logits_of(_log_count_ratios, choice.ratio_cost, choice.token_weight)
             logits = logits + choice.ratio_share * ratios
         found = optimize.minimize_scalar(
-            lambda log_factor: _loss(np.exp(log_factor) * logits, left_out, several_labels),
+            lambda log_factor: _loss(np.exp(log_factor) * logits, left_out),
             bounds=_LOG_FACTORS,
             method="bounded",
             options={"xatol": 0.05},
@@ -233,9 +248,9 @@ def _choose(problem: _Problem, has_ratios: bool, several_labels: bool) -> Choice
     return dataclasses.replace(best, cost=best.cost * shrink, ratio_cost=ratio_cost)
 
 
-def _loss(logits: np.ndarray, problem: _Problem, several_labels: bool) -> float:
+def _loss(logits: np.ndarray, problem: _Problem) -> float:
     """Cross-entropy per text: of a softmax, or of a sigmoid for each decision."""
-    if several_labels or len(problem.decisions) == 1:
+    if problem.several_labels or len(problem.decisions) == 1:
         signed = np.where(problem.decisions.T, logits, -logits)
         losses = np.logaddexp(0, -signed).sum(axis=1)
     else:
@@ -252,17 +267,19 @@ def _norms(occurrences: sparse.csr_matrix, ratios: np.ndarray) -> np.ndarray:
 
 
 def _scaled(occurrences: sparse.csr_matrix, ratios: np.ndarray, norm: np.ndarray, least: float) -> sparse.csr_matrix:
-    """Returns the rows that `NGramLogits` multiplies by the weights, float32 [n, k]."""
-    scale = (np.minimum(1, np.square(norm / least)) / norm).astype(np.float32)
+    """Returns the rows that `NGramLogits` multiplies by the weights and, last, by the bias: float32 [n, k + 1]."""
+    trust = np.minimum(1, norm / least) ** 4
+    scale = (trust / norm).astype(np.float32)
     data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))
-    return sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
+    weighted = sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
+    return sparse.hstack([weighted, trust[:, None].astype(np.float32)], "csr")
 
 
-def _logits(occurrences, ratios, weights, bias, min_norm) -> np.ndarray:
+def _logits(occurrences, ratios, weights, bias, min_norm, prior) -> np.ndarray:
     """Returns what `NGramLogits` computes, [n, decisions]."""
     norm = _norms(occurrences, ratios)
-    scale = np.minimum(1, np.square(norm / np.maximum(min_norm, _MIN_NORM))) / norm
-    return (occurrences @ (ratios * weights)) * scale + bias
+    trust = np.minimum(1, norm / np.maximum(min_norm, _MIN_NORM)) ** 4
+    return trust * (occurrences @ (ratios * weights) / norm + bias) + (1 - trust) * prior
 
 
 def _fit_one(
@@ -273,10 +290,10 @@ def _fit_one(
     from sklearn.svm import LinearSVC
 
     if is_class.all() or not is_class.any():  # all texts have the label, or none: there is nothing to learn
-        return np.zeros(scaled.shape[1]), np.log(len(is_class) + 1.0) * (1 if is_class.all() else -1)
+        return np.zeros(scaled.shape[1] - 1), np.log(len(is_class) + 1.0) * (1 if is_class.all() else -1)
     # The time of the dual solver grows with the number of texts, not of n-grams.
-    solver = LinearSVC(C=cost, tol=0.01, max_iter=2000, random_state=seed)
+    solver = LinearSVC(C=cost, tol=0.01, max_iter=2000, random_state=seed, fit_intercept=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # it is close, which is enough
         solver.fit(scaled, is_class, text_weight)
-    return solver.coef_[0], solver.intercept_[0]
+    return solver.coef_[0, :-1], solver.coef_[0, -1]

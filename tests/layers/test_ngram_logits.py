@@ -5,6 +5,8 @@ from keras import ops
 
 from layers import NGramLogits
 
+PRIOR = np.array([0.5, -0.4, 0.0])
+
 
 def ngrams(row, max_n):
     """The set of n-grams of a row, as tuples, without padding."""
@@ -29,7 +31,7 @@ def known():
         hashes.append(row[(len(gram) - 1) * len(gram)])
     assert len(set(hashes)) == len(grams) < 70
     values = np.stack(list(meaning.values()))
-    layer.set_ngrams(np.array(hashes), values[:, 0], values[:, 1], np.array([0.1, 0.2, 0.3]), np.zeros(3))
+    layer.set_ngrams(np.array(hashes), values[:, 0], values[:, 1], np.array([0.1, 0.2, 0.3]), np.zeros(3), PRIOR)
     return layer, ids, meaning
 
 
@@ -38,8 +40,8 @@ def reference(row, meaning, min_norm):
     known = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
     ratios, weights = np.array([k[0] for k in known]), np.array([k[1] for k in known])
     norm = np.sqrt((ratios**2).sum(0))
-    scale = np.minimum(1 / norm, norm / min_norm**2) if min_norm else 1 / norm
-    return (ratios * weights).sum(0) * scale + [0.1, 0.2, 0.3]
+    trust = np.minimum(1, norm / min_norm) ** 4 if min_norm else 1
+    return trust * ((ratios * weights).sum(0) / norm + [0.1, 0.2, 0.3]) + (1 - trust) * PRIOR
 
 
 @pytest.mark.any_backend
@@ -58,10 +60,11 @@ def test_padding_and_other_rows_change_no_result(known):
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids))[1:2], alone, atol=1e-6)
 
 
-def test_a_text_without_known_ngrams_gives_the_bias(known):
+def test_a_text_without_known_ngrams_gives_the_prior(known):
     layer, _, _ = known
+    layer.min_norm.assign([1.0] * 3)
     got = ops.convert_to_numpy(layer(np.array([[77, 78, 79], [0, 0, 0]])))
-    np.testing.assert_allclose(got, [[0.1, 0.2, 0.3]] * 2, atol=1e-6)
+    np.testing.assert_allclose(got, [PRIOR] * 2, atol=1e-6)
 
 
 def test_a_layer_without_known_ngrams_gives_zero_logits():
@@ -118,7 +121,7 @@ def test_ngrams_of_characters_count_beside_those_of_tokens():
     hashes = ops.convert_to_numpy(layer.hash_ngrams(ids, characters))[0]
     hashes = hashes[hashes >= 0]
     assert (hashes % 2).tolist() == [0, 1, 1, 1, 1, 1]  # 7; " a", "ab", "b ", " ab", "ab "
-    layer.set_ngrams(hashes[:2], np.ones((2, 2)), np.array([[1, 2], [3, 5]]), np.zeros(2), np.zeros(2))
+    layer.set_ngrams(hashes[:2], np.ones((2, 2)), np.array([[1, 2], [3, 5]]), np.zeros(2), np.zeros(2), np.zeros(2))
     got = ops.convert_to_numpy(layer(ids, characters))
     np.testing.assert_allclose(got, [[4 / 2**0.5, 7 / 2**0.5]], atol=1e-6)
 
@@ -133,14 +136,16 @@ def test_no_weight_is_trainable():
     layer = NGramLogits(2, 10)
     layer.build((None, None))
     assert not layer.trainable_variables
-    assert layer.count_params() == 10 * (1 + 2 * 2) + 2 * 2
+    assert layer.count_params() == 10 * (1 + 2 * 2) + 3 * 2
 
 
 def test_more_ngrams_than_num_ngrams_are_refused():
     layer = NGramLogits(2, 3)
     layer.build((None, None))
     with pytest.raises(ValueError, match="4 n-grams were given, but num_ngrams is 3"):
-        layer.set_ngrams(np.arange(4, dtype="int32"), np.ones((4, 2)), np.ones((4, 2)), np.zeros(2), np.zeros(2))
+        layer.set_ngrams(
+            np.arange(4, dtype="int32"), np.ones((4, 2)), np.ones((4, 2)), np.zeros(2), np.zeros(2), np.zeros(2)
+        )
 
 
 def test_passes_the_layer_test_of_keras(keras_layer_test):
@@ -150,7 +155,7 @@ def test_passes_the_layer_test_of_keras(keras_layer_test):
         input_data=np.array([[1, 2, 0], [3, 4, 5]]),
         expected_output_shape=(2, 2),
         expected_num_trainable_weights=0,
-        expected_num_non_trainable_weights=5,
+        expected_num_non_trainable_weights=6,
         expected_num_losses=0,
         run_training_check=False,
     )

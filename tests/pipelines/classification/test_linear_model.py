@@ -91,14 +91,20 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     for ratios in (idf, log_count_ratios):
         scaled = occurrences * ratios * 2
         norm = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
-        scaled *= np.minimum(1 / norm, norm / np.percentile(norm, 4) ** 2)
-        solver = LinearSVC(C=3 if ratios is idf else 0.3, tol=1e-8, max_iter=100_000, class_weight=class_weight)
-        expected.append(solver.fit(scaled, labels).decision_function(scaled))
+        trust = np.minimum(1, norm / np.percentile(norm, 4)) ** 4
+        scaled = trust * np.concatenate([scaled / norm, np.ones_like(norm)], axis=1)  # the last column is the bias
+        solver = LinearSVC(
+            C=3 if ratios is idf else 0.3, tol=1e-8, max_iter=100_000, class_weight=class_weight, fit_intercept=False
+        )
+        weight = np.where(labels == 1, 3.0 if weighted else 1.0, 1.0)
+        prior = np.log((weight[labels == 1].sum() + 1) / (weight[labels == 0].sum() + 1))
+        expected.append((solver.fit(scaled, labels).decision_function(scaled), (1 - trust[:, 0]) * prior))
     logits = ops.convert_to_numpy(layer(ids.to_tensor())).reshape(300, 2, 2)  # [texts, weightings, classes]
     np.testing.assert_allclose(logits[..., 0], -logits[..., 1], atol=1e-5)
     for i, factor in enumerate((2 * 1.5, 2 * 1.5 * 0.5)):  # twice, because the model takes the mean
         margin = logits[:, i, 1] - logits[:, i, 0]
-        np.testing.assert_allclose(margin, factor * expected[i], atol=0.15)  # the fit stops earlier
+        of_weights, of_prior = expected[i]
+        np.testing.assert_allclose(margin, factor * of_weights + of_prior, atol=0.25)  # the fit stops earlier
 
 
 def overlapping_texts(rows, seed):
@@ -153,9 +159,9 @@ def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch
     ratios = np.sqrt(values[0])
     with np.errstate(invalid="ignore"):
         weights = np.nan_to_num(values[1] / ratios)
-    bias, min_norm = map(ops.convert_to_numpy, (layer.bias, layer.min_norm))
+    bias, min_norm, prior = map(ops.convert_to_numpy, (layer.bias, layer.min_norm, layer.prior))
     expected = ops.convert_to_numpy(layer(ids.to_tensor()))
-    logits = linear_model._logits(problem.occurrences, ratios, weights, bias, min_norm)
+    logits = linear_model._logits(problem.occurrences, ratios, weights, bias, min_norm, prior)
     np.testing.assert_allclose(logits, expected, atol=1e-3)
 
 
