@@ -16,6 +16,7 @@ same size for rare and for frequent n-grams.
 
 import dataclasses
 import functools
+import math
 import warnings
 
 import numpy as np
@@ -243,7 +244,7 @@ def _choose(problem: _Problem, has_ratios: bool) -> Choice:
     costs = _COSTS if has_ratios else _COSTS_OF_MANY_CLASSES
     best = best_of(Choice(cost, *ratio, token_weight=first.token_weight) for cost in costs for ratio in ratios)
     # Among more texts than the search has read, the same C would regularise less.
-    shrink = len(read) / len(order)
+    shrink = math.sqrt(len(read) / len(order))
     ratio_cost = best.ratio_cost and best.ratio_cost * shrink
     return dataclasses.replace(best, cost=best.cost * shrink, ratio_cost=ratio_cost)
 
