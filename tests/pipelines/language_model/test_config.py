@@ -16,7 +16,7 @@ def test_every_preset_fills_every_field():
     for model, preset in PRESETS:
         config = resolve(model=model, preset=preset)
         empty = {name for name, value in vars(config).items() if value is None}
-        assert empty == {"data", "valid", "documents", "text_column", "encoding"}, (model, preset)
+        assert empty == {"data", "valid", "documents", "text_column", "encoding", "minutes"}, (model, preset)
         assert from_dict(LanguageModelConfig, dataclasses.asdict(config)) == config
 
 

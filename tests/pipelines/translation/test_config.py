@@ -8,6 +8,7 @@ from pipelines.translation.config import MODELS, PRESETS, TranslationConfig
 # Fields without a value in the presets: data, and what `resolve` computes.
 NOT_IN_PRESETS = {
     "data",
+    "minutes",
     "target",
     "pair",
     "valid",
