@@ -76,8 +76,8 @@ class NGramLogits(keras.layers.Layer):
         logit_c = t_c (sum_(f in F) w_fc r_fc / |r_c| + b_c) + (1 - t_c) p_c
         t_c = min(1, |r_c| / m_c)^4,  |r_c| = sqrt(sum_(f in F) r_fc^2)
 
-    The logits of texts whose |r_c| is below m_c are nearer to p_c, those of a text of which nothing is known: for
-    example of a sentence, if the training texts are whole reviews.
+    A text without known n-grams has the logits p_c. A text whose |r_c| is below m_c has logits between its own and p_c:
+    for example a sentence, if the training texts are whole reviews.
 
     N-grams are stored as hashes of 31 bits, even ones for tokens and odd ones for characters. An unknown n-gram has the
     hash of a known one with probability num_ngrams / 2^30, about one in a thousand for a million known n-grams.

@@ -32,7 +32,7 @@ _SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest no
 _FOLDS = 3  # of the search
 _MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
 _MAX_OCCURRENCES = 12_000_000  # of n-grams in texts that the search reads
-_TOKEN_WEIGHTS = (1.0, 2.0, 4.0)  # of n-grams of tokens, beside those of characters, of which a text has more
+_TOKEN_WEIGHTS = (1.0, 2.0, 4.0)  # of n-grams of tokens; those of characters weigh 1
 _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
@@ -147,7 +147,7 @@ class _Problem:
     several_labels: bool = False
 
     def prior(self) -> np.ndarray:
-        """Returns the logits of a text of which nothing is known, [decisions]."""
+        """Returns the logits that give each class its frequency in training, [decisions]."""
         weight = np.ones(self.decisions.shape[1]) if self.text_weight is None else self.text_weight
         frequency = (self.decisions @ weight + _SMOOTHING) / (weight.sum() + 2 * _SMOOTHING)
         excludes = len(self.decisions) > 1 and not self.several_labels

@@ -47,7 +47,7 @@ def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Toke
 
 
 def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> ClassificationConfig:
-    """Fills in the number of epochs."""
+    """Fills in the fields that follow from the number of training texts: epochs, patience and, of "best", the steps."""
     return config.complete(len(splits.train))
 
 

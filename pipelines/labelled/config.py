@@ -119,7 +119,7 @@ class LabelledConfig(TrainingConfig):
     threshold: Annotated[str | None, tyro.conf.arg(metavar="best-f1|precision=X|X", help_behavior_hint="")] = None
     """Probability from which a text has the label of --positive; of more than two classes, its most probable label, and
     below it none; of several labels per text, each label. best-f1 and precision=X choose it on the validation texts:
-    the highest F1, or the most labels of which at least this fraction is right. By default a text has its most probable
+    the highest F1, or as many labels as possible with at least this precision. By default a text has its most probable
     label; with several labels per text, the default is best-f1."""
     max_bytes: Annotated[int, at_least(100), tyro.conf.arg(metavar="N")] = 40_000
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""

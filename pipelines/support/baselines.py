@@ -1,8 +1,8 @@
-"""Baselines that are better than a model beyond chance: the mechanism behind warnings and --force, for every task."""
+"""Finds the baselines that are better than a model beyond chance: `train` warns of them, and needs --force then."""
 
 # Intervals of the difference between the model and a baseline, the measure that decides first.
 _INTERVALS = ("difference_interval", "span_f1_difference_interval", "accuracy_difference_interval")
-REMEDY = "Another model, more epochs or `tune` may be better."
+_REMEDY = "Another model, more epochs or `tune` may be better."
 
 
 def better(scores: dict) -> list[str]:
@@ -23,7 +23,7 @@ def better(scores: dict) -> list[str]:
 def warning_lines(scores: dict) -> list[str]:
     """Returns the line of the terminal on such baselines; [] if there are none."""
     names = better(scores)
-    return [f"  {'warning':<12}below its baseline, beyond chance: {'; '.join(names)}. {REMEDY}"] if names else []
+    return [f"  {'warning':<12}below its baseline, beyond chance: {'; '.join(names)}. {_REMEDY}"] if names else []
 
 
 def report_lines(scores: dict[str, dict]) -> list[str]:
@@ -33,6 +33,6 @@ def report_lines(scores: dict[str, dict]) -> list[str]:
         if names := better(of_split):
             lines += [
                 "",
-                f"**On {split}, this model is below its baseline, beyond chance: {'; '.join(names)}. {REMEDY}**",
+                f"**On {split}, this model is below its baseline, beyond chance: {'; '.join(names)}. {_REMEDY}**",
             ]
     return lines
