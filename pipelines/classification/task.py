@@ -47,7 +47,7 @@ def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Toke
 
 
 def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> ClassificationConfig:
-    """Fills in the fields that follow from the number of training texts: epochs, patience and, of "best", the steps."""
+    """Fills in the fields that follow from the number of training texts: epochs, patience, and sizes of steps."""
     return config.complete(len(splits.train))
 
 
@@ -61,6 +61,7 @@ class Encoded:
             sample of the training texts, and none where no weights are computed from them.
         cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
         hashed: the hashes of the n-grams of each training text that is not generated; None without a linear model.
+        hashed_valid: those of the validation texts.
         counted: these n-grams; None once the linear model is fitted.
         telling: the n-grams that the network of "best" reads, if it does not continue another run.
         choice: of the linear model, once it is fitted.
@@ -71,6 +72,7 @@ class Encoded:
     valid: Inputs
     cut: dict[str, float]
     hashed: list[np.ndarray] | None = None
+    hashed_valid: list[np.ndarray] | None = None
     counted: ngrams.Counted | None = None
     telling: ngrams.Telling | None = None
     choice: linear_model.Choice | None = None
@@ -97,7 +99,8 @@ def with_ngrams(config: ClassificationConfig, encoded: Encoded) -> Encoded:
     if not config.max_ngrams or config.start_weights:
         return encoded
     train = encoded.splits.train
-    hashed = ngrams.hash_texts(encoded.train, **networks.ngram_lengths(config, len(encoded.splits.classes)))
+    lengths = networks.ngram_lengths(config, len(encoded.splits.classes))
+    hashed, encoded.hashed_valid = (ngrams.hash_texts(each, **lengths) for each in (encoded.train, encoded.valid))
     # Generated sentences are not counted: their n-grams have labels that they do not have in real texts.
     encoded.hashed = hashed[: len(train) - train.num_generated]
     encoded.counted = ngrams.count(encoded.hashed, networks.num_ngrams(config, len(train)))
@@ -204,9 +207,8 @@ def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, se
     labels = encoded.splits.train.labels[: len(encoded.hashed)]
     if encoded.choice is None:  # another process has fitted the linear model
         encoded.choice = linear_model.fit(linear, encoded.counted, labels, weight, config.seed)
-    hashed = ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(config, len(encoded.splits.classes)))
     labels = np.concatenate([labels, encoded.splits.valid.labels])
-    counted = ngrams.count(encoded.hashed + hashed, linear.num_ngrams)
+    counted = ngrams.count(encoded.hashed + encoded.hashed_valid, linear.num_ngrams)
     linear_model.fit(linear, counted, labels, weight, config.seed, encoded.choice)
     return len(labels)
 
@@ -230,8 +232,8 @@ def make_validator(
     if config.model != "linear" and config.max_ngrams:
         inputs = encoded.valid
         if encoded.telling:
-            hashed = ngrams.hash_texts(inputs, **networks.ngram_lengths(config, len(encoded.splits.classes)))
-            inputs = inputs | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.telling.hashes)}
+            columns = ngrams.columns_of(encoded.hashed_valid, encoded.telling.hashes)
+            inputs = inputs | {networks.COLUMNS: columns}
         return members.validator(config, model, inputs, encoded.splits.valid)
     order = np.argsort(encoded.valid["ids"].row_lengths().numpy(), kind="stable")
     inputs = network_inputs(encoded.valid)
