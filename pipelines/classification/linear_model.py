@@ -28,7 +28,7 @@ from pipelines.support import console
 
 _SMOOTHING = 1.0  # added to every count
 _MIN_NORM = 1e-6
-_SHORT_TEXTS = 4  # percent of the training texts, the ones with the smallest norm, that get logits near the prior ones
+_SHORT_TEXTS = 1  # percent of the training texts, the ones with the smallest norm, that get logits near the prior ones
 _FOLDS = 3  # of the search
 _MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
 _MAX_OCCURRENCES = 12_000_000  # of n-grams in texts that the search reads

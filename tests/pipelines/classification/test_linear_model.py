@@ -91,7 +91,7 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     for ratios in (idf, log_count_ratios):
         scaled = occurrences * ratios * 2
         norm = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
-        trust = np.minimum(1, norm / np.percentile(norm, 4)) ** 4
+        trust = np.minimum(1, norm / np.percentile(norm, 1)) ** 4
         scaled = trust * np.concatenate([scaled / norm, np.ones_like(norm)], axis=1)  # the last column is the bias
         solver = LinearSVC(
             C=3 if ratios is idf else 0.3, tol=1e-8, max_iter=100_000, class_weight=class_weight, fit_intercept=False
