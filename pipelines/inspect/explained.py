@@ -86,7 +86,9 @@ def of_next_token(network: "keras.Model", ids: np.ndarray, target: int) -> Expla
     return _of_ids(network, ["tokens"], ids, is_start, log_probability)
 
 
-def of_label(network: "keras.Model", ids: np.ndarray, label: int, multi_label: bool) -> Explained:
+def of_label(
+    network: "keras.Model", ids: np.ndarray, label: int, multi_label: bool, temperature: float = 1.0
+) -> Explained:
     """Returns the log-odds of a label.
 
     Args:
@@ -94,11 +96,12 @@ def of_label(network: "keras.Model", ids: np.ndarray, label: int, multi_label: b
         ids: int32 [time], with <start> and <end>.
         label: number of the class.
         multi_label: whether a text may have several labels; then the logit is the log-odds.
+        temperature: what the logits are divided by, which calibrates them.
     """
     import tensorflow as tf
 
     def log_odds(ids):
-        logits = network(ids, training=False)
+        logits = network(ids, training=False) / temperature
         if multi_label:
             return logits[:, label]
         others = np.delete(np.arange(logits.shape[1]), label)
@@ -205,8 +208,9 @@ def _label(model: "Model", text: str, wanted: Wanted) -> Explained:
     label = classes.index(wanted.label) if wanted.label else int(np.argmax(trace.outputs["probabilities"]))
     attention = _attention(trace, None) if config.model == "transformer" else None
     part = ", by the encoder, without the linear model over n-grams" if config.max_ngrams else ""
+    temperature = model.card["scores"]["validation"].get("temperature", 1.0)  # those of 0.9.0 have none
     return dataclasses.replace(
-        of_label(network, ids, label, config.multi_label),
+        of_label(network, ids, label, config.multi_label, temperature),
         tokens=trace.tokens["layer"],
         target=f"the label {classes[label]}{part}",
         attention=attention,

@@ -18,8 +18,8 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
 
     Returns:
         ({"validation": scores, "test": scores where there is a test set}, {"valid", "probabilities", "predicted"} for
-        the report: of the validation texts). The scores have "thresholds" (label -> probability) if the servable has
-        thresholds.
+        the report: of the validation texts). The scores have "temperature", which divides the logits, and "thresholds"
+        (label -> probability) if the servable has thresholds.
     """
     # This imports TensorFlow, which `evaluate` does later and without its messages.
     from pipelines.export.signatures import BatchedSignature
@@ -32,7 +32,7 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         else:
             outputs = BatchedSignature(servable.signatures()["serving_default"])(part.texts)
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
-        scores[name] = compute_scores(part, outputs, splits.classes) | _thresholds(servable.decision, splits.classes)
+        scores[name] = compute_scores(part, outputs, splits.classes) | _decision(servable.decision, splits.classes)
     if not config.no_baseline and not splits.sharded:
         # A threshold trades accuracy for something else: the baselines are compared without it.
         labels = {
@@ -91,10 +91,11 @@ def predicted(outputs: dict[str, np.ndarray], classes: tuple[str, ...]) -> np.nd
     return np.array([index[label] for label in outputs["label"]])
 
 
-def _thresholds(decision, classes: tuple[str, ...]) -> dict[str, dict[str, float]]:
+def _decision(decision, classes: tuple[str, ...]) -> dict[str, Any]:
+    temperature = {"temperature": 1 / decision.scale}
     if not decision.thresholds:
-        return {}
+        return temperature
     if decision.abstains(len(classes)):
-        return {"thresholds": {ANY_LABEL: decision.thresholds[0]}}
+        return temperature | {"thresholds": {ANY_LABEL: decision.thresholds[0]}}
     labels = classes if decision.multi_label else classes[1:]
-    return {"thresholds": dict(zip(labels, decision.thresholds, strict=True))}
+    return temperature | {"thresholds": dict(zip(labels, decision.thresholds, strict=True))}

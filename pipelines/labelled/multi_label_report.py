@@ -175,7 +175,7 @@ def _score_lines(result: RunResult) -> list[str]:
         "Micro-F1 counts every label of every text alike, so that frequent labels count most; macro-F1 is the mean of "
         "the labels' own F1. In parentheses: the 95 % interval (Wilson's for the fraction of texts, the bootstrap's "
         "for F1). The calibration error is the mean difference between the probability of a label and the fraction of "
-        "texts that have it.",
+        f"texts that have it.{report.temperature_sentence(result)}",
         "",
         _choice_sentence(result),
         "",

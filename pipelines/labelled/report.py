@@ -222,11 +222,22 @@ def _score_lines(result: RunResult) -> list[str]:
         "",
         "In parentheses: the 95 % interval (Wilson's for the accuracy, the bootstrap's for F1). The calibration error "
         "is the mean difference between the probability of a prediction and the fraction of such predictions that are "
-        "correct.",
+        f"correct.{temperature_sentence(result)}",
         "",
         "![Fraction of correct predictions by their probability](calibration.png)",
         "",
     ]
+
+
+def temperature_sentence(result: RunResult) -> str:
+    """Returns how the probabilities were calibrated, with a space before; "" if the record does not say it."""
+    temperature = result.scores["validation"].get("temperature")
+    if temperature is None:
+        return ""
+    return (
+        f" The logits are divided by a temperature of {temperature:.2f}, which was fitted to the validation texts; the "
+        "scores of either half of them are those with the temperature of the other half."
+    )
 
 
 def _learning_lines(result: RunResult) -> list[str]:

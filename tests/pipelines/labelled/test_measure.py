@@ -57,6 +57,11 @@ def test_a_threshold_changes_the_label_that_is_measured():
     assert scores["validation"]["accuracy"] == 2 / 3
 
 
+def test_the_temperature_is_among_the_scores():
+    scores, _ = measured(Decision(scale=0.5), [0, 1, 2])
+    assert scores["validation"]["temperature"] == 2.0
+
+
 def test_the_probabilities_of_the_validation_texts_are_by_factors_of_other_texts():
     labelled = Labelled(TEXTS, np.array([0, 1, 2], np.int32))
     servable = Logits(Decision(thresholds=(0.6,)))
