@@ -17,9 +17,12 @@ from pipelines.python.settings import estimator_of
 
 # num_negations needs `polarity`; scikit-learn has cross-validation; start_weights are those of `train --from`.
 _NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights")
+_CLASS_WEIGHT = "scikit-learn's name of `class_weights`: 'balanced' weights each class by the inverse of its frequency."
+_SEPARATORS = "|;,\t\x1f"  # one of them, which no label has, separates the labels of a text in a file of `fit`
+_SMALLEST_PROBABILITY = np.float32(1e-7)
 
 
-@estimator_of(ClassificationConfig, leave_out=_NOT_PARAMETERS)
+@estimator_of(ClassificationConfig, leave_out=_NOT_PARAMETERS, further={"class_weight": (None, _CLASS_WEIGHT)})
 class TextClassifier(ClassifierMixin, Estimator):
     """A classifier of texts, with scikit-learn's conventions.
 
@@ -31,6 +34,7 @@ class TextClassifier(ClassifierMixin, Estimator):
     """
 
     task = "classification"
+    _columns: list | None = None  # the labels that are columns of `y`
 
     def fit(self, X, y=None, *, validation_data=None, groups=None, run: str | None = None) -> Self:
         """Trains on labelled texts: those of `train classification`, with its defaults.
@@ -38,7 +42,9 @@ class TextClassifier(ClassifierMixin, Estimator):
         Args:
             X: texts: a list, Series, table of one column, or array of str; or a `tf.data.Dataset`, of texts or of pairs
                 (text, label); or the path of a file or folder as for `--data`, with `y` None.
-            y: labels, one for each text: str, int, float or bool. Predictions have the same type.
+            y: labels, one for each text: str, int, float or bool; of several labels per text, one list for each text,
+                or an array, sparse matrix or table of 0 and 1 with a column for each label. Predictions have the same
+                form and type.
             validation_data: (texts, labels), or a path if X is one. By default a tenth of the texts is split off.
             groups: one per text: texts of the same group stay together when validation is split off.
             run: keep the run, with its report, in `runs/classification/<run>/`; the same call resumes it.
@@ -54,25 +60,31 @@ class TextClassifier(ClassifierMixin, Estimator):
             validation = {} if validation_data is None else {"valid": str(validation_data)}
             return self._fit(run, lambda folder: {"data": str(X), **validation})
         if self.labels_separator is not None or self.label_columns is not None:
-            raise UserError("several labels per text are read from a file: give fit the path of a table")
-        texts, labels = inputs.texts_and_labels(X, y)
-        names = inputs.class_names(labels)
-        columns = {"text": texts, "label": _spelled(labels)}
-        validation = None if validation_data is None else inputs.texts_and_labels(*_pair(validation_data))
+            raise UserError(
+                "labels_separator and label_columns are for the path of a table: of texts in memory, give y a list of "
+                "labels, or a row of 0 and 1, for each text"
+            )
+        several = inputs.label_lists(y)
+        texts, labels = inputs.texts_and_labels(X, y) if several is None else _texts_and_lists(X, several)
+        names = inputs.class_names(labels if several is None else several[1])
+        separator = None if several is None else next(each for each in _SEPARATORS if each not in "".join(names))
+        columns = {"text": texts, "label": _spelled(labels, separator)}
+        validation = None if validation_data is None else _validation(*_pair(validation_data), separator)
         if groups is not None:
             columns["url"] = list(map(str, groups))
             inputs.require_equal_lengths(texts, columns["url"], "texts", "groups")
 
         def write(folder: Path) -> dict[str, Any]:
-            fields = {**_TABLE, "label_type": type(labels[0]).__name__}
+            fields = {**_TABLE, "label_type": type(next(iter(names.values()))).__name__, "labels_separator": separator}
             fields["data"] = runs.write_table(folder / "data.jsonl", columns)
             if validation is not None:
-                rows = {"text": validation[0], "label": _spelled(validation[1])}
-                fields["valid"] = runs.write_table(folder / "validation.jsonl", rows)
+                fields["valid"] = runs.write_table(folder / "validation.jsonl", validation)
             return fields
 
         self._fit(run, write)
-        return self._set_classes(names)
+        self._set_classes(names)
+        self._columns = several[1] if several and len(getattr(y, "shape", ())) == 2 else None
+        return self
 
     def predict(self, X) -> np.ndarray:
         """Returns the label of each text, with the type of the labels of `fit`.
@@ -82,9 +94,12 @@ class TextClassifier(ClassifierMixin, Estimator):
 
         Returns:
             Labels [n]; with a threshold for more than two classes, object [n] with "" for a text without label. If a
-            text may have several labels: lists of labels, object [n], the most probable label first.
+            text may have several labels: lists of labels, object [n], the most probable label first; or, if `y` had a
+            column for each label, int [n, classes] of 0 and 1.
         """
         outputs = self._outputs(X)
+        if "labels" in outputs and self._columns is not None:
+            return self._indicators(outputs["labels"])
         if "labels" in outputs:
             return self._label_lists(outputs["labels"])
         if "abstained" in outputs:
@@ -100,6 +115,38 @@ class TextClassifier(ClassifierMixin, Estimator):
         index = {name: i for i, name in enumerate(self.card_["classes"])}
         columns = [index[name] for name in self._labels]
         return outputs["probabilities"][:, columns] if outputs else np.zeros((0, len(columns)), np.float32)
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Returns the logarithms of the probabilities of `predict_proba`, float32 [n, classes]."""
+        return np.log(np.maximum(self.predict_proba(X), _SMALLEST_PROBABILITY))
+
+    def decision_function(self, X) -> np.ndarray:
+        """Returns the log-odds log(p / (1 - p)) of each label, float32 [n, classes]; of two classes, [n], the second's.
+
+        Probabilities are taken as at least 1e-7 and at most 1 - 1e-7.
+        """
+        p = np.clip(self.predict_proba(X), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY)
+        log_odds = np.log(p) - np.log1p(-p)
+        several = self.card_["config"].get("labels_separator") or self.card_["config"].get("label_columns")
+        return log_odds[:, 1] if len(self.classes_) == 2 and not several else log_odds
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """Returns the accuracy: of several labels per text, the fraction of texts with exactly the right ones.
+
+        Args:
+            X, y: as for `fit`.
+            sample_weight: weight of each text, float [n].
+        """
+        several = inputs.label_lists(y)
+        if several is None:
+            return super().score(X, y, sample_weight)
+        texts, rows = _texts_and_lists(X, several)
+        outputs = self._outputs(texts)
+        if "labels" not in outputs:
+            raise UserError("y has texts with several labels, but this model gives each text one: give one for each")
+        predicted = self._label_lists(outputs["labels"])
+        right = [set(labels) == set(row) for labels, row in zip(predicted, rows, strict=True)]
+        return float(np.average(right, weights=sample_weight))
 
     def explain(self, X) -> list[dict]:
         """Labels texts and weights their words.
@@ -136,6 +183,17 @@ class TextClassifier(ClassifierMixin, Estimator):
         lists[:] = [[self._labels[name] for name in row if name] for row in names]
         return lists
 
+    def _indicators(self, names: np.ndarray) -> np.ndarray:
+        """Returns which columns of `y` each text has, int [n, columns]: names as for `_label_lists`."""
+        return np.array([[label in row for label in self._columns] for row in self._label_lists(names)], int)
+
+    def _settings(self) -> dict[str, Any]:
+        values = super()._settings()
+        class_weight = values.pop("class_weight")
+        if class_weight not in (None, "balanced"):
+            raise UserError(f"class_weight {class_weight!r}: it must be None or 'balanced'")
+        return values | {"class_weights": values["class_weights"] or class_weight == "balanced"}
+
     def _outputs(self, X) -> dict[str, np.ndarray]:
         """Returns the outputs of the export; of no texts, none."""
         fitted, texts = self._fitted, inputs.texts(X)
@@ -151,7 +209,7 @@ class TextClassifier(ClassifierMixin, Estimator):
         super()._set_export(export)
         self._set_classes(None)
 
-    def _set_classes(self, labels: dict[str, Any] | None) -> Self:
+    def _set_classes(self, labels: dict[str, Any] | None) -> None:
         """Sets the classes.
 
         Args:
@@ -160,9 +218,9 @@ class TextClassifier(ClassifierMixin, Estimator):
         if labels is None:
             label_type = self.card_["config"].get("label_type", "str")
             labels = {name: _label(name, label_type) for name in self.card_["classes"]}
-        self._labels = dict(sorted(labels.items(), key=lambda item: item[1]))
+        known = {name: label for name, label in labels.items() if name in self.card_["classes"]}
+        self._labels = dict(sorted(known.items(), key=lambda item: item[1]))
         self.classes_ = np.array(list(self._labels.values()))
-        return self
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: the input is a list of strings."""
@@ -188,8 +246,25 @@ def _pair(validation_data) -> tuple:
     return validation_data, None
 
 
-def _spelled(labels: list) -> list[str]:
-    return [str(label) for label in labels]
+def _texts_and_lists(X, several: tuple[list[list], list]) -> tuple[list[str], list[list]]:
+    """Returns texts and what `inputs.label_lists` found, as lists of the same length, at least 1."""
+    texts = inputs.texts(X)
+    inputs.require_equal_lengths(texts, several[0], "texts", "labels")
+    return texts, several[0]
+
+
+def _validation(X, y, separator: str | None) -> dict[str, list[str]]:
+    """Returns the columns of the validation texts."""
+    several = inputs.label_lists(y) if separator else None
+    texts, labels = inputs.texts_and_labels(X, y) if several is None else _texts_and_lists(X, several)
+    return {"text": texts, "label": _spelled(labels, separator)}
+
+
+def _spelled(labels: list, separator: str | None) -> list[str]:
+    """Returns the labels as the cells of a table: with a separator, one list for each text."""
+    if separator is None:
+        return [str(label) for label in labels]
+    return [separator.join(map(str, row)) for row in labels]
 
 
 def _label(name: str, label_type: str):

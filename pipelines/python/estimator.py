@@ -1,6 +1,7 @@
 """What all estimators share: parameters, the run of `fit`, exports, and pickles."""
 
 import dataclasses
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pipelines.export.exported import version_of
 from pipelines.python import settings
 from pipelines.python.errors import UserError, user_errors
-from pipelines.python.fitted import FittedExport
+from pipelines.python.fitted import FittedExport, Trained
 from pipelines.python.runs import Place, undisturbed
 from pipelines.runs import run
 from pipelines.settings.config import TrainingConfig
@@ -42,7 +43,7 @@ class Estimator(BaseEstimator):
             run_name: name of the run; None keeps it in a temporary folder.
             write_data: writes the data into a folder, and returns the fields of the config that name the files.
         """
-        fields = settings.config_fields(self.config_class, self.get_params(deep=False))
+        fields = settings.config_fields(self.config_class, self._settings())
         if not isinstance(run_name, str | None):
             raise UserError(f"run {run_name!r}: it must be the name of a folder in runs/{self.task}/")
         with user_errors():
@@ -51,14 +52,43 @@ class Estimator(BaseEstimator):
         names = {str(place.folder / file): name for file, name in self._file_names().items()}
         with user_errors(names), undisturbed(), console.silence(not self.verbose), place.opened() as folder:
             config = self.config_class(**_for_data(fields, write_data(folder), folder)).resolve()
-            # A temporary export is checked in a fresh process when it is exported to its final place.
-            destination = run.Destination(
-                place.runs, folder / "export", place.name, _EXPORT_NAME, verify=not place.temporary, force=True
-            )
-            result = run.train(self.task, config, destination)
+            destination = run.Destination(place.runs, folder / "export", place.name, _EXPORT_NAME, force=True)
+            if place.temporary:
+                export = self._train(config, destination, place)
+            else:
+                export = FittedExport(Path(run.train(self.task, config, destination).export), place)
         self.run_ = place.folder
-        self._set_export(FittedExport(Path(result.export), place))
+        self._set_export(export)
         return self
+
+    def _train(self, config: TrainingConfig, destination: run.Destination, place: Place) -> FittedExport:
+        """Trains a model that is exported when its files are needed: a cross-validation needs none of them.
+
+        It is checked in a fresh process when it is exported to its final place.
+        """
+        kept = []
+
+        def fit(*arguments):
+            kept.append(run.fit_and_measure(*arguments))
+            return kept[-1]
+
+        destination = dataclasses.replace(destination, export=False, verify=False)
+        result = run.train(self.task, config, destination, fit)
+        from pipelines.export.card import make_card
+
+        servable, completed = kept[0].servable, kept[0].config
+
+        def export() -> None:
+            with undisturbed(), console.silence():
+                run.export(TASKS[self.task].task(), servable, completed, result, place.folder, destination)
+
+        card = json.loads(json.dumps(make_card(result, completed)))  # as it will be read from the export
+        trained = Trained(servable.signatures(), card, export)
+        return FittedExport(destination.saved_models / _EXPORT_NAME / "1", place, trained)
+
+    def _settings(self) -> dict[str, Any]:
+        """Returns the parameters as fields of the config, and those of `settings.COMMON`."""
+        return self.get_params(deep=False)
 
     @staticmethod
     def _file_names() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""An export that an estimator uses: loaded at first use, and pickled with all its files."""
+"""The model of a fitted estimator: an export, written and loaded at first use, and pickled with all its files."""
 
 import functools
 import os
@@ -6,8 +6,9 @@ import shutil
 import tempfile
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.export.exported import Exported, version_of
 
@@ -26,6 +27,20 @@ def _remove(folder: Path, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+class Trained(NamedTuple):
+    """A model that is not exported yet.
+
+    Attributes:
+        signatures: name -> function, as those of a loaded SavedModel.
+        card: the model card.
+        export: writes the export.
+    """
+
+    signatures: dict[str, Callable]
+    card: dict[str, Any]
+    export: Callable[[], Any]
+
+
 class FittedExport:
     """A version of an exported model on this machine.
 
@@ -34,33 +49,40 @@ class FittedExport:
     Args:
         path: folder of the version.
         owner: object that removes the files when it is garbage; None if they stay.
+        trained: the model, if `path` is not written yet: it answers, and is exported when the files are needed.
     """
 
-    def __init__(self, path: Path, owner=None):
-        self._path, self._owner, self._lock = Path(path).absolute(), owner, threading.Lock()
+    def __init__(self, path: Path, owner=None, trained: Trained | None = None):
+        self._path, self._owner, self._lock = Path(path).absolute(), owner, threading.RLock()
+        self._trained = trained
 
     @property
     def exported(self) -> Exported:
-        """Name, version and path."""
+        """Name, version and path; the files are there."""
+        with self._lock:
+            if self._trained:
+                self._trained.export()
+                self._trained = None
         version = version_of(self._path)
         return Exported(self._path.parent.name, 1 if version is None else version, self._path)
 
     @functools.cached_property
     def card(self) -> dict[str, Any]:
         """The model card."""
-        return self.exported.card()
+        return self._trained.card if self._trained else self.exported.card()
 
     @property
     def loaded(self):
-        """The SavedModel; keep it as long as one of its signatures is used."""
+        """The SavedModel, or a `Trained`; keep it as long as one of its signatures is used."""
         with self._lock:
-            return self._load
+            return self._trained or self._load
 
     @functools.cached_property
     def _load(self):
         return self.exported.load()
 
     def __getstate__(self) -> dict:
+        self.exported  # noqa: B018 (writes the files)
         files = [path for path in sorted(self._path.rglob("*")) if path.is_file()]
         return {
             "name": self._path.parent.name,

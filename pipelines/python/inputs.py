@@ -48,10 +48,57 @@ def texts_and_labels(values, labels) -> tuple[list[str], list]:
         values, labels = _pairs(values, "y", "the labels")
     found, classes = texts(values), [_label(label, i) for i, label in enumerate(_items(labels, "y"))]
     require_equal_lengths(found, classes, "texts", "labels")
-    types = sorted({type(label).__name__ for label in classes})
+    _require_one_type(classes)
+    return found, classes
+
+
+def label_lists(labels) -> tuple[list[list], list] | None:
+    """Returns the labels of each text, and all labels in the order of the columns, if a text may have several labels.
+
+    Args:
+        labels: one list, tuple, set or array of labels for each text; or an array, sparse matrix or table of 0 and 1
+            with a column for each label, whose names are those of the table, or 0, 1, 2, ...
+
+    Returns:
+        None if `labels` has one label for each text.
+
+    Raises:
+        UserError: a value is neither 0 nor 1, a label is missing, or no text has more than one label.
+    """
+    if hasattr(labels, "toarray"):  # a sparse matrix, without an import of SciPy
+        labels = labels.toarray()
+    if hasattr(labels, "columns") and labels.shape[1] > 1:
+        names, indicators = [_label(name, 0) for name in labels.columns], labels.to_numpy()
+    elif isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] > 1:
+        names, indicators = list(range(labels.shape[1])), labels
+    else:
+        is_column = isinstance(labels, np.ndarray) and labels.ndim == 2
+        if is_column or labels is None or is_path(labels) or _is_dataset(labels):
+            return None
+        found = list(labels)
+        if not found or not all(isinstance(each, list | tuple | set | frozenset | np.ndarray) for each in found):
+            return None
+        rows = [[_label(label, i) for label in each] for i, each in enumerate(found)]
+        _require_one_type(label for row in rows for label in row)
+        return _with_several(rows, "give one label, and no list, for each text"), sorted(set().union(*rows))
+    if not np.isin(indicators, (0, 1)).all():
+        raise UserError("y has several columns: each value must be 0 or 1, whether the text has the column's label")
+    rows = [[names[i] for i in np.flatnonzero(row)] for row in indicators]
+    return _with_several(rows, "give one label for each text, such as y.argmax(axis=1)"), names
+
+
+def _require_one_type(labels: Iterable) -> None:
+    """Raises a UserError if labels are of different types."""
+    types = sorted({type(label).__name__ for label in labels})
     if len(types) > 1:
         raise UserError(f"y has labels of different types ({', '.join(types)}): convert them to one, such as str")
-    return found, classes
+
+
+def _with_several(rows: list[list], remedy: str) -> list[list]:
+    """Returns the labels of each text; raises a UserError if no text has several."""
+    if all(len(row) < 2 for row in rows):
+        raise UserError(f"y has no text with more than one label: {remedy}")
+    return rows
 
 
 def text_pairs(sources, targets) -> tuple[list[str], list[str]]:

@@ -14,22 +14,30 @@ from pipelines.settings.fields import help_of
 from pipelines.support.errors import suggestion
 
 # Parameters that every estimator has besides the fields of its config.
-COMMON = {"random_state": None, "verbose": True}
+COMMON = {"random_state": TrainingConfig.seed, "verbose": True}
 _HELP = {
-    "random_state": "scikit-learn's name of `seed`: an int, or a RandomState that draws one. None uses `seed`.",
+    "random_state": "The seed of the training: an int, or a RandomState that draws one. None draws another one each "
+    "time, from NumPy's global generator.",
+    "seed": "Another name of `random_state`, that of the command line; if it is given, it counts.",
     "verbose": "Whether `fit` prints messages and progress bars, on stderr.",
 }
 _FIRST = ("preset", "model")
 
 
-def estimator_of(config_class: type[TrainingConfig], leave_out: tuple[str, ...]):
+def estimator_of(
+    config_class: type[TrainingConfig], leave_out: tuple[str, ...], further: dict[str, tuple[Any, str]] | None = None
+):
     """Returns a decorator for estimator classes: `__init__` gets the fields of the config as keyword arguments.
 
     Args:
         leave_out: fields that are no parameters, such as those with the paths of data.
+        further: parameters that are no fields -> (default, help); the estimator's `_settings` makes fields of them.
     """
+    further = further or {}
     fields = {field.name: field.default for field in dataclasses.fields(config_class) if field.name not in leave_out}
-    defaults = {name: fields.pop(name) for name in _FIRST} | fields | COMMON
+    fields["seed"] = None  # `random_state` has the default
+    others = {name: default for name, (default, _) in further.items()}
+    defaults = {name: fields.pop(name) for name in _FIRST} | fields | others | COMMON
     kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(name, kind, default=default) for name, default in defaults.items()]
     self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -44,7 +52,8 @@ def estimator_of(config_class: type[TrainingConfig], leave_out: tuple[str, ...])
         __init__.__doc__ = "Takes the parameters of the class, all of them by name."
         estimator.__init__ = __init__
         estimator.config_class = config_class
-        estimator.__doc__ += _documentation(config_class, defaults)
+        helps = help_of(config_class) | {name: text for name, (_, text) in further.items()} | _HELP
+        estimator.__doc__ += _documentation(helps, defaults)
         return estimator
 
     return decorate
@@ -70,8 +79,10 @@ def config_fields(config_class: type[TrainingConfig], parameters: dict[str, Any]
 
 def _seed(random_state, seed):
     """Returns the seed of the training."""
-    if random_state is None:
+    if seed is not None:
         return seed
+    if random_state is None:
+        return np.random.randint(2**31 - 1)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     return random_state
@@ -107,8 +118,7 @@ def _members(hint) -> tuple:
     return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
-def _documentation(config_class: type, defaults: dict[str, Any]) -> str:
+def _documentation(helps: dict[str, str], defaults: dict[str, Any]) -> str:
     """Returns the part of a docstring that lists the parameters."""
-    helps = _HELP | help_of(config_class)
     lines = [f"    {name} (default {default!r}): {helps.get(name, '')}".rstrip() for name, default in defaults.items()]
     return "\n\nParameters:\n" + "\n".join(lines) + "\n"

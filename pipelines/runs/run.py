@@ -37,6 +37,7 @@ class Destination:
         tensorboard: whether to write the learning curves for TensorBoard.
         verify: whether to check the export in a fresh process. Else that is left to `saved_model.copy`.
         force: whether to export a model that is below its baselines, although there is a version already.
+        export: whether to export the model; `export` does it later.
     """
 
     runs: Path
@@ -46,6 +47,7 @@ class Destination:
     tensorboard: bool = False
     verify: bool = True
     force: bool = False
+    export: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,10 +189,10 @@ def _train(
         below_baseline=baselines.better(trained.scores["validation"]) or None,
         **described | {"findings": findings},
     )
-    if not _is_withheld(result, destination):
-        exported = _export(task, trained.servable, result, trained.config, folder, destination)
-        export = {"export": str(exported.path), "export_files": run_folder.planned_files(folder)}
-        result = dataclasses.replace(result, **export, model=exported.title)
+    if destination.export and not _is_withheld(result, destination):
+        exported = export(task, trained.servable, trained.config, result, folder, destination)
+        written = {"export": str(exported.path), "export_files": run_folder.planned_files(folder)}
+        result = dataclasses.replace(result, **written, model=exported.title)
     result = dataclasses.replace(
         result,
         report=str(folder / "report.md"),
@@ -296,8 +298,14 @@ def _is_withheld(result: RunResult, destination: Destination) -> bool:
     return is_below and not destination.force and bool(versions(destination.saved_models / destination.name))
 
 
-def _export(task: Task, servable, result: RunResult, config, folder: Path, destination: Destination) -> Exported:
-    """Exports the servable, unless a process of this run was killed after it had done so."""
+def export(task: Task, servable, config, result: RunResult, folder: Path, destination: Destination) -> Exported:
+    """Exports the servable of a run, unless a process of this run was killed after it had done so.
+
+    Args:
+        servable, config: see `Trained`.
+        folder: of the run.
+        destination: with a name.
+    """
     from pipelines.export import saved_model
     from pipelines.export.card import make_card
 

@@ -141,7 +141,9 @@ def still_falling(result: RunResult) -> str:
 def use_lines(result: RunResult, commands: list[str], description: str | None = None) -> list[str]:
     """Returns the section on using the export: where it is, what it is, and commands to copy."""
     if not result.export:
-        return ["## Use", "", f"{NOT_EXPORTED[0].upper()}{NOT_EXPORTED[1:]}.", ""]
+        is_below = result.about.get("below_baseline")
+        reason = NOT_EXPORTED if is_below else "not exported yet; `export(path)` of the estimator does it"
+        return ["## Use", "", f"{reason[0].upper()}{reason[1:]}.", ""]
     description = description or "a SavedModel that takes strings, for TF Serving or `tf.saved_model.load`"
     lines = ["## Use", "", f"The export is in `{shown(Path(result.export))}`: {description}."]
     return [*lines, "", "```", *commands, "```", ""]

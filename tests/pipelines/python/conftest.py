@@ -27,7 +27,7 @@ def fitted():
 def config_of(monkeypatch):
     """`fit` without a training. Returns "task", and for each config field with a file the lines of the file."""
 
-    def stop(task, config, destination):
+    def stop(task, config, destination, fit=None):
         files = {"data": config.data, **config.data_files()}
         contents = {field: Path(path).read_text().splitlines() for field, path in files.items()}
         raise unroll.UserError(json.dumps({"task": task, **contents}))

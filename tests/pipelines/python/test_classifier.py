@@ -52,7 +52,7 @@ def test_every_setting_that_is_no_file_is_a_parameter():
     parameters = set(unroll.TextClassifier().get_params())
     fields = {field.name for field in dataclasses.fields(ClassificationConfig)}
     assert fields - parameters == {"data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights"}
-    assert parameters - fields == set(settings.COMMON)
+    assert parameters - fields == {"class_weight", *settings.COMMON}
     assert clone(unroll.TextClassifier(model="gru", epochs=3)).get_params()["epochs"] == 3
 
 
@@ -229,6 +229,39 @@ def test_a_text_may_have_several_labels(tmp_path):
     assert max(explained["weights"]["news"], key=lambda pair: pair[1])[0] == "vote"
 
 
-def test_several_labels_in_memory_are_refused():
-    with pytest.raises(unroll.UserError, match="several labels per text are read from a file"):
+def test_the_separator_of_labels_in_memory_is_chosen():
+    with pytest.raises(unroll.UserError, match="give y a list of labels"):
         unroll.TextClassifier(labels_separator="|").fit(["a"], ["b|c"])
+
+
+@pytest.mark.long
+def test_several_labels_in_memory_come_back_in_the_form_of_y():
+    texts = [f"the {words} of day {i}" for i in range(30) for words in ("goal", "vote", "goal and the vote")]
+    lists = [["sport"], ["news"], ["news", "sport"]] * 30
+    columns = pd.DataFrame({name: [int(name in row) for row in lists] for name in ("sport", "war", "news")})
+    parameters = {**SMALL, "model": "linear", "epochs": None, "batch_size": None}
+    of_lists = unroll.TextClassifier(**parameters).fit(texts, lists)
+    assert of_lists.classes_.tolist() == ["news", "sport"]
+    assert list(map(sorted, of_lists.predict(texts[:3]))) == lists[:3] and of_lists.score(texts, lists) == 1
+    of_columns = unroll.TextClassifier(**parameters).fit(texts, columns)
+    assert of_columns.predict(texts[:3]).tolist() == [[1, 0, 0], [0, 0, 1], [1, 0, 1]]  # no text has the label war
+    assert of_columns.score(texts, columns) == 1
+    np.testing.assert_array_equal(of_columns.predict_proba(texts), of_lists.predict_proba(texts))
+    log_odds = of_lists.decision_function(texts)
+    assert log_odds.shape == (90, 2) and ((log_odds > 0) == (of_lists.predict_proba(texts) > 0.5)).all()
+
+
+@pytest.mark.long
+def test_log_odds_and_logarithms_follow_from_the_probabilities(fitted):
+    texts, _ = labelled()
+    p, log_odds = fitted.predict_proba(texts), fitted.decision_function(texts)
+    np.testing.assert_allclose(fitted.predict_log_proba(texts), np.log(p))
+    assert log_odds.shape == (40,)
+    np.testing.assert_allclose(log_odds, np.log(p[:, 1] / p[:, 0]), rtol=1e-3)
+
+
+def test_class_weight_is_another_name_of_class_weights():
+    classifier = unroll.TextClassifier(class_weight="balanced")
+    assert classifier._settings()["class_weights"] and not unroll.TextClassifier()._settings()["class_weights"]
+    with pytest.raises(unroll.UserError, match="class_weight"):
+        unroll.TextClassifier(class_weight="balance").fit(*labelled())

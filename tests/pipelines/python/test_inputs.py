@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tensorflow as tf
+from scipy import sparse
 
 from pipelines.python import inputs
 from pipelines.python.errors import UserError
@@ -124,3 +125,41 @@ def test_pairs_have_a_translation_for_each_sentence():
     assert inputs.text_pairs(TEXTS, ["a", "b"]) == (TEXTS, ["a", "b"])
     with pytest.raises(UserError, match="2 sentences and 1 translations"):
         inputs.text_pairs(TEXTS, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("labels", "rows", "names"),
+    [
+        ([["b"], ("b", "a")], [["b"], ["b", "a"]], ["a", "b"]),
+        (pd.Series([[2], [1, 2]]), [[2], [1, 2]], [1, 2]),
+        (np.array([[1, 0, 1], [0, 0, 1]]), [[0, 2], [2]], [0, 1, 2]),
+        (sparse.csr_matrix([[0, 0], [1, 1]]), [[], [0, 1]], [0, 1]),
+        (pd.DataFrame({"x": [1, 0], "y": [1, 1]}), [["x", "y"], ["y"]], ["x", "y"]),
+        (pd.DataFrame({"x": [True, False], "y": [True, True]}), [["x", "y"], ["y"]], ["x", "y"]),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_several_labels_per_text_are_lists_or_columns(labels, rows, names):
+    assert inputs.label_lists(labels) == (rows, names)
+
+
+@pytest.mark.parametrize("labels", [["a", "b"], np.array([[1], [2]]), pd.Series([1, 2]), None, "file.csv", []], ids=str)
+def test_one_label_per_text_is_no_list(labels):
+    assert inputs.label_lists(labels) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "part"),
+    [
+        ([["a"], ["b"]], "more than one label"),
+        (np.eye(2), "argmax"),
+        (np.array([[1, 2], [1, 1]]), "must be 0 or 1"),
+        ([["a", 1], ["b"]], "different types (int, str)"),
+        ([["a", None], ["b"]], "no label at position 0"),
+    ],
+    ids=str,
+)
+def test_lists_of_labels_that_cannot_be_used_are_refused(labels, part):
+    with pytest.raises(UserError) as caught:
+        inputs.label_lists(labels)
+    assert part in str(caught.value)

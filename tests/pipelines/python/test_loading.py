@@ -29,7 +29,7 @@ def test_a_classifier_of_the_command_line(golden):
     assert classifier(["A wonderful film."])[0] in ("negative", "positive")
     config, parameters = classifier.card_["config"], classifier.get_params()
     assert (parameters["preset"], parameters["model"]) == (config["preset"], config["model"])
-    assert parameters["batch_size"] is None  # the preset's
+    assert parameters["max_tokens"] is None  # the preset's
     assert unroll.load(str(path.parent)).card_ == classifier.card_
 
 

@@ -69,6 +69,16 @@ def test_values_of_the_wrong_type_are_refused(changes, parts):
 
 def test_random_state_is_another_name_of_the_seed():
     assert config_fields(Config, parameters(seed=5))["seed"] == 5
-    assert config_fields(Config, parameters(seed=5, random_state=7))["seed"] == 7
+    assert config_fields(Config, parameters(random_state=7))["seed"] == 7
+    assert config_fields(Config, parameters(seed=5, random_state=7))["seed"] == 5
+    assert config_fields(Config, parameters())["seed"] == Config.seed
     drawn = [config_fields(Config, parameters(random_state=np.random.RandomState(0)))["seed"] for _ in range(2)]
     assert drawn[0] == drawn[1] != 1
+
+
+def test_no_random_state_draws_a_seed_from_the_generator_of_numpy():
+    np.random.seed(3)
+    drawn = [config_fields(Config, parameters(random_state=None))["seed"] for _ in range(2)]
+    np.random.seed(3)
+    again = [config_fields(Config, parameters(random_state=None))["seed"] for _ in range(2)]
+    assert drawn == again and drawn[0] != drawn[1]
