@@ -4,9 +4,10 @@ from layers.attention import ATTENTION_SCORES, Attention, BahdanauAttention, Luo
 from layers.attention_decoder import AttentionDecoder, AttentionDecoderCell
 from layers.averaging import MeanAfterTraining
 from layers.crf import CRF
+from layers.hashed_ngrams import HashedNGrams
 from layers.lstm_gru import HoistedGRU, HoistedLSTM
 from layers.multi_head_attention import CachedMultiHeadAttention
-from layers.ngrams import HashedNGrams, NGramLogits, NGramProjection
+from layers.ngrams import NGramLogits, NGramProjection, SparseNGramLogits
 from layers.over_tokens import MaxOfConvolutions, OverTokens
 from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling, MaskedMeanPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
@@ -46,6 +47,7 @@ __all__ = [
     "ReverseTokens",
     "RotaryEmbedding",
     "SinusoidalPositionalEncoding",
+    "SparseNGramLogits",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
     "WordDropout",

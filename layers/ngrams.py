@@ -1,73 +1,89 @@
-"""N-grams: with them, a model that ignores the word order can treat "not good" as one feature."""
+"""Layers over the known n-grams of a text, of its tokens and of its characters: linear models, and a dense layer."""
 
 import keras
 import numpy as np
 from keras import ops
 
-_MULTIPLIER = 1009  # a prime; its product with the largest number of buckets is below 2**31
 _NO_HASH = 2**31 - 1  # larger than every hash
 _SPACE = ord(" ")
 _MIN_NORM = 1e-6
 
 
-@keras.saving.register_keras_serializable(package="unroll")
-class HashedNGrams(keras.layers.Layer):
-    """Ids of n-grams: `n` adjacent tokens, hashed into buckets.
-
-    For token ids w_1 ... w_T the n-gram that starts at t has the polynomial hash
-
-        h_t = (w_t a^(n-1) + ... + w_(t+n-2) a + w_(t+n-1)) mod (num_buckets - 1),    id_t = h_t + 1
-
-    with a = 1009. If one of the tokens is padding (0), or if t+n-1 > T, there is no n-gram and id_t = 0, which is
-    padding again.
-
-    Source: the hashing trick for n-grams of Joulin et al. 2017, "Bag of Tricks for Efficient Text Classification".
+class _KnownNGrams(keras.layers.Layer):
+    """What layers over the known n-grams of a text share; `NGramLogits` describes the n-grams.
 
     Args:
-        n: tokens per n-gram, at least 2.
-        num_buckets: number of ids, including padding; from 2 to 2**21.
-
-    Shapes:
-        ids: int [batch, time], 0 for padding -> int32 [batch, time].
-
-    Example:
-        >>> HashedNGrams(n=2, num_buckets=100)(np.array([[5, 6, 0]]))  # one pair: (5 * 1009 + 6) mod 99 + 1
-        [[3, 0, 0]]
-
-    Raises:
-        ValueError: if n is below 2, or num_buckets is below 2 or above 2**21.
+        num_ngrams: maximum number of known n-grams.
+        max_n: maximum tokens per n-gram.
+        max_characters: maximum characters per n-gram of characters; 0 uses none.
+        sizes: the layer's own arguments, each at least 1.
     """
 
-    def __init__(self, n: int, num_buckets: int, **kwargs):
-        if n < 2:
-            raise ValueError(f"n is {n}: it must be at least 2")
-        if not 2 <= num_buckets <= 2**21:
-            raise ValueError(f"num_buckets is {num_buckets}: it must be from 2 to 2**21")
+    def __init__(self, num_ngrams: int, max_n: int, max_characters: int, sizes: dict[str, int], **kwargs):
+        sizes = {**sizes, "num_ngrams": num_ngrams, "max_n": max_n}
+        if min(sizes.values()) < 1:
+            given = ", ".join(f"{name} is {size}" for name, size in sizes.items())
+            raise ValueError(f"{given}: each must be at least 1")
+        if max_characters < 0 or max_characters == 1:
+            raise ValueError(f"max_characters is {max_characters}: it must be 0 or at least 2")
         super().__init__(**kwargs)
-        self.n = n
-        self.num_buckets = num_buckets
+        self._sizes = {**sizes, "max_characters": max_characters}
+        for name, size in self._sizes.items():
+            setattr(self, name, size)
 
-    def call(self, ids):
-        ids = ops.cast(ids, "int32")  # [batch, time]
-        modulus = self.num_buckets - 1
-        hashed = ops.mod(ids, modulus)
-        present = ids != 0
-        for k in range(1, self.n):
-            # The tokens k positions later, with padding after the end.
-            following = ops.pad(ids, ((0, 0), (0, k)))[:, k:]
-            hashed = ops.mod(hashed * _MULTIPLIER + ops.mod(following, modulus), modulus)
-            present = ops.logical_and(present, following != 0)
-        return ops.where(present, hashed + 1, 0)
+    def build(self, ids_shape, characters_shape=None):
+        # In ascending order. Unused entries are at the end and hold a hash that no n-gram has.
+        self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
 
-    def compute_output_spec(self, ids):
-        return keras.KerasTensor(ids.shape, dtype="int32")
+    def hash_ngrams(self, ids, characters=None):
+        """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
+        hashes = _polynomial_hashes(ids, range(1, self.max_n + 1), is_odd=0)
+        if self.max_characters:
+            lengths = range(2, self.max_characters + 1)
+            hashes += _polynomial_hashes(characters, lengths, is_odd=1, separator=_SPACE)
+        return ops.concatenate(hashes, axis=1)
+
+    def _find(self, ids, characters):
+        """Finds the known n-grams of each text; each counts once.
+
+        Returns:
+            (row in the batch, index in `hashes`) of each n-gram that is known, int32 [known].
+        """
+        hashes = ops.sort(self.hash_ngrams(ids, characters), axis=-1)
+        # Only the first of equal hashes counts.
+        is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
+        flat = ops.reshape(hashes, (-1,))
+        index = ops.minimum(ops.searchsorted(self.hashes, flat), self.num_ngrams - 1)
+        is_known = ops.logical_and(ops.reshape(is_first, (-1,)), ops.take(self.hashes, index) == flat)
+        (position,) = ops.nonzero(is_known)  # [known]
+        position = ops.cast(position, "int32")
+        return position // ops.cast(ops.shape(hashes)[1], "int32"), ops.take(index, position)
+
+    def _assign(self, hashes, values: dict) -> None:
+        """Assigns the hashes, and the values of each n-gram, in the order of the hashes and padded.
+
+        Args:
+            hashes: int32 [k].
+            values: name of a weight -> [k, ...].
+
+        Raises:
+            ValueError: there are more than num_ngrams hashes.
+        """
+        if len(hashes) > self.num_ngrams:
+            raise ValueError(f"{len(hashes)} n-grams were given, but num_ngrams is {self.num_ngrams}")
+        order = np.argsort(hashes)
+        num_unused = self.num_ngrams - len(hashes)
+        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
+        for name, of_ngrams in values.items():
+            padding = ((0, num_unused), *[(0, 0)] * (of_ngrams.ndim - 1))
+            getattr(self, name).assign(np.pad(of_ngrams[order], padding))
 
     def get_config(self):
-        return {**super().get_config(), "n": self.n, "num_buckets": self.num_buckets}
+        return {**super().get_config(), **self._sizes}
 
 
 @keras.saving.register_keras_serializable(package="unroll")
-class NGramLogits(keras.layers.Layer):
+class NGramLogits(_KnownNGrams):
     """A linear classifier over the n-grams of a text: of its tokens and, if wanted, of the characters of each word.
 
     F is the set of known n-grams in a text, r_fc the weight of n-gram f for class c that is known before training (such
@@ -108,16 +124,11 @@ class NGramLogits(keras.layers.Layer):
     """
 
     def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
-        _check_sizes(max_characters, num_classes=num_classes, num_ngrams=num_ngrams, max_n=max_n)
-        super().__init__(**{"trainable": False, "dtype": "float32", **kwargs})
-        self.num_classes = num_classes
-        self.num_ngrams = num_ngrams
-        self.max_n = max_n
-        self.max_characters = max_characters
+        kwargs = {"trainable": False, "dtype": "float32", **kwargs}
+        super().__init__(num_ngrams, max_n, max_characters, {"num_classes": num_classes}, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
-        # In ascending order. Unused entries are at the end and hold a hash that no n-gram has.
-        self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
+        super().build(ids_shape, characters_shape)
         shape = (self.num_ngrams, self.num_classes)
         self.weighted = self.add_weight(shape, "zeros", trainable=False, name="weighted")  # w r
         self.squared = self.add_weight(shape, "zeros", trainable=False, name="squared")  # r^2
@@ -139,42 +150,128 @@ class NGramLogits(keras.layers.Layer):
         Raises:
             ValueError: if there are more than num_ngrams hashes.
         """
-        order = np.argsort(hashes)
-        num_unused = _num_unused(hashes, self.num_ngrams)
-
-        def sorted_and_padded(values):
-            return np.pad(values[order], ((0, num_unused), (0, 0)))
-
-        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
-        self.weighted.assign(sorted_and_padded(weights * ratios))
-        self.squared.assign(sorted_and_padded(ratios**2))
+        self._assign(hashes, {"weighted": weights * ratios, "squared": ratios**2})
         self.bias.assign(bias)
         self.min_norm.assign(min_norm)
         self.prior.assign(prior)
 
-    def hash_ngrams(self, ids, characters=None):
-        """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
-        return _hash_ngrams(ids, characters, self.max_n, self.max_characters)
-
     def call(self, ids, characters=None):
-        row, index = _find(self.hashes, self.hash_ngrams(ids, characters))  # of each known n-gram, [known]
+        row, index = self._find(ids, characters)  # of each known n-gram, [known]
         num_rows = ops.shape(ids)[0]
         total = ops.segment_sum(ops.take(self.weighted, index, axis=0), row, num_rows)  # [batch, classes]
         norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index, axis=0), row, num_rows))
-        norm = ops.maximum(norm, _MIN_NORM)
-        trust = ops.power(ops.minimum(1.0, norm / ops.maximum(self.min_norm, _MIN_NORM)), 4)
-        return trust * (total / norm + self.bias) + (1 - trust) * self.prior
+        return _fade(total, norm, self.bias, self.min_norm, self.prior)
 
     def compute_output_spec(self, ids, characters=None):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
 
-    def get_config(self):
-        sizes = {"num_classes": self.num_classes, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
-        return {**super().get_config(), **sizes, "max_characters": self.max_characters}
+
+@keras.saving.register_keras_serializable(package="unroll")
+class SparseNGramLogits(_KnownNGrams):
+    """`NGramLogits` for many classes: most weights are zero and not stored, and the ratios are those of all classes.
+
+        logit_c = t (sum_(f in F) w_fc r_f / |r| + b_c) + (1 - t) p_c
+        t = min(1, |r| / m)^4,  |r| = sqrt(sum_(f in F) r_f^2)
+
+    The weights are stored as a sparse matrix of compressed rows: one row for each n-gram.
+
+    Parameters, none of them trainable: 3 num_ngrams + 2 num_weights + 2 num_classes + 2.
+
+    Source of the pruning: Babbar and Schoelkopf 2017, "DiSMEC: Distributed Sparse Machines for Extreme Multi-label
+    Classification".
+
+    Args:
+        num_classes: number of logits.
+        num_ngrams: maximum number of known n-grams.
+        num_weights: maximum number of weights w_fc that are not zero.
+        max_n: maximum tokens per n-gram.
+        max_characters: maximum characters per n-gram of characters; 0 uses none.
+
+    Shapes:
+        ids, characters: as for `NGramLogits` -> float32 [batch, num_classes].
+
+    Example:
+        >>> SparseNGramLogits(num_classes=500, num_ngrams=1000, num_weights=5000)(np.array([[5, 6, 0]])).shape
+        (1, 500)
+
+    Raises:
+        ValueError: if num_classes, num_ngrams, num_weights or max_n is below 1, or max_characters is neither 0 nor at
+            least 2.
+    """
+
+    def __init__(
+        self, num_classes: int, num_ngrams: int, num_weights: int, max_n: int = 3, max_characters: int = 0, **kwargs
+    ):
+        kwargs = {"trainable": False, "dtype": "float32", **kwargs}
+        sizes = {"num_classes": num_classes, "num_weights": num_weights}
+        super().__init__(num_ngrams, max_n, max_characters, sizes, **kwargs)
+
+    def build(self, ids_shape, characters_shape=None):
+        super().build(ids_shape, characters_shape)
+        whole, fixed = {"dtype": "int32", "trainable": False}, {"trainable": False}
+        self.squared = self.add_weight((self.num_ngrams,), "zeros", **fixed, name="squared")  # r^2
+        # The weights of n-gram f are those from starts[f] to starts[f + 1].
+        self.starts = self.add_weight((self.num_ngrams + 1,), "zeros", **whole, name="starts")
+        self.classes = self.add_weight((self.num_weights,), "zeros", **whole, name="classes")
+        self.weighted = self.add_weight((self.num_weights,), "zeros", **fixed, name="weighted")  # w r
+        self.bias = self.add_weight((self.num_classes,), "zeros", **fixed, name="bias")
+        self.min_norm = self.add_weight((1,), "zeros", **fixed, name="min_norm")  # m
+        self.prior = self.add_weight((self.num_classes,), "zeros", **fixed, name="prior")  # p
+
+    def set_ngrams(self, hashes, ratios, weights, bias, min_norm, prior):
+        """Sets the known n-grams. The layer must be built.
+
+        Args:
+            hashes: int32 [k], ascending, from `hash_ngrams`; k is at most num_ngrams.
+            ratios: r, float [k].
+            weights: w, a matrix of SciPy in compressed rows [k, classes] with at most num_weights elements.
+            bias: b, float [classes].
+            min_norm: m; 0 changes no text.
+            prior: p, float [classes].
+
+        Raises:
+            ValueError: if there are more than num_ngrams hashes or num_weights weights.
+        """
+        if weights.nnz > self.num_weights:
+            raise ValueError(f"{weights.nnz} weights were given, but num_weights is {self.num_weights}")
+        self._assign(hashes, {"squared": ratios**2})
+        num_unused = self.num_weights - weights.nnz
+        weighted = weights.data * np.repeat(ratios, np.diff(weights.indptr))
+        self.starts.assign(np.pad(weights.indptr, (0, self.num_ngrams - len(hashes)), mode="edge"))
+        self.classes.assign(np.pad(weights.indices, (0, num_unused)))
+        self.weighted.assign(np.pad(weighted, (0, num_unused)))
+        self.bias.assign(bias)
+        self.min_norm.assign([min_norm])
+        self.prior.assign(prior)
+
+    def call(self, ids, characters=None):
+        row, index = self._find(ids, characters)  # of each known n-gram, [known]
+        num_rows = ops.shape(ids)[0]
+        norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index), row, num_rows))  # [batch]
+        first = ops.take(self.starts, index)
+        counts = ops.take(self.starts, index + 1) - first
+        ends = ops.cumsum(counts)  # where the weights of each n-gram end, one n-gram after the other
+        place = ops.arange(ops.sum(counts), dtype="int32")  # [pairs of a known n-gram and a class]
+        ngram = ops.searchsorted(ends, place, side="right")
+        place = place + ops.take(first - ends + counts, ngram)
+        cell = ops.take(row, ngram) * self.num_classes + ops.take(self.classes, place)
+        total = ops.segment_sum(ops.take(self.weighted, place), cell, num_rows * self.num_classes)
+        total = ops.reshape(total, (-1, self.num_classes))  # [batch, classes]
+        return _fade(total, ops.expand_dims(norm, 1), self.bias, self.min_norm, self.prior)
+
+    def compute_output_spec(self, ids, characters=None):
+        return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
+
+
+def _fade(total, norm, bias, min_norm, prior):
+    """Returns t (total / norm + bias) + (1 - t) prior with t = min(1, norm / min_norm)^4, [batch, classes]."""
+    norm = ops.maximum(norm, _MIN_NORM)
+    trust = ops.power(ops.minimum(1.0, norm / ops.maximum(min_norm, _MIN_NORM)), 4)
+    return trust * (total / norm + bias) + (1 - trust) * prior
 
 
 @keras.saving.register_keras_serializable(package="unroll")
-class NGramProjection(keras.layers.Layer):
+class NGramProjection(_KnownNGrams):
     """A dense layer over the weights of the n-grams of a text, the input of a feedforward network.
 
     F is the set of known n-grams in a text and r_f the weight of n-gram f that is known before training, such as its
@@ -208,15 +305,10 @@ class NGramProjection(keras.layers.Layer):
     """
 
     def __init__(self, units: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
-        _check_sizes(max_characters, units=units, num_ngrams=num_ngrams, max_n=max_n)
-        super().__init__(**kwargs)
-        self.units = units
-        self.num_ngrams = num_ngrams
-        self.max_n = max_n
-        self.max_characters = max_characters
+        super().__init__(num_ngrams, max_n, max_characters, {"units": units}, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
-        self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
+        super().build(ids_shape, characters_shape)
         self.ratios = self.add_weight((self.num_ngrams,), "zeros", trainable=False, name="ratios")  # r
         # The rows are few of many: Glorot's limits, made for dense inputs, would start with outputs near zero.
         start = keras.initializers.RandomNormal(stddev=0.05)
@@ -227,22 +319,19 @@ class NGramProjection(keras.layers.Layer):
         """Sets the known n-grams. The layer must be built.
 
         Args:
-            hashes: int32 [k], from `NGramLogits.hash_ngrams`, without duplicates; k is at most num_ngrams.
+            hashes: int32 [k], from `hash_ngrams`, without duplicates; k is at most num_ngrams.
             ratios: r, float [k].
 
         Raises:
             ValueError: if there are more than num_ngrams hashes.
         """
-        order = np.argsort(hashes)
-        num_unused = _num_unused(hashes, self.num_ngrams)
-        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
-        self.ratios.assign(np.pad(ratios[order], (0, num_unused)))
+        self._assign(hashes, {"ratios": ratios})
 
     def call(self, ids, characters=None, columns=None):
         num_rows = ops.shape(ids)[0]
         if columns is not None:
             return self._project(columns, num_rows)
-        row, index = _find(self.hashes, _hash_ngrams(ids, characters, self.max_n, self.max_characters))  # [known]
+        row, index = self._find(ids, characters)  # of each known n-gram, [known]
         ratios = ops.expand_dims(ops.take(self.ratios, index), -1)  # [known, 1]
         total = ops.segment_sum(ops.take(self.kernel, index, axis=0) * ratios, row, num_rows)  # [batch, units]
         norm = ops.sqrt(ops.segment_sum(ops.square(ratios), row, num_rows))  # [batch, 1]
@@ -261,55 +350,6 @@ class NGramProjection(keras.layers.Layer):
 
     def compute_output_spec(self, ids, characters=None, columns=None):
         return keras.KerasTensor((ids.shape[0], self.units), dtype=self.compute_dtype)
-
-    def get_config(self):
-        sizes = {"units": self.units, "num_ngrams": self.num_ngrams, "max_n": self.max_n}
-        return {**super().get_config(), **sizes, "max_characters": self.max_characters}
-
-
-def _check_sizes(max_characters: int, **sizes: int) -> None:
-    """Raises a ValueError if a size is below 1, or `max_characters` is neither 0 nor at least 2."""
-    if min(sizes.values()) < 1:
-        given = ", ".join(f"{name} is {size}" for name, size in sizes.items())
-        raise ValueError(f"{given}: each must be at least 1")
-    if max_characters < 0 or max_characters == 1:
-        raise ValueError(f"max_characters is {max_characters}: it must be 0 or at least 2")
-
-
-def _num_unused(hashes, num_ngrams: int) -> int:
-    """Returns how many entries of a layer the n-grams leave; raises a ValueError if there are too many of them."""
-    if len(hashes) > num_ngrams:
-        raise ValueError(f"{len(hashes)} n-grams were given, but num_ngrams is {num_ngrams}")
-    return num_ngrams - len(hashes)
-
-
-def _hash_ngrams(ids, characters, max_n: int, max_characters: int):
-    """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
-    hashes = _polynomial_hashes(ids, range(1, max_n + 1), is_odd=0)
-    if max_characters:
-        hashes += _polynomial_hashes(characters, range(2, max_characters + 1), is_odd=1, separator=_SPACE)
-    return ops.concatenate(hashes, axis=1)
-
-
-def _find(known_hashes, hashes):
-    """Finds the known n-grams of each text; each counts once.
-
-    Args:
-        known_hashes: int32 [n], ascending.
-        hashes: int32 [batch, n-grams], -1 for none.
-
-    Returns:
-        (row in the batch, index in `known_hashes`) of each n-gram that is known, int32 [known].
-    """
-    hashes = ops.sort(hashes, axis=-1)
-    # Only the first of equal hashes counts.
-    is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
-    flat = ops.reshape(hashes, (-1,))
-    index = ops.minimum(ops.searchsorted(known_hashes, flat), known_hashes.shape[0] - 1)
-    is_known = ops.logical_and(ops.reshape(is_first, (-1,)), ops.take(known_hashes, index) == flat)
-    (position,) = ops.nonzero(is_known)  # [known]
-    position = ops.cast(position, "int32")
-    return position // ops.cast(ops.shape(hashes)[1], "int32"), ops.take(index, position)
 
 
 def _polynomial_hashes(ids, lengths, is_odd: int, separator: int | None = None) -> list:

@@ -18,6 +18,7 @@ import dataclasses
 import functools
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, sparse
@@ -149,9 +150,8 @@ class _Problem:
     def prior(self) -> np.ndarray:
         """Returns the logits that give each class its frequency in training, [decisions]."""
         weight = np.ones(self.decisions.shape[1]) if self.text_weight is None else self.text_weight
-        frequency = (self.decisions @ weight + _SMOOTHING) / (weight.sum() + 2 * _SMOOTHING)
-        excludes = len(self.decisions) > 1 and not self.several_labels
-        return np.log(frequency) if excludes else np.log(frequency / (1 - frequency))
+        exclude = len(self.decisions) > 1 and not self.several_labels
+        return prior(self.decisions @ weight, weight.sum(), exclude)
 
     def rows(self, chosen: np.ndarray) -> "_Problem":
         """Returns the problem of some of the texts."""
@@ -178,18 +178,27 @@ class _Problem:
         if cost is None:
             return ratios, weights, np.zeros(shape[1], np.float32), np.zeros(shape[1], np.float32)
         scale = np.where(self.is_token, token_weight, 1.0)
-        scaled = None
+        weighted = None
         for i, is_class in enumerate(self.decisions):
-            if scaled is None or weigh is _log_count_ratios:  # inverse frequencies are the same for all classes
-                ratios_of_class = scale * weigh(self.occurrences, is_class)
-                norm = _norms(self.occurrences, ratios_of_class)
-                least = np.percentile(norm, _SHORT_TEXTS)
-                scaled = _scaled(self.occurrences, ratios_of_class, norm, least)
-            coefficients, constant = _fit_one(scaled, is_class, self.text_weight, cost, self.seed)
-            ratios[:, i], weights[:, i] = ratios_of_class, coefficients * factor
+            if weighted is None or weigh is _log_count_ratios:  # inverse frequencies are the same for all classes
+                weighted = Weighted.of(self.occurrences, scale * weigh(self.occurrences, is_class))
+            coefficients, constant = fit_one(weighted.scaled, is_class, self.text_weight, cost, self.seed)
+            ratios[:, i], weights[:, i] = weighted.ratios, coefficients * factor
             bias.append(constant * factor)
-            min_norm.append(least)
+            min_norm.append(weighted.least)
         return ratios, weights, np.float32(bias), np.float32(min_norm)
+
+
+def prior(counts: np.ndarray, total: float, exclude: bool) -> np.ndarray:
+    """Returns the logits that give each class its frequency in training, [classes].
+
+    Args:
+        counts: weight of the texts of each class, [classes].
+        total: weight of all texts.
+        exclude: whether the classes exclude each other: of a softmax; else of a sigmoid for each.
+    """
+    frequency = (counts + _SMOOTHING) / (total + 2 * _SMOOTHING)
+    return np.log(frequency) if exclude else np.log(frequency / (1 - frequency))
 
 
 def _choose(problem: _Problem, has_ratios: bool) -> Choice:
@@ -267,13 +276,29 @@ def _norms(occurrences: sparse.csr_matrix, ratios: np.ndarray) -> np.ndarray:
     return np.maximum(np.sqrt(occurrences @ np.square(ratios)), _MIN_NORM)
 
 
-def _scaled(occurrences: sparse.csr_matrix, ratios: np.ndarray, norm: np.ndarray, least: float) -> sparse.csr_matrix:
-    """Returns the rows that `NGramLogits` multiplies by the weights and, last, by the bias: float32 [n, k + 1]."""
-    trust = np.minimum(1, norm / least) ** 4
-    scale = (trust / norm).astype(np.float32)
-    data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))
-    weighted = sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
-    return sparse.hstack([weighted, trust[:, None].astype(np.float32)], "csr")
+class Weighted(NamedTuple):
+    """The texts of one weighting.
+
+    Attributes:
+        ratios: of each n-gram, float [k].
+        scaled: float32 [n, k + 1], the rows that `NGramLogits` multiplies by the weights and, last, by the bias.
+        least: the norm below which texts get smaller logits.
+    """
+
+    ratios: np.ndarray
+    scaled: sparse.csr_matrix
+    least: float
+
+    @classmethod
+    def of(cls, occurrences: sparse.csr_matrix, ratios: np.ndarray) -> "Weighted":
+        """Returns the texts with these n-grams (1 where the text has it, [n, k])."""
+        norm = _norms(occurrences, ratios)
+        least = float(np.percentile(norm, _SHORT_TEXTS))
+        trust = np.minimum(1, norm / least) ** 4
+        scale = (trust / norm).astype(np.float32)
+        data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))
+        weighted = sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
+        return cls(ratios, sparse.hstack([weighted, trust[:, None].astype(np.float32)], "csr"), least)
 
 
 def _logits(occurrences, ratios, weights, bias, min_norm, prior) -> np.ndarray:
@@ -283,7 +308,7 @@ def _logits(occurrences, ratios, weights, bias, min_norm, prior) -> np.ndarray:
     return trust * (occurrences @ (ratios * weights) / norm + bias) + (1 - trust) * prior
 
 
-def _fit_one(
+def fit_one(
     scaled: sparse.csr_matrix, is_class: np.ndarray, text_weight: np.ndarray | None, cost: float, seed: int
 ) -> tuple[np.ndarray, float]:
     """Fits one class against the others; returns (weights [k], bias)."""

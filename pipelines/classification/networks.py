@@ -21,6 +21,7 @@ from layers import (
     NGramLogits,
     NGramProjection,
     RandomSpan,
+    SparseNGramLogits,
     WordDropout,
 )
 from pipelines.classification.config import ClassificationConfig
@@ -45,6 +46,8 @@ NETWORK_LOGITS = "logits"  # names of the logits of the network, of the linear m
 LINEAR_LOGITS = "mean_weighting"
 MEAN_LOGITS = "mean_logits"
 _MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting: see `network`
+MAX_DENSE_CLASSES = 100  # with more, most weights of the linear model are zero and not stored
+_WEIGHTS_PER_TEXT, _MAX_WEIGHTS = 400, 10_000_000  # of the linear model, which are then stored
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
@@ -72,7 +75,6 @@ def network(
     inputs = {"ids": ids}
     if config.max_characters:
         inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
-    num_weightings = 2 if num_classes <= _MAX_FEW_CLASSES else 1
     lengths = ngram_lengths(config, num_classes)
     if config.model == "linear":
         logits = None
@@ -84,14 +86,25 @@ def network(
     else:
         logits = _logits(config, num_classes, _features(config, vocabulary_size, ids))
     if config.max_ngrams:
-        # The logits of the linear model are the mean of those with each weighting of the n-grams.
-        linear = NGramLogits(num_weightings * num_classes, num_ngrams(config, num_texts), **lengths, name=NGRAM_LOGITS)
-        by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
-        linear_logits = layers.GlobalAveragePooling1D(name=LINEAR_LOGITS)(by_weighting)  # [batch, classes]
+        linear_logits = _linear_logits(config, num_classes, num_texts, inputs)
         mean = MeanAfterTraining(_LINEAR_WEIGHT, name=MEAN_LOGITS)
         logits = linear_logits if logits is None else mean(logits, linear_logits)
     # A network without characters takes the ids alone.
     return keras.Model(inputs if config.max_characters else ids, logits, name=f"classification_{config.model}")
+
+
+def _linear_logits(config: ClassificationConfig, num_classes: int, num_texts: int, inputs: dict):
+    """The logits of the linear model over n-grams, [batch, classes]."""
+    known, lengths = num_ngrams(config, num_texts), ngram_lengths(config, num_classes)
+    if num_classes > MAX_DENSE_CLASSES:
+        num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, _MAX_WEIGHTS)
+        linear = SparseNGramLogits(num_classes, known, num_weights, **lengths, name=NGRAM_LOGITS)
+        return layers.Identity(name=LINEAR_LOGITS)(linear(*inputs.values()))
+    # They are the mean of those with each weighting of the n-grams.
+    num_weightings = 2 if num_classes <= _MAX_FEW_CLASSES else 1
+    linear = NGramLogits(num_weightings * num_classes, known, **lengths, name=NGRAM_LOGITS)
+    by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
+    return layers.GlobalAveragePooling1D(name=LINEAR_LOGITS)(by_weighting)
 
 
 def of_columns(model: keras.Model) -> keras.Model:

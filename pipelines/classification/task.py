@@ -10,7 +10,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import continuing, cooccurrence, linear_model, members, networks, ngrams, shards
+from layers import SparseNGramLogits
+from pipelines.classification import (
+    continuing,
+    cooccurrence,
+    linear_model,
+    many_classes,
+    members,
+    networks,
+    ngrams,
+    shards,
+)
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
@@ -183,7 +193,7 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
         linear = model.get_layer(networks.NGRAM_LOGITS)
         labels = encoded.splits.train.labels[: len(encoded.hashed)]
         weight = class_weight(config, encoded.splits)
-        encoded.choice = linear_model.fit(linear, encoded.counted, labels, weight, config.seed)
+        encoded.choice = _fit_linear(linear, encoded.counted, labels, weight, config.seed)
         encoded.counted = None  # large
         if encoded.telling:
             known = encoded.telling
@@ -206,11 +216,18 @@ def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, se
     weight = class_weight(config, encoded.splits)
     labels = encoded.splits.train.labels[: len(encoded.hashed)]
     if encoded.choice is None:  # another process has fitted the linear model
-        encoded.choice = linear_model.fit(linear, encoded.counted, labels, weight, config.seed)
+        encoded.choice = _fit_linear(linear, encoded.counted, labels, weight, config.seed)
     labels = np.concatenate([labels, encoded.splits.valid.labels])
     counted = ngrams.count(encoded.hashed + encoded.hashed_valid, linear.num_ngrams)
-    linear_model.fit(linear, counted, labels, weight, config.seed, encoded.choice)
+    _fit_linear(linear, counted, labels, weight, config.seed, encoded.choice)
     return len(labels)
+
+
+def _fit_linear(layer, counted: ngrams.Counted, labels: np.ndarray, class_weight, seed: int, choice=None):
+    """Fits the linear model; for the arguments and the result see `linear_model.fit`."""
+    if isinstance(layer, SparseNGramLogits):
+        return many_classes.fit(layer, counted, labels, class_weight, seed)
+    return linear_model.fit(layer, counted, labels, class_weight, seed, choice)
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:

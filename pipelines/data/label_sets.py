@@ -5,7 +5,7 @@ import collections
 import numpy as np
 import pandas as pd
 
-from pipelines.data.labels import MAX_CLASSES, in_order
+from pipelines.data.labels import in_order, require_repeated
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
 from pipelines.support.errors import UserError
 
@@ -67,8 +67,8 @@ def classes_of(
         columns: those of --label-columns, if the labels have columns.
 
     Raises:
-        UserError: there are fewer than two classes or more than MAX_CLASSES, no cell has the separator, or a column has
-            no 1.
+        UserError: there are fewer than two classes, nearly every label occurs once, no cell has the separator, or a
+            column has no 1.
     """
     counts = collections.Counter(label for row in sets for label in row)
     if separator is not None and counts and max(len(row) for row in sets) < 2:
@@ -83,11 +83,7 @@ def classes_of(
             f"{source}: no text has the label {names} of --label-columns, so it cannot be learned: leave it out, or "
             "add texts that have it"
         )
-    if len(counts) > MAX_CLASSES:
-        raise UserError(
-            f"{source}: {len(counts)} different labels, at most {MAX_CLASSES}: leave out rare labels, or name another "
-            "column with --label-column"
-        )
+    require_repeated(len(counts), counts.total(), source)
     return columns or in_order(set(counts))
 
 

@@ -24,7 +24,8 @@ SPELLINGS = (
     {"neg": "negative", "neu": "neutral", "pos": "positive"},
     {"-1": "negative", "0": "neutral", "1": "positive"},
 )
-MAX_CLASSES = 100
+_MANY = 100  # labels; if each has few rows, they are no classes: integers are measured, or are keys
+_FEW_ROWS = 5  # per label, of integers
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MISSING = {"n/a", "na", "nan", "none", "null", "nil", "-", "--", "?", "missing", "#n/a"}  # folded
 MAX_NUMBERS = 10  # as classes, if some of them are no integers, such as 3.5 stars
@@ -41,8 +42,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
         rows: number of rows for messages; None: that of `labels`.
 
     Raises:
-        UserError: there are fewer than two classes, or more than MAX_CLASSES, or the labels are measured numbers: the
-            column cannot be the label; or all labels are numbers and one has two spellings.
+        UserError: there are fewer than two classes, or nearly every row has a label of its own, or the labels are
+            measured numbers: the column cannot be the label; or all labels are numbers and one has two spellings.
     """
     found = set(normalize_labels(labels, polarity))
     if len(found) == 1:
@@ -53,16 +54,14 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
         raise UserError(f"{source}: no row has both a text and a label")
     numbers = sorted(label for label in found if _is_number(label))
     fractions = [label for label in numbers if not float(label).is_integer()]
-    too_many = len(found) > MAX_CLASSES or len(found) > MAX_NUMBERS and fractions
-    if too_many and len(numbers) == len(found):
+    num_rows = rows or len(labels)
+    is_key = len(found) > _MANY and num_rows < _FEW_ROWS * len(found)
+    if (is_key or len(found) > MAX_NUMBERS and fractions) and len(numbers) == len(found):
         raise UserError(
             f"{source}: the labels are {len(found)} different numbers, such as {(fractions or numbers)[0]}: a "
             "classifier chooses among few labels. Round them to classes, or name another column with --label-column"
         )
-    if len(found) > MAX_CLASSES:
-        raise UserError(
-            f"{source}: {len(found)} different labels, at most {MAX_CLASSES}: name the right column with --label-column"
-        )
+    require_repeated(len(found), num_rows, source)
     if len(numbers) == len(found):
         _reject_spellings(numbers, source)
     if polarity:
@@ -70,6 +69,15 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
             if found == set(spelling):
                 return tuple(spelling.values())
     return in_order(found)
+
+
+def require_repeated(num_labels: int, num_rows: int, source: str) -> None:
+    """Raises a UserError if there are too many labels for a classifier: nearly each occurs once."""
+    if num_labels > _MANY and num_rows < 2 * num_labels:
+        raise UserError(
+            f"{source}: {num_labels:,} different labels in {num_rows:,} rows, so that most occur once: a classifier "
+            "chooses among labels that recur. Name another column with --label-column, or leave out rare labels"
+        )
 
 
 def are_numbers(classes: Iterable[str]) -> bool:

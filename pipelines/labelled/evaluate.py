@@ -14,6 +14,7 @@ from pipelines.export.exported import Exported
 from pipelines.labelled import group_scores
 from pipelines.labelled.config import multi_label
 from pipelines.labelled.measure import compute_scores, predicted
+from pipelines.labelled.metrics import most_frequent_classes
 from pipelines.labelled.splits import Labelled, with_class_ids
 from pipelines.predicting import row_files
 from pipelines.support import console, paths
@@ -132,15 +133,27 @@ def format_scores(scores: dict) -> str:
     if "average_precision" in scores:
         values[f"average precision of {classes[-1]}"] = score_of(scores, "average_precision").for_terminal()
     lines = _title_and_values(scores, values)
-    width = max(12, *(len(name) + 2 for name in classes))
-    lines += ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
-    for name, row in zip(classes, scores["confusion_matrix"], strict=True):
-        lines.append(f"  {name:<24}" + "".join(f"{count:>{width},}" for count in row))
+    lines += _confusion_lines(scores)
     lines += _class_lines(scores, ("precision", "recall", "f1"))
     lines += ["", f"  {'words':<24}{'texts':>12}{'accuracy':>12}"]
     for group in scores["accuracy_by_length"]:
         lines.append(f"  {group['words']:<24}{group['rows']:>12,}{group['accuracy']:>12.4f}")
     return "\n".join([*lines, *_last_lines(scores)])
+
+
+def _confusion_lines(scores: dict) -> list[str]:
+    """A table of the texts of each true label that got each label; of many labels, the largest numbers."""
+    if "confusions" in scores:
+        lines = ["", f"  {'true label':<24}{'predicted label':<24}{'texts':>12}"]
+        return lines + [
+            f"  {each['label']:<24}{each['predicted']:<24}{each['rows']:>12,}" for each in scores["confusions"]
+        ]
+    classes = scores["classes"]
+    width = max(12, *(len(name) + 2 for name in classes))
+    lines = ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
+    for name, row in zip(classes, scores["confusion_matrix"], strict=True):
+        lines.append(f"  {name:<24}" + "".join(f"{count:>{width},}" for count in row))
+    return lines
 
 
 def _format_label_sets(scores: dict) -> str:
@@ -171,11 +184,11 @@ def _class_lines(scores: dict, measures: tuple[str, ...]) -> list[str]:
     """A table of measures by class, and which classes do not occur."""
     titles = {"f1": "F1", "average_precision": "av. precision"}
     lines = ["", f"  {'label':<24}{'texts':>12}" + "".join(f"{titles.get(name, name):>15}" for name in measures)]
-    for each in scores["by_class"]:
+    for each in most_frequent_classes(scores["by_class"]):
         numbers = "".join(f"{Score(each[name]).for_terminal():>15}" for name in measures)
         lines.append(f"  {each['class']:<24}{each['rows']:>12,}{numbers}")
     absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
-    return lines + ([f"  no text has the label {', '.join(absent)}: left out of the means"] if absent else [])
+    return lines + ([f"  no text has the label {listed(absent)}: left out of the means"] if absent else [])
 
 
 def _last_lines(scores: dict) -> list[str]:

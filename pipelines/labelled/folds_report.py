@@ -145,7 +145,7 @@ def _score_lines(result: RunResult) -> list[str]:
         f"- ROC AUC {reports.number(scores['roc_auc'])}, log loss {scores['log_loss']:.3f} nats, calibration error "
         f"{scores['calibration_error']:.3f}.",
         "",
-        *report.confusion_table(result.about["classes"], scores["confusion_matrix"]),
+        *report.confusion_table(result.about["classes"], scores),
     ]
     return [*lines, "", *report.class_table(scores), ""]
 

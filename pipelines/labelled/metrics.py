@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy import sparse
 
 from pipelines.labelled.precision_recall import average_precision
 
@@ -10,6 +11,8 @@ LENGTHS = (50, 100, 200, 400)  # upper limits, in words, of the groups of length
 NUM_CALIBRATION_BINS = 15
 _Z = 1.959964  # 97.5 % of a normal distribution is below it
 _NUM_BOOTSTRAPS = 1000
+MAX_MATRIX = 100  # classes; with more, the scores have the most frequent confusions in place of a matrix
+_MAX_CONFUSIONS = 20
 
 
 def compute_scores(
@@ -32,9 +35,9 @@ def compute_scores(
         "rows", "accuracy", "f1" (of the last of two classes, else macro-F1: the mean over the classes that occur; None
         if no such class occurs), "accuracy_interval" and "f1_interval" (see `wilson_interval` and `f1_interval`),
         "roc_auc" (one class against the others, mean over classes; None if a class does not occur), "log_loss" in nats,
-        "calibration_error", "confusion_matrix" (row: true label, column: predicted label), "by_class" (see
-        `scores_by_class`), "accuracy_by_length" (a list of dicts). Two classes: also "average_precision" of the last
-        one.
+        "calibration_error", "confusion_matrix" (row: true label, column: predicted label; of more than MAX_MATRIX
+        classes in its place "confusions", see `most_confused`), "by_class" (see `scores_by_class`),
+        "accuracy_by_length" (a list of dicts). Two classes: also "average_precision" of the last one.
     """
     from sklearn import metrics  # takes two seconds, which no other command should wait for
 
@@ -49,7 +52,7 @@ def compute_scores(
         roc_auc = metrics.roc_auc_score(labels, probabilities[:, 1])
     else:
         roc_auc = metrics.roc_auc_score(labels, probabilities, multi_class="ovr", labels=ids)
-    confusion = metrics.confusion_matrix(labels, predicted, labels=ids)
+    confusion = sparse.csr_array((np.ones(len(labels), int), (labels, predicted)), (len(classes), len(classes)))
     f1, interval = f1_interval(confusion)
     of_two = {"average_precision": average_precision(labels == 1, probabilities[:, 1])} if is_binary else {}
     return {
@@ -61,7 +64,7 @@ def compute_scores(
         "roc_auc": None if roc_auc is None else float(roc_auc),
         "log_loss": float(metrics.log_loss(labels, probabilities, labels=ids)),
         "calibration_error": calibration_error(labels, probabilities),
-        "confusion_matrix": confusion.tolist(),
+        **_confusions(confusion, classes),
         "by_class": scores_by_class(confusion, classes),
         "accuracy_by_length": accuracy_by_length(predicted == labels, texts),
         **of_two,
@@ -80,7 +83,28 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return max(0.0, (center - margin) / scale), min(1.0, (center + margin) / scale)
 
 
-def scores_by_class(confusion: np.ndarray, classes: tuple[str, ...]) -> list[dict]:
+def _confusions(confusion: sparse.csr_array, classes: tuple[str, ...]) -> dict[str, list]:
+    if len(classes) <= MAX_MATRIX:
+        return {"confusion_matrix": confusion.toarray().tolist()}
+    return {"confusions": most_confused(confusion, classes)}
+
+
+def most_confused(confusion: sparse.csr_array, classes: tuple[str, ...]) -> list[dict]:
+    """Returns the most frequent wrong predictions: dicts of "label", "predicted", "rows".
+
+    Args:
+        confusion: int [classes, classes], row: true label, column: predicted label.
+    """
+    label, predicted = confusion.nonzero()
+    label, predicted = label[label != predicted], predicted[label != predicted]
+    rows = np.asarray(confusion[label, predicted]).ravel()
+    order = np.argsort(-rows, kind="stable")[:_MAX_CONFUSIONS]
+    return [
+        {"label": classes[label[i]], "predicted": classes[predicted[i]], "rows": int(rows[i])} for i in order.tolist()
+    ]
+
+
+def scores_by_class(confusion: np.ndarray | sparse.csr_array, classes: tuple[str, ...]) -> list[dict]:
     """Returns one dict per class: "class", "rows", "precision", "recall", "f1".
 
     Precision is None if the class is never predicted; recall and F1 are None if it does not occur.
@@ -89,10 +113,8 @@ def scores_by_class(confusion: np.ndarray, classes: tuple[str, ...]) -> list[dic
         confusion: int [classes, classes], row: true label, column: predicted label.
     """
     found = []
-    for i, name in enumerate(classes):
-        correct, rows, predicted = (
-            int(count) for count in (confusion[i, i], confusion[i].sum(), confusion[:, i].sum())
-        )
+    counts = zip(*(each.tolist() for each in (confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0))))
+    for name, (correct, rows, predicted) in zip(classes, counts, strict=True):
         found.append(
             {
                 "class": name,
@@ -105,7 +127,13 @@ def scores_by_class(confusion: np.ndarray, classes: tuple[str, ...]) -> list[dic
     return found
 
 
-def f1_interval(confusion: np.ndarray) -> tuple[float | None, tuple[float, float] | None]:
+def most_frequent_classes(by_class: list[dict]) -> list[dict]:
+    """Returns the classes with the most texts, in their order; up to MAX_MATRIX, that is all of them."""
+    kept = sorted(range(len(by_class)), key=lambda i: -by_class[i]["rows"])[:MAX_MATRIX]
+    return [by_class[i] for i in sorted(kept)]
+
+
+def f1_interval(confusion: np.ndarray | sparse.csr_array) -> tuple[float | None, tuple[float, float] | None]:
     """Returns F1, and its 95 % interval by the bootstrap: percentiles over texts drawn with replacement.
 
     F1 is that of the last of two classes, else the mean over the classes that occur; None if no such class occurs. It
@@ -114,22 +142,36 @@ def f1_interval(confusion: np.ndarray) -> tuple[float | None, tuple[float, float
     Args:
         confusion: int [classes, classes], row: true label, column: predicted label.
     """
-    used = [1] if len(confusion) == 2 else range(len(confusion))
-    used = [i for i in used if confusion[i].sum()]
+    num_classes = confusion.shape[0]
+    used = [1] if num_classes == 2 else range(num_classes)
+    rows = confusion.sum(axis=1)
+    used = [i for i in used if rows[i]]
     if not used:
         return None, None
-    total = int(confusion.sum())
-    draws = np.random.default_rng(0).multinomial(total, confusion.ravel() / total, size=_NUM_BOOTSTRAPS)
-    values = _f1(draws.reshape(-1, *confusion.shape), used)
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(_f1(confusion[None], used)[0]), (float(low), float(high))
+    label, predicted = confusion.nonzero()  # of each cell that is not zero
+    counts = np.asarray(confusion[label, predicted]).ravel()
+    total = int(counts.sum())
+    draws = np.random.default_rng(0).multinomial(total, counts / total, size=_NUM_BOOTSTRAPS)
+    values = _f1(np.concatenate([counts[None], draws]), label, predicted, num_classes)[:, used].mean(axis=1)
+    low, high = np.percentile(values[1:], [2.5, 97.5])
+    return float(values[0]), (float(low), float(high))
 
 
-def _f1(confusions: np.ndarray, used: list[int]) -> np.ndarray:
-    """Returns the mean F1 of the classes `used`, float [n], of confusion matrices int [n, classes, classes]."""
-    correct = np.diagonal(confusions, axis1=1, axis2=2)[:, used]
-    total = (confusions.sum(axis=2) + confusions.sum(axis=1))[:, used]
-    return (2 * correct / np.maximum(total, 1)).mean(axis=1)
+def _f1(counts: np.ndarray, label: np.ndarray, predicted: np.ndarray, num_classes: int) -> np.ndarray:
+    """Returns the F1 of each class, float [n, classes], of n confusion matrices.
+
+    Args:
+        counts: of some cells of each matrix, int [n, cells]; the others are zero.
+        label, predicted: row and column of each cell, int [cells].
+    """
+    cells = np.arange(len(label))
+    shape = (len(label), num_classes)
+    in_row, in_column = (
+        sparse.csr_array((np.ones(len(cells), int), (cells, each)), shape) for each in (label, predicted)
+    )
+    is_right = label == predicted
+    correct = counts[:, is_right] @ in_row[is_right]
+    return 2 * correct / np.maximum(counts @ (in_row + in_column), 1)
 
 
 def reliability(labels: np.ndarray, probabilities: np.ndarray) -> list[dict]:

@@ -11,6 +11,7 @@ from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
 from pipelines.labelled import baseline, duplicates, predictions, report
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.examples import excerpt
+from pipelines.labelled.metrics import most_frequent_classes
 from pipelines.labelled.multi_label_metrics import reliability
 from pipelines.labelled.thresholds import MIN_ROWS
 from pipelines.support import reports
@@ -210,11 +211,11 @@ def _label_lines(result: RunResult) -> list[str]:
         "| label | texts | threshold | precision | recall | F1 | average precision |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    for each in valid["by_class"]:
+    for each in most_frequent_classes(valid["by_class"]):
         threshold = valid["thresholds"][each["class"]]
         numbers = " | ".join(reports.number(each[name]) for name in _MEASURES)
         lines.append(f"| {reports.cell(each['class'])} | {each['rows']:,} | {threshold:.3f} | {numbers} |")
-    lines += report.absent_lines(valid)
+    lines += [*report.others_lines(valid), *report.absent_lines(valid)]
     return [*lines, "", "![F1 of each label](labels.png)", ""]
 
 
@@ -232,7 +233,7 @@ def _mistake_lines(mistakes: list[dict]) -> list[str]:
 
 
 def _data_lines(result: RunResult) -> list[str]:
-    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.about["class_rows"].items())
+    classes = report.counted_classes(result.about["class_rows"])
     total = sum(result.about["class_rows"].values()) / result.rows["train"]
     lines = [
         "## Data",
@@ -243,7 +244,8 @@ def _data_lines(result: RunResult) -> list[str]:
 
 
 def _labels_plot(scores: dict) -> Figure:
-    found = sorted((each for each in scores["by_class"] if each["rows"]), key=lambda each: each["f1"])
+    found = most_frequent_classes([each for each in scores["by_class"] if each["rows"]])
+    found = sorted(found, key=lambda each: each["f1"])
     figure = Figure(figsize=(6, 1.2 + 0.24 * len(found)), layout="constrained")
     axes = figure.subplots()
     bars = axes.barh([each["class"] for each in found], [each["f1"] for each in found], color=BLUE, height=0.7)

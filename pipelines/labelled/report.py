@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from pipelines.labelled import baseline, duplicates, predictions
 from pipelines.labelled.coverage_report import coverage_lines
 from pipelines.labelled.examples import excerpt
-from pipelines.labelled.metrics import reliability
+from pipelines.labelled.metrics import MAX_MATRIX, most_frequent_classes, reliability
 from pipelines.labelled.threshold_report import precision_recall_lines
 from pipelines.support import reports
 from pipelines.support.installation import shell_command
+from pipelines.support.numbers import listed
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent
 from pipelines.support.run_result import RunResult
 from pipelines.support.scores import score_of
@@ -153,8 +154,14 @@ def few_rows_sentence(scores: dict) -> str:
     )
 
 
-def confusion_table(classes: Sequence[str], matrix: Sequence[Sequence[int]]) -> list[str]:
-    """Returns a Markdown table of the texts of each true label that got each label."""
+def confusion_table(classes: Sequence[str], scores: dict) -> list[str]:
+    """Returns a Markdown table of the texts of each true label that got each label; of many, the largest numbers."""
+    if "confusions" in scores:
+        lines = ["The most frequent confusions:", "", "| true label | predicted label | texts |", "|---|---|---:|"]
+        for each in scores["confusions"]:
+            lines.append(f"| {reports.cell(each['label'])} | {reports.cell(each['predicted'])} | {each['rows']:,} |")
+        return lines
+    matrix = scores["confusion_matrix"]
     lines = [f"| true label | {' | '.join(f'predicted {reports.cell(name)}' for name in classes)} |"]
     lines.append(f"|---|{'---:|' * len(classes)}")
     for name, row in zip(classes, matrix, strict=True):
@@ -165,10 +172,16 @@ def confusion_table(classes: Sequence[str], matrix: Sequence[Sequence[int]]) -> 
 def class_table(scores: dict) -> list[str]:
     """Returns a Markdown table of precision, recall and F1 by class, and a line on the classes that do not occur."""
     lines = ["| label | texts | precision | recall | F1 |", "|---|---:|---:|---:|---:|"]
-    for each in scores["by_class"]:
+    for each in most_frequent_classes(scores["by_class"]):
         numbers = (reports.number(each[name]) for name in ("precision", "recall", "f1"))
         lines.append(f"| {reports.cell(each['class'])} | {each['rows']:,} | {' | '.join(numbers)} |")
-    return lines + absent_lines(scores)
+    return [*lines, *others_lines(scores), *absent_lines(scores)]
+
+
+def others_lines(scores: dict) -> list[str]:
+    """Returns a line on the classes that a table leaves out; none if it has all."""
+    others = len(scores["by_class"]) - MAX_MATRIX
+    return ["", f"`result.json` has the other {others:,} labels, which are less frequent."] if others > 0 else []
 
 
 def absent_lines(scores: dict) -> list[str]:
@@ -176,12 +189,12 @@ def absent_lines(scores: dict) -> list[str]:
     absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
     if not absent:
         return []
-    return ["", f"No text has the label {', '.join(absent)}: it is left out of the means, which say nothing about it."]
+    return ["", f"No text has the label {listed(absent)}: it is left out of the means, which say nothing about it."]
 
 
 def _header_lines(result: RunResult) -> list[str]:
     valid = result.scores["validation"]
-    most_frequent = max(sum(row) for row in valid["confusion_matrix"]) / valid["rows"]
+    most_frequent = max(each["rows"] for each in valid["by_class"]) / valid["rows"]
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
     sentence = (
         f"This model labels **{accuracy(valid)}** of {valid['rows']:,} validation texts correctly; in parentheses, the "
@@ -252,7 +265,7 @@ def _fitting_lines(result: RunResult) -> list[str]:
 def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
     """The confusion matrix, the accuracy by length, and the worst mistakes."""
     valid = result.scores["validation"]
-    lines = ["## Mistakes", "", *confusion_table(result.about["classes"], valid["confusion_matrix"])]
+    lines = ["## Mistakes", "", *confusion_table(result.about["classes"], valid)]
     lines += ["", *class_table(valid)]
     lines += ["", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
     for group in valid["accuracy_by_length"]:
@@ -270,8 +283,7 @@ def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
 
 def _data_lines(result: RunResult) -> list[str]:
     counts = result.about["class_rows"]
-    classes = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
-    lines = ["## Data", "", f"- Training: {result.rows['train']:,} texts ({classes})."]
+    lines = ["## Data", "", f"- Training: {result.rows['train']:,} texts ({counted_classes(counts)})."]
     if min(counts.values()) * 3 < max(counts.values()):
         weighted = result.config["class_weights"]
         hint = (
@@ -283,6 +295,13 @@ def _data_lines(result: RunResult) -> list[str]:
     if result.prepared:
         lines.append(f"- Prepared data: {_NOT_OF_PREPARED_DATA}.")
     return lines + reports.note_lines(result) + duplicates.report_lines(result.findings.get("duplicates"))
+
+
+def counted_classes(rows: dict[str, int]) -> str:
+    """Returns the classes with their numbers of training texts; of more than MAX_MATRIX, the range of the numbers."""
+    if len(rows) > MAX_MATRIX:
+        return f"{len(rows):,} labels with {min(rows.values()):,} to {max(rows.values()):,} texts"
+    return ", ".join(f"{name} {count:,}" for name, count in rows.items())
 
 
 def use_commands(result: RunResult) -> list[str]:

@@ -235,7 +235,7 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     lines += labels.doubtful(data.classes)
     if few:
         lines.append(
-            f"few texts have the label {', '.join(few)}: too few to learn and to measure; add some, or leave these "
+            f"few texts have the label {listed(few)}: too few to learn and to measure; add some, or leave these "
             "labels out"
         )
     return tuple(line for line in lines if line)

@@ -47,7 +47,7 @@ def test_classes_are_in_the_order_of_the_columns_or_sorted():
     [
         ([("a",), ("b",)], r"no label has the separator '\|', only labels such as 'a': leave out --labels-separator"),
         ([("a;b",), ("b",)], r"only labels such as 'a;b': give --labels-separator ';'"),
-        ([("a", "b"), *[(str(i),) for i in range(100)]], "102 different labels, at most 100"),
+        ([("a", "b"), *[(str(i),) for i in range(100)]], "102 different labels in 102 rows"),
         ([(), ()], "no text has a label; at least two"),
     ],
 )

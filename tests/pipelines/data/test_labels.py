@@ -55,9 +55,14 @@ def test_no_rows():
         classes_of(column(), "x.csv", polarity=True)
 
 
-def test_too_many_classes_are_another_column():
-    with pytest.raises(UserError, match="101 different labels, .*--label-column"):
-        classes_of(column(*(f"name {i}" for i in range(101))), "x.csv", polarity=True)
+def test_labels_that_do_not_recur_are_another_column():
+    names = [f"name {i}" for i in range(101)]
+    with pytest.raises(UserError, match="101 different labels in 101 rows, .*--label-column"):
+        classes_of(column(*names), "x.csv", polarity=True)
+    assert len(classes_of(column(*names, *names), "x.csv", polarity=True)) == 101
+    with pytest.raises(UserError, match="101 different numbers"):
+        classes_of(column(*map(str, range(101)), *map(str, range(101))), "x.csv", polarity=True)
+    assert len(classes_of(column(*map(str, list(range(101)) * 5)), "x.csv", polarity=False)) == 101
 
 
 def test_without_polarity_only_space_is_removed():

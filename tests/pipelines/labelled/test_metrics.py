@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import sparse
 
 from pipelines.labelled import metrics
 
@@ -81,3 +82,19 @@ def test_three_classes():
     assert got["accuracy"] == 0.75
     assert got["f1"] == pytest.approx((2 / 3 + 1 + 2 / 3) / 3)
     assert 0.8 < got["roc_auc"] < 1
+
+
+def test_of_many_classes_the_most_frequent_confusions_take_the_place_of_the_matrix():
+    classes = tuple(f"c{i}" for i in range(metrics.MAX_MATRIX + 1))
+    labels = np.array([0, 0, 0, 1, 2, 3])
+    predicted = np.array([5, 5, 0, 1, 3, 2])
+    probabilities = np.eye(len(classes))[predicted]
+    got = metrics.compute_scores(labels, probabilities, classes, np.array(["a text"] * 6))
+    assert "confusion_matrix" not in got
+    assert [tuple(each.values()) for each in got["confusions"]] == [("c0", "c5", 2), ("c2", "c3", 1), ("c3", "c2", 1)]
+    assert got["by_class"][0] == {"class": "c0", "rows": 3, "precision": 1.0, "recall": 1 / 3, "f1": 0.5}
+
+
+def test_a_sparse_matrix_has_the_f1_of_a_dense_one():
+    confusion = np.array([[3, 1, 0], [2, 4, 0], [0, 2, 5]])
+    assert metrics.f1_interval(sparse.csr_array(confusion)) == metrics.f1_interval(confusion)

@@ -1,0 +1,111 @@
+"""Fits a `SparseNGramLogits` layer: the linear model of n-grams for more than a hundred classes.
+
+It is that of linear_model.py with one weighting, the inverse document frequency, and without a search: a fit takes as
+many solutions as there are classes. Of each class only the largest weights are kept. Where all texts for all classes
+would take too long, a class is fitted to its own texts, the most similar other ones and some random ones (Jain et al.
+2019, "Slice: Scalable Linear Extreme Classifiers").
+"""
+
+import numpy as np
+from scipy import sparse
+
+from layers import SparseNGramLogits
+from pipelines.classification import linear_model
+from pipelines.classification.linear_model import Choice
+from pipelines.classification.ngrams import Counted, inverse_frequencies
+from pipelines.support import console
+
+_CHOICE = Choice(cost=1.0, token_weight=2.0, factor=5.0)  # the factor makes logits of margins, until calibration
+_MAX_READ = 2_000_000_000  # n-grams, over all classes, up to which a class is fitted to all texts
+_LEAST_SIMILAR, _SIMILAR_PER_TEXT = 200, 10  # of the other texts that a class is fitted to, and more for large classes
+_RANDOM = 200
+_PROJECTION = 128  # random features in which the similarity of texts to a class is computed
+
+
+def fit(
+    layer: SparseNGramLogits, counted: Counted, labels: np.ndarray, class_weight: dict[int, float] | None, seed: int
+) -> Choice | None:
+    """Fits the weights of n-grams, and puts them into `layer`.
+
+    Args:
+        counted, labels, class_weight, seed: as for `linear_model.fit`.
+
+    Returns:
+        The settings; None if there are no n-grams: all logits stay zero.
+    """
+    if not len(counted.hashes):
+        return None
+    is_class = sparse.csc_array(labels == 1) if labels.ndim == 2 else _indicators(labels)  # bool [n, classes]
+    num_texts, num_classes = is_class.shape
+    scale = np.where(counted.is_token, _CHOICE.token_weight, 1.0)
+    problem = linear_model.Weighted.of(counted.occurrences, scale * inverse_frequencies(counted.occurrences))
+    others = None
+    if num_classes * counted.occurrences.nnz > _MAX_READ:
+        console.say(f"{num_classes:,} classes: each is fitted to its own texts and the most similar others ...")
+        others = _Others(problem.scaled, is_class, seed)
+    text_weight = None if class_weight is None else np.array([class_weight[label] for label in labels.tolist()])
+    kept_per_class = 4 * layer.num_weights // num_classes
+    columns, bias = [], np.zeros(num_classes)
+    for i in range(num_classes):
+        own = is_class.indices[is_class.indptr[i] : is_class.indptr[i + 1]]
+        has_label = np.zeros(num_texts, bool)
+        has_label[own] = True
+        rows = slice(None) if others is None else others.rows(i, own)
+        weight = None if text_weight is None else text_weight[rows]
+        found, constant = linear_model.fit_one(problem.scaled[rows], has_label[rows], weight, _CHOICE.cost, seed)
+        columns.append(_largest(_CHOICE.factor * found, np.abs(found * problem.ratios), kept_per_class))
+        bias[i] = _CHOICE.factor * constant
+    weights = _prune(columns, problem.ratios, layer.num_weights)
+    counts = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
+    prior = linear_model.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)
+    layer.set_ngrams(counted.hashes, problem.ratios, weights, bias, problem.least, prior)
+    return _CHOICE
+
+
+def _indicators(labels: np.ndarray) -> sparse.csc_array:
+    """Returns which class each text has, bool [n, classes]."""
+    shape = (len(labels), int(labels.max()) + 1)
+    return sparse.csc_array((np.ones(len(labels), bool), (np.arange(len(labels)), labels)), shape)
+
+
+def _largest(values: np.ndarray, size: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Returns (indices, values) of the `count` elements with the largest `size`, without zeros."""
+    kept = np.flatnonzero(size)
+    if len(kept) > count:
+        kept = kept[np.argpartition(size[kept], len(kept) - count)[len(kept) - count :]]
+    return kept.astype(np.int32), values[kept].astype(np.float32)
+
+
+def _prune(columns: list[tuple[np.ndarray, np.ndarray]], ratios: np.ndarray, count: int) -> sparse.csr_array:
+    """Returns the weights of all classes, [n-grams, classes], the `count` ones that change logits most."""
+    ngrams = np.concatenate([indices for indices, _ in columns])
+    values = np.concatenate([of_class for _, of_class in columns])
+    classes = np.repeat(np.arange(len(columns), dtype=np.int32), [len(indices) for indices, _ in columns])
+    kept, _ = _largest(values, np.abs(values * ratios[ngrams]), count)
+    shape = (len(ratios), len(columns))
+    return sparse.csr_array((values[kept], (ngrams[kept], classes[kept])), shape)
+
+
+class _Others:
+    """Chooses the texts of other classes that a class is fitted to.
+
+    Args:
+        scaled: float [n, k], the texts.
+        is_class: bool [n, classes].
+    """
+
+    def __init__(self, scaled: sparse.csr_array, is_class: sparse.csc_array, seed: int):
+        self._rng = np.random.default_rng(seed)
+        signs = self._rng.choice(np.float32([-1, 1]), (scaled.shape[1], _PROJECTION))
+        self._texts = scaled @ signs  # [n, projection]; products are on average those of the texts
+        self._centers = is_class.T.astype(np.float32) @ self._texts  # [classes, projection]
+        self._is_class = is_class
+
+    def rows(self, i: int, own: np.ndarray) -> np.ndarray:
+        """Returns the numbers of the texts for class `i`, whose own texts are `own`."""
+        similarity = self._texts @ self._centers[i]
+        similarity[own] = -np.inf
+        count = min(len(similarity) - 1, max(_LEAST_SIMILAR, _SIMILAR_PER_TEXT * len(own)))
+        similar = np.argpartition(-similarity, count)[:count]
+        random = self._rng.integers(len(similarity), size=_RANDOM)
+        return np.unique(np.concatenate([own, similar, random]))

@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from layers import NGramLogits, SparseNGramLogits
+from pipelines.classification import linear_model, many_classes, ngrams
+
+CLASSES = 12
+
+
+def texts(rows=600):
+    """Texts of random tokens; two of them, which occur together in the texts of one class alone, tell the class."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(rows) % CLASSES
+    ids = rng.integers(50, 250, (rows, 8))
+    ids[:, 2], ids[:, 5] = 10 + labels % 4, 20 + labels // 4
+    return tf.RaggedTensor.from_tensor(ids.astype(np.int32)), labels
+
+
+def fitted(ids, labels, num_weights=10**6, class_weight=None):
+    layer = SparseNGramLogits(CLASSES, num_ngrams=20_000, num_weights=num_weights, max_n=2)
+    layer.build((None, None))
+    counted = ngrams.count(ngrams.hash_texts({"ids": ids}, 2, 0), 20_000)
+    assert many_classes.fit(layer, counted, labels, class_weight, seed=1)
+    return layer, counted
+
+
+def logits_of(layer, ids):
+    return ops.convert_to_numpy(layer(ids.to_tensor()))
+
+
+@pytest.mark.parametrize("class_weight", [None, {i: 1.0 + i for i in range(CLASSES)}])
+def test_with_all_weights_and_texts_it_is_the_linear_model(class_weight):
+    ids, labels = texts()
+    layer, counted = fitted(ids, labels, class_weight=class_weight)
+    dense = NGramLogits(CLASSES, num_ngrams=20_000, max_n=2)
+    dense.build((None, None))
+    linear_model.fit(dense, counted, labels, class_weight, 1, many_classes._CHOICE)
+    expected = logits_of(dense, ids)
+    np.testing.assert_allclose(logits_of(layer, ids), expected, atol=1e-3)
+    assert (expected.argmax(axis=1) == labels).mean() > 0.99
+
+
+def test_several_labels_have_a_decision_each():
+    ids, labels = texts()
+    several = (labels[:, None] % 4 == np.arange(CLASSES)) | (4 + labels[:, None] // 4 == np.arange(CLASSES))
+    layer, _ = fitted(ids[:400], several[:400].astype(int))
+    assert ((logits_of(layer, ids[400:]) > 0) == several[400:]).mean() > 0.95  # always none: 0.83
+
+
+def test_few_weights_and_similar_texts_are_enough(monkeypatch):
+    ids, labels = texts()
+    monkeypatch.setattr(many_classes, "_MAX_READ", 0)
+    monkeypatch.setattr(many_classes, "_LEAST_SIMILAR", 60)
+    monkeypatch.setattr(many_classes, "_SIMILAR_PER_TEXT", 1)
+    monkeypatch.setattr(many_classes, "_RANDOM", 40)
+    layer, counted = fitted(ids[:400], labels[:400], num_weights=3000)
+    weights = ops.convert_to_numpy(layer.weighted)
+    assert np.count_nonzero(weights) == 3000 < len(counted.hashes) * CLASSES / 5
+    right = logits_of(layer, ids[400:]).argmax(axis=1) == labels[400:]
+    assert right.mean() > 0.9
+
+
+def test_without_ngrams_there_is_nothing_to_fit():
+    layer = SparseNGramLogits(2, num_ngrams=10, num_weights=10)
+    layer.build((None, None))
+    counted = ngrams.count([np.zeros(0, np.int32)] * 2, 10)
+    assert many_classes.fit(layer, counted, np.array([0, 1]), None, seed=1) is None
