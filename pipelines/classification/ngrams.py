@@ -63,12 +63,15 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
     frequent = counts >= min_count
     hashes, counts = hashes[frequent], counts[frequent]
     hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[:num_ngrams]])
-    column = np.searchsorted(hashes, all_hashes)
+    column = np.searchsorted(hashes, all_hashes).astype(np.int32)
     known = column < len(hashes)
     known[known] = hashes[column[known]] == all_hashes[known]
-    row = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    ends = np.cumsum([len(text) for text in texts])
+    per_text = [np.count_nonzero(each) for each in np.split(known, ends[:-1])]
+    # The n-grams of a text ascend, so these are compressed rows already: there is no copy to sort, which may be large.
+    indptr = np.concatenate([[0], np.cumsum(per_text)])
     shape = (len(texts), len(hashes))
-    occurrences = sparse.csr_matrix((np.ones(known.sum(), np.float32), (row[known], column[known])), shape)
+    occurrences = sparse.csr_matrix((np.ones(indptr[-1], np.float32), column[known], indptr), shape)
     return Counted(hashes, occurrences, hashes % 2 == 0)
 
 

@@ -3,54 +3,165 @@ import numpy as np
 import pytest
 from keras import ops
 
-from layers import HashedNGrams
+from layers import NGramLogits
+
+PRIOR = np.array([0.5, -0.4, 0.0])
 
 
-def reference(ids, n, num_buckets):
-    """The docstring's equation with Python integers, which cannot overflow."""
-    out = np.zeros_like(ids)
-    for b, row in enumerate(ids.tolist()):
-        for t in range(len(row) - n + 1):
-            gram = row[t : t + n]
-            if 0 not in gram:
-                out[b, t] = sum(w * 1009 ** (n - 1 - i) for i, w in enumerate(gram)) % (num_buckets - 1) + 1
-    return out
+def ngrams(row, max_n):
+    """The set of n-grams of a row, as tuples, without padding."""
+    row = [int(token) for token in row if token]
+    return {tuple(row[i : i + n]) for n in range(1, max_n + 1) for i in range(len(row) - n + 1)}
+
+
+@pytest.fixture
+def known():
+    """A layer of 3 classes that knows some n-grams of a batch, the batch, and a dict n-gram -> (ratios, weights)."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(1, 6, size=(6, 9)).astype("int32")
+    ids[1, 4:], ids[2, 1:] = 0, 0
+    layer = NGramLogits(num_classes=3, num_ngrams=70, max_n=2)
+    layer.build(ids.shape)
+    grams = sorted(set().union(*(ngrams(row, 2) for row in ids[:4])))
+    meaning = {gram: rng.normal(size=(2, 3)).astype("float32") for gram in grams}
+    # The hash of an n-gram is that of the text that consists of this n-gram only, at n = its length and position 0.
+    hashes = []
+    for gram in grams:
+        row = ops.convert_to_numpy(layer.hash_ngrams(np.array([gram])))[0]
+        hashes.append(row[(len(gram) - 1) * len(gram)])
+    assert len(set(hashes)) == len(grams) < 70
+    values = np.stack(list(meaning.values()))
+    layer.set_ngrams(np.array(hashes), values[:, 0], values[:, 1], np.array([0.1, 0.2, 0.3]), np.zeros(3), PRIOR)
+    return layer, ids, meaning
+
+
+def reference(row, meaning, min_norm):
+    """The docstring's equation in NumPy."""
+    known = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
+    ratios, weights = np.array([k[0] for k in known]), np.array([k[1] for k in known])
+    norm = np.sqrt((ratios**2).sum(0))
+    trust = np.minimum(1, norm / min_norm) ** 4 if min_norm else 1
+    return trust * ((ratios * weights).sum(0) / norm + [0.1, 0.2, 0.3]) + (1 - trust) * PRIOR
 
 
 @pytest.mark.any_backend
-@pytest.mark.parametrize("n", [2, 3, 5])
-@pytest.mark.parametrize("num_buckets", [2, 3, 1000, 2**18, 2**21])
-def test_equals_the_equation(n, num_buckets):
-    ids = np.random.default_rng(n).integers(0, 2**20, size=(7, 30)).astype("int32")
-    got = ops.convert_to_numpy(HashedNGrams(n, num_buckets)(ids))
-    np.testing.assert_array_equal(got, reference(ids, n, num_buckets))
-
-
-def test_the_largest_ids_do_not_overflow():
-    ids = np.full((1, 4), 2**31 - 1, "int32")
-    np.testing.assert_array_equal(ops.convert_to_numpy(HashedNGrams(3, 2**21)(ids)), reference(ids, 3, 2**21))
+@pytest.mark.parametrize("min_norm", [0.0, 2.5])
+def test_equals_the_equation_with_each_ngram_counted_once(known, min_norm):
+    layer, ids, meaning = known
+    layer.min_norm.assign([min_norm] * 3)
+    expected = [reference(row, meaning, min_norm) for row in ids]
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 
 @pytest.mark.any_backend
-def test_padding_adds_only_padding():
-    ids = np.array([[5, 6, 7]], "int32")
-    padded = np.array([[5, 6, 7, 0, 0]], "int32")
-    layer = HashedNGrams(2, 100)
-    np.testing.assert_array_equal(
-        ops.convert_to_numpy(layer(padded)), np.pad(ops.convert_to_numpy(layer(ids)), ((0, 0), (0, 2)))
+def test_padding_and_other_rows_change_no_result(known):
+    layer, ids, _ = known
+    alone = ops.convert_to_numpy(layer(ids[1:2, :4]))
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(ids))[1:2], alone, atol=1e-6)
+
+
+def test_a_text_without_known_ngrams_gives_the_prior(known):
+    layer, _, _ = known
+    layer.min_norm.assign([1.0] * 3)
+    got = ops.convert_to_numpy(layer(np.array([[77, 78, 79], [0, 0, 0]])))
+    np.testing.assert_allclose(got, [PRIOR] * 2, atol=1e-6)
+
+
+def test_a_layer_without_known_ngrams_gives_zero_logits():
+    np.testing.assert_array_equal(ops.convert_to_numpy(NGramLogits(2, 10)(np.array([[1, 2, 3]]))), [[0, 0]])
+
+
+def test_different_ngrams_have_different_hashes():
+    layer = NGramLogits(2, 10, max_n=3)
+    ids = np.random.default_rng(0).integers(1, 30_000, size=(50, 400))
+    hashes = ops.convert_to_numpy(layer.hash_ngrams(ids)).reshape(50, 3, 400)
+    assert (hashes[:, 0] >= 0).all() and (hashes[:, 1, -1] == -1).all() and (hashes[:, 2, -2:] == -1).all()
+    distinct = len(np.unique(hashes[hashes >= 0]))
+    expected = len(np.unique(ids)) + sum(
+        len(np.unique(np.lib.stride_tricks.sliding_window_view(ids, n, axis=1).reshape(-1, n), axis=0)) for n in (2, 3)
+    )
+    # Among 50,000 random numbers below 2**30, one or two pairs are equal.
+    assert expected - 10 <= distinct <= expected
+
+
+def code_points(text):
+    return np.array([[ord(character) for character in text]], "int32")
+
+
+@pytest.mark.any_backend
+@pytest.mark.parametrize(
+    "text", ["the thin thing", "a", "\u6211\u7231\u4f60, \u4e0d\u662f\u5417", "l'\u00e9t\u00e9 \U0001f600"]
+)
+def test_the_ngrams_of_characters_are_those_of_scikit_learn(text):
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    layer = NGramLogits(2, 10, max_n=1, max_characters=4)
+
+    def hashes(text):
+        found = ops.convert_to_numpy(layer.hash_ngrams(np.array([[0]]), code_points(text)))[0]
+        return set(found[found >= 0].tolist())
+
+    expected = CountVectorizer(analyzer="char_wb", ngram_range=(2, 4), lowercase=False).fit([text]).vocabulary_
+    # scikit-learn counts a short word, with its spaces, once as an n-gram of any length.
+    expected = {ngram for ngram in expected if 2 <= len(ngram) <= 4}
+    assert hashes(f" {text} ") == set().union(*(hashes_of_ngram(layer, ngram) for ngram in expected))
+
+
+def hashes_of_ngram(layer, ngram):
+    """The hash of a whole n-gram: the one that starts at its first character and is as long as it."""
+    found = ops.convert_to_numpy(layer.hash_ngrams(np.array([[0]]), code_points(ngram)))[0, 1:]
+    return {int(found[(len(ngram) - 2) * len(ngram)])}
+
+
+@pytest.mark.any_backend
+def test_ngrams_of_characters_count_beside_those_of_tokens():
+    layer = NGramLogits(2, 10, max_n=1, max_characters=3)
+    ids, characters = np.array([[7, 0]]), np.concatenate([code_points(" ab "), [[0]]], axis=1)
+    layer.build(ids.shape, characters.shape)
+    hashes = ops.convert_to_numpy(layer.hash_ngrams(ids, characters))[0]
+    hashes = hashes[hashes >= 0]
+    assert (hashes % 2).tolist() == [0, 1, 1, 1, 1, 1]  # 7; " a", "ab", "b ", " ab", "ab "
+    layer.set_ngrams(hashes[:2], np.ones((2, 2)), np.array([[1, 2], [3, 5]]), np.zeros(2), np.zeros(2), np.zeros(2))
+    got = ops.convert_to_numpy(layer(ids, characters))
+    np.testing.assert_allclose(got, [[4 / 2**0.5, 7 / 2**0.5]], atol=1e-6)
+
+
+def test_a_model_with_known_ngrams_survives_saving(known, survives_saving):
+    layer, ids, _ = known
+    inputs = keras.Input((None,), dtype="int32")
+    survives_saving(keras.Model([inputs], layer(inputs)), [ids])
+
+
+def test_no_weight_is_trainable():
+    layer = NGramLogits(2, 10)
+    layer.build((None, None))
+    assert not layer.trainable_variables
+    assert layer.count_params() == 10 * (1 + 2 * 2) + 3 * 2
+
+
+def test_more_ngrams_than_num_ngrams_are_refused():
+    layer = NGramLogits(2, 3)
+    layer.build((None, None))
+    with pytest.raises(ValueError, match="4 n-grams were given, but num_ngrams is 3"):
+        layer.set_ngrams(
+            np.arange(4, dtype="int32"), np.ones((4, 2)), np.ones((4, 2)), np.zeros(2), np.zeros(2), np.zeros(2)
+        )
+
+
+def test_passes_the_layer_test_of_keras(keras_layer_test):
+    keras_layer_test(
+        NGramLogits,
+        {"num_classes": 2, "num_ngrams": 10},
+        input_data=np.array([[1, 2, 0], [3, 4, 5]]),
+        expected_output_shape=(2, 2),
+        expected_num_trainable_weights=0,
+        expected_num_non_trainable_weights=6,
+        expected_num_losses=0,
+        run_training_check=False,
     )
 
 
-def test_a_text_shorter_than_n_has_no_ngram():
-    assert not ops.convert_to_numpy(HashedNGrams(3, 100)(np.array([[4, 5]], "int32"))).any()
-
-
-def test_a_model_with_hashed_ngrams_survives_saving(survives_saving):
-    ids = keras.Input((None,), dtype="int32")
-    survives_saving(keras.Model([ids], HashedNGrams(2, 50)(ids)), [np.arange(1, 13, dtype="int32").reshape(2, 6)])
-
-
-@pytest.mark.parametrize(("n", "num_buckets"), [(1, 10), (2, 1), (2, 2**21 + 1)])
-def test_invalid_sizes_are_refused(n, num_buckets):
-    with pytest.raises(ValueError, match="n is 1|num_buckets is"):
-        HashedNGrams(n, num_buckets)
+@pytest.mark.parametrize("arguments", [(0, 10), (2, 0), (2, 10, 0), (2, 10, 3, -1), (2, 10, 3, 1)])
+def test_invalid_arguments_are_refused(arguments):
+    with pytest.raises(ValueError, match="must be"):
+        NGramLogits(*arguments)

@@ -52,6 +52,8 @@ def saved(exports, make_small, tmp_path_factory):  # noqa: F811 (the fixture)
         if "tokens" in requests:
             requests["tokens"] = {"tokens": [["a"]]}
         card = {"task": task, "classes": list(classes), "config": dataclasses.asdict(small.config)}
+        if task == "classification":
+            card["scores"] = {"validation": {"temperature": 1 / servable.decision.scale}}
         saved_model.export(servable, name, root, card, requests, verify=False)
         return root
 

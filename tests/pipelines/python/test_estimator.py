@@ -137,7 +137,7 @@ def test_the_random_state_of_the_process_stays(fitted):
 def test_encoding_is_for_files_of_the_user_only(monkeypatch, tmp_path, estimator, data):
     encodings = []
 
-    def stop(task, config, destination):
+    def stop(task, config, destination, fit=None):
         encodings.append(config.encoding)
         raise unroll.UserError("stopped")
 

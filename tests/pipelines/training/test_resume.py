@@ -29,8 +29,6 @@ FLAGS = {
     f"--join-rate 0.5 {COMMON}",
     "char-lm": "--batch-size 32 --window 32 --hidden-size 16 --num-layers 2 --dropout 0.2 --schedule plateau " + COMMON,
     "nmt": "--model single-rnn --batch-tokens 500 --hidden-size 16 --num-layers 1 --vocabulary-size 150 " + COMMON,
-    "encoder": "--batch-size 16 --window 32 --hidden-size 16 --num-layers 1 --vocabulary-size 200 --dropout 0.2 "
-    + COMMON,
     "transfer": "--head-epochs 1 --top-epochs 1 --all-epochs 1 --batch-size 16 --checkpoint-every 4",
 }
 # Task -> (what is counted, the first count after which there is a checkpoint, the highest count). `write` counts the
@@ -41,7 +39,6 @@ KILLS = {
     "tagging": ("step", 4, 50),
     "char-lm": ("step", 4, 25),
     "nmt": ("write", 2, 4),
-    "encoder": ("step", 4, 25),
     "transfer": ("step", 18, 50),
 }
 
@@ -104,7 +101,7 @@ def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["tagging", "nmt", "encoder", "transfer"])
+@pytest.mark.parametrize("task", ["tagging", "nmt", "transfer"])
 def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=False)
 

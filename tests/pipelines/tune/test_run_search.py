@@ -21,7 +21,7 @@ from pipelines.tune import command, run_search, workers
 from pipelines.tune import study as studies
 from pipelines.tune.inventory import read_search
 from pipelines.tune.study import UNFINISHED, Outcome
-from tests.command_line import ROOT, assert_one_line
+from tests.command_line import ROOT
 from tests.pipelines.tune.searches import Pool, config_of, make_study, outcome_of_settings, space
 
 
@@ -154,21 +154,13 @@ def test_a_search_that_is_killed_and_interrupted_ends_with_the_same_trials_and_e
     assert again.returncode == 0 and json.loads(output) == results[-1]
     assert "is finished" in errors  # nothing was trained or exported again
     assert os.listdir(folder / "saved" / "sentiment") == ["1"]
+    (folder / "reviews.csv").write_text("\n".join(["text,label", *rows[1:]]) + "\n")
+    refused = start(folder)
+    _, errors = refused.communicate(timeout=300)
+    assert refused.returncode == 2 and "was started with other data" in errors.splitlines()[-1]
     for whole, killed in zip(results[0]["trials"], results[1]["trials"], strict=True):
         assert (whole["settings"], whole["value"], whole["scores"]) == (
             killed["settings"],
             killed["value"],
             killed["scores"],
         )
-
-
-@pytest.mark.long
-def test_a_finished_search_whose_data_has_changed_is_refused(tmp_path, run_main):
-    rows = [f"film {i} is {word},{label}" for label, words in WORDS.items() for word in words for i in range(20)]
-    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows]) + "\n")
-    arguments = ["tune", "sentiment", "--model", "linear", "--data", "reviews.csv", "--trials", "1", "--run", "a"]
-    arguments += ["--runs", "runs", "--saved-models", "saved"]
-    process = run_main(tmp_path, *arguments)
-    assert process.returncode == 0, process.stderr
-    (tmp_path / "reviews.csv").write_text("\n".join(["text,label", *rows[1:]]) + "\n")
-    assert_one_line(run_main(tmp_path, *arguments), "was started with other data")
