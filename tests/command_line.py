@@ -39,7 +39,7 @@ def train_here(folder, *arguments):
         contextlib.chdir(folder),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+        patch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
         patch.setattr(saved_model, "_verify", lambda *arguments: None)
         code = main.main([str(argument) for argument in arguments])
     output, errors = (file.buffer.getvalue().decode() for file in (stdout, stderr))

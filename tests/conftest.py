@@ -144,8 +144,8 @@ def verify_exports_in_forked_processes():
         if "tensorflow" in sys.modules:  # a test file imports it
             from pipelines.export import saved_model
 
-            fresh = saved_model._verifier
-            patch.setattr(saved_model, "_verifier", forked_verifier)
+            fresh = saved_model.verifier_process
+            patch.setattr(saved_model, "verifier_process", forked_verifier)
             yield fresh
         else:
             yield None
@@ -157,7 +157,7 @@ def fresh_verifier(verify_exports_in_forked_processes, monkeypatch):
     from pipelines.export import saved_model
 
     if verify_exports_in_forked_processes:
-        monkeypatch.setattr(saved_model, "_verifier", verify_exports_in_forked_processes)
+        monkeypatch.setattr(saved_model, "verifier_process", verify_exports_in_forked_processes)
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def without_verification(monkeypatch):
     """Exports are not checked in a fresh process: for tests of something else."""
     from pipelines.export import saved_model
 
-    monkeypatch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+    monkeypatch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
     monkeypatch.setattr(saved_model, "_verify", lambda *arguments: None)
 
 

@@ -65,7 +65,7 @@ class ForkedVerifier:
 
 @contextlib.contextmanager
 def forked_verifier():
-    """Takes the place of `saved_model._verifier`."""
+    """Takes the place of `saved_model.verifier_process`."""
     yield ForkedVerifier()
 
 

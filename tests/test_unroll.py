@@ -46,7 +46,7 @@ def train_small_models(patch):
     from pipelines.language_model.config import LanguageModelConfig
     from pipelines.translation.config import TranslationConfig
 
-    patch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+    patch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
     patch.setattr(saved_model, "_verify", lambda *arguments: None)
     patch.setitem(PRESETS["linear", "quick"], "max_characters", 0)
     patch.setitem(LanguageModelConfig.DEFAULT_MODELS, "quick", "feedforward")

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def export(
     requests: dict[str, dict],
     plan: Callable[[dict[str, dict]], None] = lambda files: None,
     verify: bool = True,
+    verifier: subprocess.Popen | None = None,
 ) -> Exported:
     """Writes `servable` to `root/<name>/<n+1>`.
 
@@ -46,6 +48,7 @@ def export(
         requests: signature -> input -> values: a realistic request for every signature, for warm-up and verification.
         plan: called with the files of the export (see `files_of`) before it appears.
         verify: whether to compare the export with `servable` in a fresh process.
+        verifier: that process, of `verifier_process`; None: it is started here, while the SavedModel is written.
 
     Raises:
         ValueError: `requests` lacks a signature or an input of one.
@@ -55,8 +58,10 @@ def export(
     tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
     parent = root / name
     make_folders(parent)
-    start: Callable[[], Any] = _verifier if verify else contextlib.nullcontext
-    with temporary_folder(parent) as part, start() as verifier:  # it imports TensorFlow while this process saves
+    started: AbstractContextManager[Any] = contextlib.nullcontext(verifier)
+    if verify and verifier is None:
+        started = verifier_process()
+    with temporary_folder(parent) as part, started as verifier:
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
             tf.saved_model.save(_attributes(servable), str(part), signatures=signatures)
         write_json(part / CARD, card)
@@ -84,7 +89,7 @@ def copy(source: Path, loaded, name: str, root: Path, version: int | None = None
     parent = root / name
     make_folders(parent)
     requests = _read_warm_up(source)
-    with temporary_folder(parent) as part, _verifier() as verifier:
+    with temporary_folder(parent) as part, verifier_process() as verifier:
         shutil.copytree(source, part, ignore=shutil.ignore_patterns(_WARM_UP), dirs_exist_ok=True)
         _write_warm_up(part, name, requests)  # the requests hold the name
         sync_tree(part)
@@ -154,8 +159,8 @@ def _read_warm_up(folder: Path) -> dict[str, dict[str, tf.Tensor]]:
 
 
 @contextlib.contextmanager
-def _verifier():
-    """Yields a process without our code, which waits for its request on stdin."""
+def verifier_process():
+    """Yields a process without our code, which imports TensorFlow and then waits for its request on stdin."""
     # -I: without the current folder, PYTHONPATH and the user's site-packages, so that our code cannot be imported.
     with subprocess.Popen(
         [sys.executable, "-I", str(_VERIFIER)],

@@ -82,22 +82,32 @@ class Trained:
     findings: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
-def fit_and_measure(task: Task, config, splits, folder: Path, events: Path | None = None) -> Trained | None:
+OnFitted = Callable[[], object]
+
+
+def _nothing() -> None:
+    pass
+
+
+def fit_and_measure(
+    task: Task, config, splits, folder: Path, events: Path | None = None, on_fitted: OnFitted = _nothing
+) -> Trained | None:
     """Trains on the data, restores the best epoch, and measures.
 
     Args:
         splits: see `Task.load`.
         folder: for the tokenizer, the checkpoints and metrics.csv. A training that was interrupted there is resumed.
         events: folder for TensorBoard; None writes no events.
+        on_fitted: called when the training is finished, before measuring.
 
     Returns:
         None in a worker that is not the chief.
     """
     save_tokenizer(task, config, splits, folder)
-    return fit_with_tokenizer(task, config, splits, folder, folder, events)
+    return fit_with_tokenizer(task, config, splits, folder, folder, events, on_fitted=on_fitted)
 
 
-Fit = Callable[[Task, Any, Any, Path, Path | None], Trained | None]  # such as `fit_and_measure`
+Fit = Callable[[Task, Any, Any, Path, Path | None, OnFitted], Trained | None]  # such as `fit_and_measure`
 
 
 def train(task_name: str, config: TrainingConfig, destination: Destination, fit: Fit = fit_and_measure) -> RunResult:
@@ -168,12 +178,38 @@ def _train(
     started = time.monotonic()
     console.say(task.describe(splits))
     events = folder / "tensorboard" if destination.tensorboard else None
-    trained = fit(task, config, splits, folder, events)
+    with contextlib.ExitStack() as until_exported:
+        verifiers = []
+
+        def start_verifier() -> None:  # it imports TensorFlow while this process measures
+            from pipelines.export import saved_model
+
+            if destination.export and destination.verify:
+                verifiers.append(until_exported.enter_context(saved_model.verifier_process()))
+
+        trained = fit(task, config, splits, folder, events, start_verifier)
+        result = _refit_and_describe(task, config, splits, record, trained)
+        if destination.export and not _is_withheld(result, destination):
+            exported = export(task, trained.servable, trained.config, result, folder, destination, *verifiers)
+            written = {"export": str(exported.path), "export_files": run_folder.planned_files(folder)}
+            result = dataclasses.replace(result, **written, model=exported.title)
+    result = dataclasses.replace(
+        result,
+        report=str(folder / "report.md"),
+        seconds=round(time.monotonic() - started, 1),
+    )
+    task.write_report(result, trained.details, folder)
+    run_folder.write_result(folder, result)
+    return result
+
+
+def _refit_and_describe(task: Task, config, splits, record: RunRecord, trained: Trained) -> RunResult:
+    """Fits the trained model once more where the task does so, and returns the result without export and report."""
     position = trained.position
     refitted_rows = trained.refit()
     described = task.describe_data(trained.config, splits, trained.encoded)
     findings = described.get("findings", {}) | trained.findings
-    result = RunResult.of(
+    return RunResult.of(
         **dataclasses.asdict(record) | {"config": dataclasses.asdict(trained.config)},
         sample=config.data is None,
         vocabulary_size=trained.vocabulary_size,
@@ -189,18 +225,6 @@ def _train(
         below_baseline=baselines.better(trained.scores["validation"]) or None,
         **described | {"findings": findings},
     )
-    if destination.export and not _is_withheld(result, destination):
-        exported = export(task, trained.servable, trained.config, result, folder, destination)
-        written = {"export": str(exported.path), "export_files": run_folder.planned_files(folder)}
-        result = dataclasses.replace(result, **written, model=exported.title)
-    result = dataclasses.replace(
-        result,
-        report=str(folder / "report.md"),
-        seconds=round(time.monotonic() - started, 1),
-    )
-    task.write_report(result, trained.details, folder)
-    run_folder.write_result(folder, result)
-    return result
 
 
 def save_tokenizer(task: Task, config, splits, folder: Path) -> None:
@@ -218,6 +242,7 @@ def fit_with_tokenizer(
     folder: Path,
     events: Path | None = None,
     on_epoch_end: "EpochEnd | None" = None,
+    on_fitted: OnFitted = _nothing,
 ) -> Trained | None:
     """As `fit_and_measure`, with the tokenizer in `tokenizer_folder`.
 
@@ -274,6 +299,7 @@ def fit_with_tokenizer(
         return None
     fit.restore_best(inference_model, folder)
 
+    on_fitted()
     console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")
     servable = task.make_servable(config, splits, tokenizer, inference_model)
     scores, details = task.measure(config, splits, encoded, servable, position.rows[position.best_epoch])
@@ -298,13 +324,16 @@ def _is_withheld(result: RunResult, destination: Destination) -> bool:
     return is_below and not destination.force and bool(versions(destination.saved_models / destination.name))
 
 
-def export(task: Task, servable, config, result: RunResult, folder: Path, destination: Destination) -> Exported:
+def export(
+    task: Task, servable, config, result: RunResult, folder: Path, destination: Destination, verifier=None
+) -> Exported:
     """Exports the servable of a run, unless a process of this run was killed after it had done so.
 
     Args:
         servable, config: see `Trained`.
         folder: of the run.
         destination: with a name.
+        verifier: see `saved_model.export`.
     """
     from pipelines.export import saved_model
     from pipelines.export.card import make_card
@@ -325,4 +354,5 @@ def export(task: Task, servable, config, result: RunResult, folder: Path, destin
         task.example_requests(servable),
         plan=functools.partial(run_folder.plan_export, folder),
         verify=destination.verify,
+        verifier=verifier,
     )

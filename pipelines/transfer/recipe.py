@@ -26,7 +26,14 @@ from pipelines.transfer.config import RESET_LEARNING_RATE, TransferConfig
 FEW_LABELS = 5000  # below this, layers are left out rather than initialized at random
 
 
-def fit_best(task, config: TransferConfig, splits, folder: Path, events: Path | None = None) -> Trained:
+def fit_best(
+    task,
+    config: TransferConfig,
+    splits,
+    folder: Path,
+    events: Path | None = None,
+    on_fitted: Callable[[], object] = lambda: None,
+) -> Trained:
     """Tries the trainings of this module, and returns the one with the lowest validation loss; see `run.Fit`."""
     import keras
 
@@ -53,7 +60,9 @@ def fit_best(task, config: TransferConfig, splits, folder: Path, events: Path | 
     settings, _ = tried[best]
     keras.backend.clear_session()
     # It is finished, so this only restores it.
-    trained = fit_with_tokenizer(task, settings, splits, folder, folder / "attempts" / best, events)
+    trained = fit_with_tokenizer(
+        task, settings, splits, folder, folder / "attempts" / best, events, on_fitted=on_fitted
+    )
     for name in set(tried) - {best}:
         shutil.rmtree(folder / "attempts" / name / "checkpoints", ignore_errors=True)
     attempts = [{"name": name, **attempt, "chosen": name == best} for name, (_, attempt) in tried.items()]

@@ -70,7 +70,7 @@ def servable():
 def path(servable, tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+        patch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
         patch.setattr(saved_model, "_verify", lambda *arguments: None)
         return saved_model.export(servable, "demo", folder, {"classes": CLASSES}, REQUESTS).path
 
@@ -209,7 +209,7 @@ def test_a_version_that_another_run_takes_at_the_same_moment_is_not_overwritten(
         (tmp_path / "demo" / "1" / "file").write_text("of another run")
 
     listed = iter([[], [1]])
-    monkeypatch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+    monkeypatch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
     monkeypatch.setattr(saved_model, "_verify", take_version_1)
     monkeypatch.setattr(saved_model, "versions", lambda folder: next(listed))
     assert saved_model.export(servable, "demo", tmp_path, {}, REQUESTS).version == 2
@@ -251,7 +251,7 @@ class Counter(tf.Module):
 @pytest.mark.parametrize("forked", [False, True])  # the process that takes the place of the fresh one in other tests
 def test_an_export_with_other_results_does_not_appear(forked, tmp_path, monkeypatch, servable):
     if forked:
-        monkeypatch.setattr(saved_model, "_verifier", forked_verifier)
+        monkeypatch.setattr(saved_model, "verifier_process", forked_verifier)
         assert saved_model.export(servable, "right", tmp_path, {}, REQUESTS).title == "right/1"
     (tmp_path / "calls").write_text("")
     with pytest.raises(
@@ -281,7 +281,7 @@ def test_an_export_that_tf_serving_cannot_run_does_not_appear(tmp_path):
 
 def test_a_copy_has_its_own_name_and_gives_the_same_answers(path, tmp_path, monkeypatch):
     verified = []
-    monkeypatch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+    monkeypatch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
     monkeypatch.setattr(saved_model, "_verify", lambda *arguments: verified.append(arguments))
     loaded = tf.saved_model.load(str(path))
     copies = [saved_model.copy(path, loaded, "other", tmp_path) for _ in range(2)]
@@ -300,7 +300,7 @@ def test_a_copy_has_its_own_name_and_gives_the_same_answers(path, tmp_path, monk
 
 
 def test_a_copy_does_not_replace_a_version(path, tmp_path, monkeypatch):
-    monkeypatch.setattr(saved_model, "_verifier", contextlib.nullcontext)
+    monkeypatch.setattr(saved_model, "verifier_process", contextlib.nullcontext)
     monkeypatch.setattr(saved_model, "_verify", lambda *arguments: None)
     loaded = tf.saved_model.load(str(path))
     saved_model.copy(path, loaded, "other", tmp_path, version=3)
