@@ -1,5 +1,6 @@
 """The life of a run, with a very small task."""
 
+import contextlib
 import csv
 import dataclasses
 import json
@@ -169,6 +170,25 @@ def test_the_task_is_called_in_the_order_of_the_contract(small, tmp_path):
     assert list(dict.fromkeys(small.calls)) == contract
     for name in set(contract) - {"batches"}:
         assert small.calls.count(name) == 1
+
+
+@pytest.mark.parametrize(("options", "count"), [({}, 1), ({"verify": False}, 0), ({"export": False}, 0)], ids=str)
+def test_the_process_that_checks_the_export_starts_before_measuring(small, tmp_path, monkeypatch, options, count):
+    @contextlib.contextmanager
+    def process():
+        small.calls.append("process")
+        yield "the process"
+        small.calls.append("end")
+
+    checked = []
+    monkeypatch.setattr(saved_model, "verifier_process", process)
+    monkeypatch.setattr(saved_model, "_verify", lambda verifier, *rest: checked.append(verifier))
+    monkeypatch.setattr(small, "write_report", lambda *arguments: None)
+    run.train("small", Config().resolve(), Destination(tmp_path / "runs", tmp_path / "saved", **options))
+    assert checked == ["the process"] * count
+    assert [name for name in small.calls if name in ("process", "measure", "end")] == (
+        ["process", "measure", "end"] if count else ["measure"]
+    )
 
 
 def test_a_run_leaves_its_record_its_checkpoints_its_metrics_its_report_and_its_result(small, tmp_path):
