@@ -80,6 +80,8 @@ def restore(path: Path, variables: list[keras.Variable], remedy: str | None = No
 def read(path: Path, shapes: list[tuple[int, ...]], remedy: str | None = None) -> tuple[list[np.ndarray], Position]:
     """Returns the values that `save` wrote, in the same order, and the position.
 
+    The checkpoint of a finished training may have no values.
+
     Args:
         shapes: of the values.
         remedy: what the user can do if the file cannot be used; by default, delete the run.
@@ -96,6 +98,8 @@ def read(path: Path, shapes: list[tuple[int, ...]], remedy: str | None = None) -
     with np.load(io.BytesIO(data)) as saved:
         arrays = [saved[name] for name in sorted(saved.files) if name != "position"]
         position = Position(**json.loads(str(saved["position"])))
+    if not arrays and position.finished:
+        return [], position
     if [array.shape for array in arrays] != shapes:
         raise UserError(f"{path} belongs to another model: {remedy}")
     return arrays, position

@@ -32,7 +32,14 @@ class State:
         self._joined: list[np.ndarray] = []  # the states of all streams, of a checkpoint
 
     def save(self, path: Path, position: Position) -> None:
-        """Writes the checkpoint, if this worker is the chief; all workers call it at the same step."""
+        """Writes the checkpoint, if this worker is the chief; all workers call it at the same step.
+
+        That of a finished training is the position alone: the weights that count are those of the best epoch.
+        """
+        if position.finished:
+            if self._group.is_chief:
+                checkpoints.save(path, [], position)
+            return
         joined = [
             self._group.join_rows(keras.ops.convert_to_numpy(keras.ops.cast(each, "float32")), self._streams)
             for each in self._carried
@@ -48,6 +55,8 @@ class State:
         """
         shapes = [tuple(variable.shape) for variable in self._equal] + self._joined_shapes()
         arrays, position = checkpoints.read(path, shapes)
+        if not arrays:
+            return position
         for variable, array in zip(self._equal, arrays):
             variable.assign(array)
         self._joined = arrays[len(self._equal) :]

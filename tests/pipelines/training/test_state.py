@@ -53,6 +53,17 @@ def saved_by_one(path):
     return model
 
 
+def test_of_a_finished_training_the_position_alone_is_kept(tmp_path):
+    model, path = make_model(5), tmp_path / "last.npz"
+    State(model, Group(Part())).save(path, Position(epoch=2, best_epoch=1, finished=True))
+    assert path.stat().st_size < 1000
+    before = [variable.numpy() for variable in model.variables]
+    position = State(model, Group(Part())).restore(path)
+    assert (position.epoch, position.best_epoch, position.finished) == (2, 1, True)
+    for variable, value in zip(model.variables, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)
+
+
 def test_one_worker_restores_what_it_saved(tmp_path):
     saved = saved_by_one(tmp_path / "last.npz")
     model = make_model(5)
