@@ -142,9 +142,6 @@ class Classifier(tf.Module):
         return label_outputs(logits, self._classes, self.decision)
 
     def signatures(self) -> dict:
-        """Returns the functions to export."""
-        signatures = {
-            "serving_default": self.classify.get_concrete_function(),
-            "explain": self.explain.get_concrete_function(),
-        }
+        """Returns the functions to export. None is traced before its first use."""
+        signatures = {"serving_default": self.classify, "explain": self.explain}
         return signatures | ({"trace": self.trace} if self._is_traceable else {})

@@ -129,16 +129,25 @@ def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled
         {"texts_cut": fraction of the texts that have more tokens, "tokens_lost": fraction of all tokens that are cut
         off}).
     """
-    ids = batching.encode_texts(tokenizer.encode, data.texts)
-    inputs = {"ids": keep_ends(ids, config.max_tokens)}
-    if config.max_characters:
-        inputs["characters"] = batching.encode_texts(
-            lambda texts: characters_of(tokenizer, texts, config.max_tokens, config.max_characters), data.texts
-        )
-    lengths = ids.row_lengths().numpy()
+    encode = _encode(tokenizer, config.max_tokens, config.max_characters)
+    encoded = batching.encode_texts(encode, data.texts)
+    inputs = {name: encoded[name] for name in ("ids", "characters") if name in encoded}
+    lengths = encoded["length"].numpy()
     texts_cut = float((lengths > config.max_tokens).mean())
     tokens_lost = 1 - float(inputs["ids"].row_lengths().numpy().sum() / lengths.sum())
     return inputs, {"texts_cut": texts_cut, "tokens_lost": tokens_lost}
+
+
+@functools.lru_cache(maxsize=1)  # tracing takes longer than encoding a thousand texts
+def _encode(tokenizer: Tokenizer, max_tokens: int, max_characters: int) -> Callable:
+    def encode(texts):
+        ids = tokenizer.encode(texts)
+        inputs = {"length": ids.row_lengths(), "ids": keep_ends(ids, max_tokens)}
+        if max_characters:
+            inputs["characters"] = characters_of(tokenizer, texts, max_tokens, max_characters)
+        return inputs
+
+    return batching.of_texts(encode)
 
 
 def build(

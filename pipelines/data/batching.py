@@ -15,23 +15,27 @@ _PREFETCH = 8  # number of batches that wait for their use
 _POOL = 50  # number of batches that are sorted by length together: little padding, and still a random order
 
 
-def encode_texts(
-    encode: Callable[[tf.Tensor], tf.RaggedTensor], texts: np.ndarray, batch_size: int = 1000
-) -> tf.RaggedTensor:
+def encode_texts(encode: Callable, texts: np.ndarray, batch_size: int = 1000):
     """Encodes texts once for all epochs.
 
     Args:
-        encode: string [batch] -> ragged int32 [batch, (ids)], such as `Tokenizer.encode`.
+        encode: string [batch] -> ragged int32 [batch, (ids)], such as `Tokenizer.encode`; or a dict of tensors, batch
+            first. What `of_texts` returns is traced once for several calls.
         texts: n texts, str or UTF-8 bytes.
         batch_size: number of texts that are encoded at once.
 
     Returns:
-        Ids, ragged int32 [n, (tokens)], in the order of `texts`.
+        Ids, ragged int32 [n, (tokens)], in the order of `texts`; or a dict of such tensors.
     """
-    encode = tf.function(encode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+    encode = encode if hasattr(encode, "get_concrete_function") else of_texts(encode)
     batches = tf.data.Dataset.from_tensor_slices(tf.constant(texts, tf.string)).batch(batch_size)
     encoded = batches.map(encode, num_parallel_calls=READERS)
-    return tf.concat(list(prefetched(encoded)), axis=0)
+    return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *prefetched(encoded))
+
+
+def of_texts(function: Callable) -> Callable:
+    """Returns a function of texts, string [batch], as one that TensorFlow traces once."""
+    return tf.function(function, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
 
 
 def bucketed_order(lengths: np.ndarray, batch_size: int, seed: int, epoch: int) -> np.ndarray:

@@ -41,7 +41,8 @@ def export(
     which is then renamed.
 
     Args:
-        servable: its attributes and its `signatures()` are exported; "serving_default" (text -> ...) is one of them.
+        servable: its attributes and its `signatures()` are exported: name -> `tf.function` with an input signature, or
+            concrete function. "serving_default" (text -> ...) is one of them.
         name: of the exported model.
         root: folder of all exports.
         card: content of model_card.json.
@@ -54,7 +55,7 @@ def export(
         ValueError: `requests` lacks a signature or an input of one.
         RuntimeError: the SavedModel, loaded by a process without our code, gives other results than `servable`.
     """
-    signatures = servable.signatures()
+    signatures = {name: concrete_function(function) for name, function in servable.signatures().items()}
     tensors = {key: _request_tensors(key, signatures[key], requests) for key in signatures}
     parent = root / name
     make_folders(parent)
@@ -95,6 +96,11 @@ def copy(source: Path, loaded, name: str, root: Path, version: int | None = None
         sync_tree(part)
         _verify(verifier, part, {key: loaded.signatures[key] for key in requests}, requests)
         return _publish(part, parent, version)
+
+
+def concrete_function(function):
+    """Returns a signature of a servable as a concrete function."""
+    return function.get_concrete_function() if hasattr(function, "get_concrete_function") else function
 
 
 def _attributes(servable) -> tf.train.Checkpoint:

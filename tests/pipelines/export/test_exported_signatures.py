@@ -19,6 +19,7 @@ from pipelines.data import sample_pairs, sample_reviews, sample_text
 from pipelines.data.pairs import Pairs
 from pipelines.encoder import task as encoder
 from pipelines.encoder.config import EncoderConfig
+from pipelines.export.saved_model import concrete_function
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.language_model import task as language_model
 from pipelines.language_model.config import LanguageModelConfig
@@ -117,7 +118,8 @@ def describe(servable) -> dict:
         return {name: f"{spec.dtype.name}[{spec.shape.rank}]" for name, spec in sorted(specs.items())}
 
     result = {}
-    for name, signature in servable.signatures().items():
+    for name, function in servable.signatures().items():
+        signature = concrete_function(function)
         specs = tf.nest.flatten(signature.structured_input_signature)
         inputs = {spec.name: spec for spec in specs if isinstance(spec, tf.TensorSpec)}
         result[name] = {"inputs": described(inputs), "outputs": described(signature.structured_outputs)}
