@@ -54,7 +54,7 @@ def main() -> None:
     print(f"|---|---:|---:|{'---:|---:|---:|' * len(presets)}", flush=True)
     differences: dict[str, list[tuple[int, float]]] = {preset: [] for preset in presets}
     for name in arguments.sets:
-        rows = pd.read_csv(write(name, arguments.corpora, folder), keep_default_na=False)
+        rows = pd.read_csv(write(name, arguments.corpora, folder), keep_default_na=False, dtype=str)
         for size in arguments.sizes:
             cells = [cell(name, rows, size, draw, presets, folder) for draw in range(arguments.draws)]
             print(line(name, size, presets, cells), flush=True)
