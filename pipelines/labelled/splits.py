@@ -12,7 +12,7 @@ from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.data.tables import GROUP_NAME
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import BEST_F1, LabelledConfig
-from pipelines.support import console, paths
+from pipelines.support import console, machine, paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed
 
@@ -20,6 +20,7 @@ from pipelines.support.numbers import listed
 LEFT_OUT = ("left out, ", "left out of --valid, ", "left out of validation, unknown", "labels left out of validation")
 MIN_ROWS = 20
 FEW_ROWS_OF_A_CLASS = 10
+_BYTES_PER_PROBABILITY = 64  # of all copies: logits of two models, calibrated in double precision, and measures
 
 
 @dataclasses.dataclass
@@ -140,10 +141,26 @@ def read_and_split(config: LabelledConfig, polarity: bool) -> LabelledSplits:
     """
     data = read(config, polarity)
     if data.valid:
-        return make_splits(data, data.rows, data.valid)
+        return _with_memory(make_splits(data, data.rows, data.valid), data.name)
     groups, ids = data.rows.groups_or_texts(), class_ids(data)
     held_out = stratified_validation_rows(groups, ids, config.valid_fraction)
-    return make_splits(data, data.rows.take(~held_out), data.rows.take(held_out))
+    return _with_memory(make_splits(data, data.rows.take(~held_out), data.rows.take(held_out)), data.name)
+
+
+def _with_memory(splits: LabelledSplits, name: str) -> LabelledSplits:
+    """Returns the splits.
+
+    Raises:
+        UserError: the probabilities of the validation texts need more memory than is free.
+    """
+    needed, free = _BYTES_PER_PROBABILITY * len(splits.valid) * len(splits.classes), machine.free_memory()
+    if free is not None and needed > free:
+        raise UserError(
+            f"{name}: the probabilities of {len(splits.classes):,} labels for {len(splits.valid):,} validation texts "
+            f"need {needed / 2**30:,.1f} GiB of memory, and {free / 2**30:,.1f} GiB are free: leave out rare labels, "
+            "or give fewer validation texts with --valid"
+        )
+    return splits
 
 
 def read(config: LabelledConfig, polarity: bool) -> LabelledData:

@@ -4,6 +4,7 @@ import pytest
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled.describe import describe, describe_splits
 from pipelines.labelled.splits import read_and_split
+from pipelines.support import machine
 from pipelines.support.errors import UserError
 
 
@@ -26,6 +27,15 @@ def test_films_stay_together_and_no_validation_text_is_in_training(tmp_path):
     rows, note = describe(splits).splitlines()
     assert rows == f"{len(splits.train)} texts to train on, {len(splits.valid)} to validate on"
     assert note == "note: texts that repeat an earlier one: 19"
+
+
+def test_more_probabilities_than_memory_are_refused_with_the_size(tmp_path, monkeypatch):
+    rows = [(f"review {i}", f"label {i % 200}", i) for i in range(4000)]
+    monkeypatch.setattr(machine, "free_memory", lambda: 2**20)
+    with pytest.raises(UserError, match=r"200 labels for \d+ validation texts need 0.0 GiB .* leave out rare labels"):
+        split(tmp_path, rows)
+    monkeypatch.setattr(machine, "free_memory", lambda: None)  # unknown
+    assert len(split(tmp_path, rows).classes) == 200
 
 
 def test_a_validation_set_of_ones_own(tmp_path):
