@@ -1,4 +1,4 @@
-"""Fits an `NGramLogits` layer: weights each n-gram in two ways, and fits a linear classifier to either weighting.
+"""Fits an `NGramLogits` layer: weights each n-gram in two ways, and fits linear classifiers to them.
 
 The weightings are the inverse document frequency, the same for all classes, and the naive Bayes log-count ratio of each
 class (Wang and Manning 2012, "Baselines and Bigrams: Simple, Good Sentiment and Topic Classification"). For each class
@@ -6,12 +6,19 @@ and weighting, a linear support vector machine minimizes
 
     |w|^2 / 2 + C sum_i max(0, 1 - y_i (w x_i + b))^2,    y_i = 1 for texts of the class, -1 for others
 
-Which C is best, and whether the second weighting helps, differs from data to data. Both are chosen by the loss on
-training texts that a model was not fitted to, and the logits are multiplied by the factor with the lowest loss there
-(Guo et al. 2017, "On Calibration of Modern Neural Networks").
+With the inverse document frequencies there is a second classifier, complement naive Bayes (Rennie et al. 2003,
+"Tackling the Poor Assumptions of Naive Bayes Text Classifiers"), whose weight for n-gram f and class c is
 
-The problem is convex, and a solver of scikit-learn finds its solution in seconds. Adam does not: its steps have the
-same size for rare and for frequent n-grams.
+    w_fc = -log p(f | texts of other classes)
+
+with frequencies from the sums of the weighted n-grams. It needs no solver, errs on other texts, and helps most where
+texts are few. The logits of the three are added: they are as many linear functions of the same n-grams.
+
+Which C is best, how much each classifier counts, and how much n-grams of tokens weigh beside those of characters,
+differs from data to data. All are chosen by the loss on training texts that no model was fitted to.
+
+The problem of the support vector machine is convex, and a solver of scikit-learn finds its solution in seconds. Adam
+does not: its steps have the same size for rare and for frequent n-grams.
 """
 
 import dataclasses
@@ -21,10 +28,11 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 from layers import NGramLogits
 from pipelines.classification.ngrams import Counted, inverse_frequencies
+from pipelines.labelled.calibration import fit_factors
 from pipelines.support import console
 
 _SMOOTHING = 1.0  # added to every count
@@ -38,8 +46,7 @@ _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
-_RATIO_SHARES = (0.5, 1.0)  # of their logits, beside those with inverse frequencies
-_LOG_FACTORS = (-1.0, 3.5)  # between which the logarithm of the factor of the logits is searched
+_BAYES_SMOOTHING = 0.5  # added to the sums of the weighted n-grams
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,16 +56,15 @@ class Choice:
     Attributes:
         cost: C with inverse frequencies.
         ratio_cost: C with log-count ratios; None leaves them out.
-        ratio_share: of the logits with log-count ratios, beside those with inverse frequencies.
         token_weight: of n-grams of tokens, beside those of characters.
-        factor: of all logits.
+        factors: of the logits of the support vector machines with inverse frequencies, of complement naive Bayes, and
+            of the support vector machines with log-count ratios.
     """
 
     cost: float
     ratio_cost: float | None = None
-    ratio_share: float = 0.0
     token_weight: float = 1.0
-    factor: float = 1.0
+    factors: tuple[float, float, float] = (1.0, 0.0, 0.0)
 
 
 def fit(
@@ -95,11 +101,14 @@ def fit(
     if choice is None:
         choice = _choose(problem, has_ratios=num_weightings == 2)
         console.say(_describe(choice))
-    factor = num_weightings * choice.factor  # the model takes the mean of the weightings
+    # The model takes the mean of the weightings.
+    of_machine, of_bayes, of_ratios = (num_weightings * factor for factor in choice.factors)
     weight = choice.token_weight
-    columns = [problem.fit(inverse_frequencies, choice.cost, weight, factor)]
+    ratios, weights, bias, min_norm = problem.fit(inverse_frequencies, choice.cost, weight, of_machine)
+    weights += of_bayes * problem.bayes(weight)
+    columns = [(ratios, weights, bias, min_norm)]
     if num_weightings == 2:
-        columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, weight, factor * choice.ratio_share))
+        columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, weight, of_ratios))
     ratios, weights, bias, min_norm = (np.concatenate(values, axis=-1) for values in zip(*columns, strict=True))
     num_used = 2 if choice.ratio_cost else 1  # of the weightings; the logits of the others are zero
     prior = np.repeat([num_weightings / num_used, 0], [num_used, num_weightings - num_used])[:, None] * problem.prior()
@@ -113,10 +122,11 @@ def fit(
 
 
 def _describe(choice: Choice) -> str:
-    ratios = f" and naive Bayes ratios (C {choice.ratio_cost:.2g})" if choice.ratio_cost else ""
+    bayes = ", naive Bayes" * (choice.factors[1] > 0)
+    ratios = f", naive Bayes ratios (C {choice.ratio_cost:.2g})" if choice.ratio_cost else ""
     return (
-        f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:.2g}){ratios}, n-grams of words "
-        f"weigh {choice.token_weight:g} times those of characters"
+        f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:.2g}){bayes}{ratios}; n-grams of "
+        f"words weigh {choice.token_weight:g} times those of characters"
     )
 
 
@@ -188,6 +198,25 @@ class _Problem:
             min_norm.append(weighted.least)
         return ratios, weights, np.float32(bias), np.float32(min_norm)
 
+    def bayes(self, token_weight: float) -> np.ndarray:
+        """Returns the weights of complement naive Bayes with inverse frequencies, float32 [k, decisions].
+
+        Of one decision, or of several labels per text, a weight is the logarithm of the ratio of the frequencies in the
+        texts of the class and in the others.
+        """
+        scale = np.where(self.is_token, token_weight, 1.0)
+        texts = Weighted.of(self.occurrences, scale * inverse_frequencies(self.occurrences)).scaled[:, :-1]
+        if self.text_weight is not None:
+            texts = sparse.diags_array(self.text_weight.astype(np.float32)) @ texts
+        inside = self.decisions.astype(np.float32) @ texts + _BAYES_SMOOTHING  # [decisions, k]
+        outside = np.asarray(texts.sum(axis=0)).ravel() + 2 * _BAYES_SMOOTHING - inside
+        weights = -np.log(outside / outside.sum(axis=1, keepdims=True))
+        if len(self.decisions) == 1 or self.several_labels:
+            weights += np.log(inside / inside.sum(axis=1, keepdims=True))
+        else:
+            weights -= weights.mean(axis=0)  # which changes no softmax
+        return weights.T.astype(np.float32)
+
 
 def prior(counts: np.ndarray, total: float, exclude: bool) -> np.ndarray:
     """Returns the logits that give each class its frequency in training, [classes].
@@ -223,52 +252,48 @@ def _choose(problem: _Problem, has_ratios: bool) -> Choice:
         return Choice(_FIRST_COST)
 
     @functools.cache
-    def logits_of(weigh, cost: float, token_weight: float) -> np.ndarray:  # [left out texts, decisions]
-        parts = zip(folds, fitted, strict=True)
-        return np.concatenate(
-            [
-                _logits(problem.occurrences[fold], *fit.fit(weigh, cost, token_weight), fit.prior())
-                for fold, fit in parts
-            ]
-        )
+    def logits_of(weigh, cost: float | None, token_weight: float) -> np.ndarray:  # [left out texts, classes]
+        parts = []
+        for fold, fit in zip(folds, fitted, strict=True):
+            ratios, weights, bias, min_norm = fit.fit(weigh, cost or _FIRST_COST, token_weight)
+            prior = fit.prior()
+            if cost is None:
+                weights, bias, prior = fit.bayes(token_weight), 0 * bias, 0 * prior
+            parts.append(_logits(problem.occurrences[fold], ratios, weights, bias, min_norm, prior))
+        return _of_classes(np.concatenate(parts))
+
+    labels = _labels(left_out)
 
     def loss_of(choice: Choice) -> tuple[float, Choice]:
-        logits = logits_of(inverse_frequencies, choice.cost, choice.token_weight)
-        if choice.ratio_cost:
-            ratios = logits_of(_log_count_ratios, choice.ratio_cost, choice.token_weight)
-            logits = logits + choice.ratio_share * ratios
-        found = optimize.minimize_scalar(
-            lambda log_factor: _loss(np.exp(log_factor) * logits, left_out),
-            bounds=_LOG_FACTORS,
-            method="bounded",
-            options={"xatol": 0.05},
-        )
-        return found.fun, dataclasses.replace(choice, factor=float(np.exp(found.x)))
+        members = [(inverse_frequencies, choice.cost), (inverse_frequencies, None)]
+        members += [(_log_count_ratios, choice.ratio_cost)] if choice.ratio_cost else []
+        logits = np.stack([logits_of(*member, choice.token_weight) for member in members])
+        factors, loss = fit_factors(logits, labels, weight=left_out.text_weight)
+        return loss, dataclasses.replace(choice, factors=tuple(np.pad(factors, (0, 3 - len(factors))).tolist()))
 
     def best_of(choices) -> Choice:
         return min(map(loss_of, choices), key=lambda pair: pair[0])[1]
 
     first = best_of(Choice(_FIRST_COST, token_weight=token_weight) for token_weight in _TOKEN_WEIGHTS)
-    ratios = [(None, 0.0)] + [(cost, share) for cost in _RATIO_COSTS * has_ratios for share in _RATIO_SHARES]
     costs = _COSTS if has_ratios else _COSTS_OF_MANY_CLASSES
-    best = best_of(Choice(cost, *ratio, token_weight=first.token_weight) for cost in costs for ratio in ratios)
+    ratio_costs = (None, *_RATIO_COSTS) if has_ratios else (None,)
+    best = best_of(Choice(cost, ratio, first.token_weight) for cost in costs for ratio in ratio_costs)
     # Among more texts than the search has read, the same C would regularise less.
     shrink = math.sqrt(len(read) / len(order))
     ratio_cost = best.ratio_cost and best.ratio_cost * shrink
     return dataclasses.replace(best, cost=best.cost * shrink, ratio_cost=ratio_cost)
 
 
-def _loss(logits: np.ndarray, problem: _Problem) -> float:
-    """Cross-entropy per text: of a softmax, or of a sigmoid for each decision."""
-    if problem.several_labels or len(problem.decisions) == 1:
-        signed = np.where(problem.decisions.T, logits, -logits)
-        losses = np.logaddexp(0, -signed).sum(axis=1)
-    else:
-        shifted = logits - logits.max(axis=1, keepdims=True)
-        losses = (
-            np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(shifted)), problem.decisions.argmax(axis=0)]
-        )
-    return float(np.average(losses, weights=problem.text_weight))
+def _of_classes(logits: np.ndarray) -> np.ndarray:
+    """Returns the logits of all classes: of one decision, each of two classes has half of its logit."""
+    return np.concatenate([-logits / 2, logits / 2], axis=1) if logits.shape[1] == 1 else logits
+
+
+def _labels(problem: _Problem) -> np.ndarray:
+    """Returns the class ids of the texts, int [n]; of several labels per text, int [n, classes] of 0 and 1."""
+    if problem.several_labels:
+        return problem.decisions.T.astype(int)
+    return problem.decisions[0].astype(int) if len(problem.decisions) == 1 else problem.decisions.argmax(axis=0)
 
 
 def _norms(occurrences: sparse.csr_matrix, ratios: np.ndarray) -> np.ndarray:

@@ -15,7 +15,8 @@ from pipelines.classification.linear_model import Choice
 from pipelines.classification.ngrams import Counted, inverse_frequencies
 from pipelines.support import console
 
-_CHOICE = Choice(cost=1.0, token_weight=2.0, factor=5.0)  # the factor makes logits of margins, until calibration
+_FACTOR = 5.0  # makes logits of margins, until calibration
+_CHOICE = Choice(cost=1.0, token_weight=2.0, factors=(_FACTOR, 0.0, 0.0))
 _MAX_READ = 2_000_000_000  # n-grams, over all classes, up to which a class is fitted to all texts
 _LEAST_SIMILAR, _SIMILAR_PER_TEXT = 200, 10  # of the other texts that a class is fitted to, and more for large classes
 _RANDOM = 200
@@ -53,8 +54,8 @@ def fit(
         rows = slice(None) if others is None else others.rows(i, own)
         weight = None if text_weight is None else text_weight[rows]
         found, constant = linear_model.fit_one(problem.scaled[rows], has_label[rows], weight, _CHOICE.cost, seed)
-        columns.append(_largest(_CHOICE.factor * found, np.abs(found * problem.ratios), kept_per_class))
-        bias[i] = _CHOICE.factor * constant
+        columns.append(_largest(_FACTOR * found, np.abs(found * problem.ratios), kept_per_class))
+        bias[i] = _FACTOR * constant
     weights = _prune(columns, problem.ratios, layer.num_weights)
     counts = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
     prior = linear_model.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)

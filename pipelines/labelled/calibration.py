@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-_PRIOR = 1.0  # nats that the square of a factor's distance from its start costs: a few texts do not move it far
+# See `fit_factors`: a few texts do not move a factor far from its start, above all not to a network alone.
+_PRIOR, _PRIOR_OF_SEVERAL = 1.0, 10.0
 _LEAST_SHARE = 0.02  # of the sum of all factors, below which a model is left out
-_MAX_FACTOR = 20.0
+_MAX_FACTOR = 50.0
 _SMALLEST_PROBABILITY = 1e-7
 
 
@@ -66,27 +67,49 @@ def logits_of(probabilities: np.ndarray, multi_label: bool) -> np.ndarray:
 
 
 def _fit(members: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Returns the factors, float [members]. The cross-entropy is convex in them."""
-    start = np.full(len(members), 1 / len(members))
-
-    def loss(factors):
-        return _cross_entropy(members, factors, labels) + _PRIOR * np.square(factors - start).sum()
-
-    found = optimize.minimize(loss, start, bounds=[(0, _MAX_FACTOR)] * len(members), method="L-BFGS-B").x
+    """Returns the factors, float [members]; those of models that do not help are 0."""
+    found, _ = fit_factors(members, labels, _PRIOR if len(members) == 1 else _PRIOR_OF_SEVERAL)
     helps = found >= _LEAST_SHARE * found.sum()
     if helps.all() or not found.sum():
-        return found if found.sum() else start
+        return found if found.sum() else np.full(len(members), 1 / len(members))
     kept = np.zeros(len(members))
     kept[helps] = _fit(members[helps], labels)
     return kept
 
 
-def _cross_entropy(members: np.ndarray, factors: np.ndarray, labels: np.ndarray) -> float:
-    """The sum over the texts: of a softmax, or of a sigmoid for each class."""
-    logits = np.tensordot(factors, members, 1)  # [n, classes]
-    if labels.ndim == 2:
-        return float(np.logaddexp(0, np.where(labels == 1, -logits, logits)).sum())
-    return float((special.logsumexp(logits, axis=1) - logits[np.arange(len(labels)), labels]).sum())
+def fit_factors(
+    members: np.ndarray, labels: np.ndarray, prior: float = 0.0, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    """Returns the factors of the members with the lowest cross-entropy, which is convex in them, and the cross-entropy.
+
+    Args:
+        members: logits, float64 [members, n, classes].
+        labels: as for `calibrate`.
+        prior: nats that the square of a factor's distance from 1 / members costs.
+        weight: of each text, float [n].
+
+    Returns:
+        (float [members], the sum of the cross-entropies of the texts in nats, with the prior).
+    """
+    start = np.full(len(members), 1 / len(members))
+    weight = np.ones(len(labels)) if weight is None else weight
+    target = labels if labels.ndim == 2 else np.eye(members.shape[2])[labels]  # [n, classes]
+
+    def loss(factors):
+        logits = np.tensordot(factors, members, 1)  # [n, classes]
+        if labels.ndim == 2:
+            losses = np.logaddexp(0, np.where(target == 1, -logits, logits)).sum(axis=1)
+            error = special.expit(logits) - target
+        else:
+            total = special.logsumexp(logits, axis=1, keepdims=True)
+            losses = total[:, 0] - (logits * target).sum(axis=1)
+            error = np.exp(logits - total) - target
+        gradient = np.tensordot(members, weight[:, None] * error, 2)
+        distance = factors - start
+        return losses @ weight + prior * (distance @ distance), gradient + 2 * prior * distance
+
+    found = optimize.minimize(loss, start, jac=True, bounds=[(0, _MAX_FACTOR)] * len(members), method="L-BFGS-B")
+    return found.x, float(found.fun)
 
 
 def _probabilities(members: np.ndarray, factors: np.ndarray, multi_label: bool) -> np.ndarray:
