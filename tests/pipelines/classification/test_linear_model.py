@@ -72,7 +72,7 @@ def test_several_labels_have_a_decision_each():
 def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     from sklearn.svm import LinearSVC
 
-    choice = linear_model.Choice(cost=3, ratio_cost=0.3, ratio_share=0.5, factor=1.5)
+    choice = linear_model.Choice(cost=3, ratio_cost=0.3, factors=(1.5, 0.0, 0.75))
     monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: choice)
     ids, labels = texts(2)
     layer = layer_of(2, num_ngrams=5000, max_n=1)
@@ -101,10 +101,40 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
         expected.append((solver.fit(scaled, labels).decision_function(scaled), (1 - trust[:, 0]) * prior))
     logits = ops.convert_to_numpy(layer(ids.to_tensor())).reshape(300, 2, 2)  # [texts, weightings, classes]
     np.testing.assert_allclose(logits[..., 0], -logits[..., 1], atol=1e-5)
-    for i, factor in enumerate((2 * 1.5, 2 * 1.5 * 0.5)):  # twice, because the model takes the mean
+    for i, factor in enumerate((2 * 1.5, 2 * 0.75)):  # twice, because the model takes the mean
         margin = logits[:, i, 1] - logits[:, i, 0]
         of_weights, of_prior = expected[i]
         np.testing.assert_allclose(margin, factor * of_weights + of_prior, atol=0.25)  # the fit stops earlier
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_layer_computes_the_naive_bayes_of_scikit_learn(classes, weighted, monkeypatch):
+    from sklearn.naive_bayes import ComplementNB, MultinomialNB
+
+    choice = linear_model.Choice(cost=1, factors=(0.0, 1.0, 0.0))
+    monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: choice)
+    monkeypatch.setattr(linear_model, "_SHORT_TEXTS", 0)
+    ids, labels = texts(classes)
+    layer = NGramLogits(classes, num_ngrams=5000, max_n=1)
+    layer.build((None, None))
+    class_weight = {i: 1.0 + i for i in range(classes)} if weighted else None
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, class_weight, seed=1)
+    occurrences = np.zeros((300, int(ids.flat_values.numpy().max()) + 1))
+    for row, text in zip(occurrences, ids.to_list()):
+        row[text] = 1
+    occurrences = occurrences[:, occurrences.any(axis=0)]
+    scaled = occurrences * (np.log(301 / (1 + occurrences.sum(0))) + 1)
+    scaled /= np.sqrt((scaled**2).sum(axis=1, keepdims=True))
+    weight = 1.0 + labels if weighted else None
+    if classes == 2:  # two classes have the ratio of their probabilities, without the classes' own
+        found = MultinomialNB(alpha=0.5, fit_prior=False).fit(scaled, labels, weight)
+    else:
+        found = ComplementNB(alpha=0.5).fit(scaled, labels, weight)
+    expected = scaled @ found.feature_log_prob_.T
+    logits = ops.convert_to_numpy(layer(ids.to_tensor()))
+    differences = [each - each.mean(axis=1, keepdims=True) for each in (logits, expected)]
+    np.testing.assert_allclose(*differences, atol=1e-3)
 
 
 def overlapping_texts(rows, seed):
@@ -128,17 +158,18 @@ def test_probabilities_are_calibrated():
     assert abs(confidence.mean() - right.mean()) < 0.05
 
 
-def test_the_cost_follows_the_data(capsys):
-    """Where single tokens tell the class for sure, regularisation only costs."""
+def test_the_factors_follow_the_data(capsys):
+    """Where single tokens tell the class for sure, the logits are large."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 200)
     certain = tf.constant(np.stack([10 + rng.integers(0, 500, 200), 4 + labels], axis=1).astype(np.int32))
-    costs = []
+    factors = []
     for ids, of in ((tf.RaggedTensor.from_tensor(certain), labels), overlapping_texts(200, seed=1)):
         layer = layer_of(2, num_ngrams=50_000, max_n=1)
-        linear_model.fit(layer, counted(layer, {"ids": ids}), of, None, seed=1)
-        costs.append(float(capsys.readouterr().err.split("(C ")[1].split(")")[0]))
-    assert costs[0] > costs[1]
+        choice = linear_model.fit(layer, counted(layer, {"ids": ids}), of, None, seed=1)
+        assert f"(C {choice.cost:.2g})" in capsys.readouterr().err
+        factors.append(sum(choice.factors))
+    assert factors[0] > 3 * factors[1]
 
 
 @pytest.mark.parametrize("num_weightings", [1, 2])
