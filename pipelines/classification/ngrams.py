@@ -11,6 +11,7 @@ from layers import NGramLogits
 
 _TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
 _MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
+_LEAST_COUNT = 3  # in `most_telling`: texts with an n-gram, if there are such n-grams
 _TOKEN_WEIGHT = 2.0  # in `most_telling`: of n-grams of tokens, because a text has fewer of them than of characters
 
 
@@ -101,7 +102,7 @@ def most_telling(counted: Counted, labels: np.ndarray, num_ngrams: int, texts: l
         sum_c (n_fc - e_fc)^2 / e_fc
 
     where n_fc is the number of texts of class c with n-gram f, and e_fc what it would be if f occurred in all classes
-    alike.
+    alike. N-grams of fewer than three texts are left out.
 
     Args:
         labels: of the counted texts: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
@@ -116,6 +117,10 @@ def most_telling(counted: Counted, labels: np.ndarray, num_ngrams: int, texts: l
         expected = total * of_class.mean()
         observed = np.asarray(occurrences[of_class].sum(axis=0)).ravel()
         statistic += np.square(observed - expected) / np.maximum(expected, 1e-9)
+    # Among many rare n-grams, some have one class alone by chance.
+    is_rare = total < _LEAST_COUNT
+    statistic[is_rare] = -1
+    num_ngrams = min(num_ngrams, (~is_rare).sum() or len(total))
     kept = np.sort(np.argsort(-statistic, kind="stable")[:num_ngrams])
     ratios = np.where(counted.is_token, _TOKEN_WEIGHT, 1.0) * inverse_frequencies(occurrences)
     return Telling(counted.hashes[kept], ratios[kept], columns_of(texts, counted.hashes[kept]))

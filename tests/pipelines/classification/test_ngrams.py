@@ -31,3 +31,10 @@ def test_several_labels_add_their_statistics():
     found = ngrams.most_telling(counted, labels, 2, [np.array([2, 6], np.int32), np.array([], np.int32)])
     assert found.columns.to_list() == [[1], []]
     assert found.hashes.tolist() == [2, 4]  # the third is in a text of each class
+
+
+def test_ngrams_of_fewer_than_three_texts_are_left_out_if_there_are_others():
+    occurrences = sparse.csr_matrix(np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 1]], np.float32))
+    counted = ngrams.Counted(np.array([2, 4, 6], np.int32), occurrences, np.ones(3, bool))
+    found = ngrams.most_telling(counted, np.array([0, 0, 1, 1]), 3, [np.array([2, 4, 6], np.int32)])
+    assert found.hashes.tolist() == [2]
