@@ -16,7 +16,7 @@ from pipelines.classification.ngrams import Counted, inverse_frequencies
 from pipelines.support import console
 
 _FACTOR = 5.0  # makes logits of margins, until calibration
-_CHOICE = Choice(cost=1.0, token_weight=2.0, factors=(_FACTOR, 0.0, 0.0))
+_CHOICE = Choice(cost=3.0, token_weight=2.0, factors=(_FACTOR, 0.0, 0.0))
 _MAX_READ = 2_000_000_000  # n-grams, over all classes, up to which a class is fitted to all texts
 _LEAST_SIMILAR, _SIMILAR_PER_TEXT = 200, 10  # of the other texts that a class is fitted to, and more for large classes
 _RANDOM = 200
