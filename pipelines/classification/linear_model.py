@@ -46,6 +46,7 @@ _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
+_LEAST_FACTOR = 0.4  # of the first classifier: where left out texts are too few to show that it helps, it still answers
 _BAYES_SMOOTHING = 0.5  # added to the sums of the weighted n-grams
 
 
@@ -269,6 +270,7 @@ def _choose(problem: _Problem, has_ratios: bool) -> Choice:
         members += [(_log_count_ratios, choice.ratio_cost)] if choice.ratio_cost else []
         logits = np.stack([logits_of(*member, choice.token_weight) for member in members])
         factors, loss = fit_factors(logits, labels, weight=left_out.text_weight)
+        factors[0] = max(factors[0], _LEAST_FACTOR)
         return loss, dataclasses.replace(choice, factors=tuple(np.pad(factors, (0, 3 - len(factors))).tolist()))
 
     def best_of(choices) -> Choice:

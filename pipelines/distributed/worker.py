@@ -94,7 +94,7 @@ def _lead(here, task_name: str, config, destination: run.Destination) -> RunResu
     """Trains as the chief: a run whose training starts on all workers when its folder has the tokenizer."""
     is_announced = False
 
-    def fit(task, config, splits, folder, events):
+    def fit(task, config, splits, folder, events, on_fitted):
         nonlocal is_announced
         run.save_tokenizer(task, config, splits, folder)
         is_announced = True
@@ -102,7 +102,7 @@ def _lead(here, task_name: str, config, destination: run.Destination) -> RunResu
         _check_alike(here, config)
         with here.together():
             pass  # the others load the data
-        return run.fit_with_tokenizer(task, config, splits, folder, folder, events)
+        return run.fit_with_tokenizer(task, config, splits, folder, folder, events, on_fitted=on_fitted)
 
     try:
         return run.train(task_name, config, destination, fit)
