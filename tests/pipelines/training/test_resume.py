@@ -29,6 +29,8 @@ FLAGS = {
     f"--join-rate 0.5 {COMMON}",
     "char-lm": "--batch-size 32 --window 32 --hidden-size 16 --num-layers 2 --dropout 0.2 --schedule plateau " + COMMON,
     "nmt": "--model single-rnn --batch-tokens 500 --hidden-size 16 --num-layers 1 --vocabulary-size 150 " + COMMON,
+    "encoder": "--batch-size 16 --window 32 --hidden-size 16 --num-layers 1 --vocabulary-size 200 --dropout 0.2 "
+    + COMMON,
     "transfer": "--head-epochs 1 --top-epochs 1 --all-epochs 1 --batch-size 16 --checkpoint-every 4",
 }
 # Task -> (what is counted, the first count after which there is a checkpoint, the highest count). `write` counts the
