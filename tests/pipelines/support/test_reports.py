@@ -35,10 +35,11 @@ def test_more_epochs_are_recommended_while_the_loss_falls(losses, best_epoch, ep
 
 
 def test_a_model_that_is_not_exported_says_how_to_export_it():
-    result = make_result(export="", model="")
+    result = make_result(export="", model="", below_baseline=["words"])
     text = reports.summary(result, "title", [], "command")
     assert "not exported" in text and "--force" in text and "try it" not in text
     assert "--force" in reports.use_lines(result, ["a command"])[2]
+    assert "estimator" in reports.use_lines(make_result(export="", model=""), ["a command"])[2]
 
 
 def test_a_sample_is_called_a_sample():
