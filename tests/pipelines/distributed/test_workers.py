@@ -126,7 +126,7 @@ def test_a_stop_ends_the_wait_for_room(monkeypatch):
 def test_a_run_on_two_gpus_that_is_stopped_goes_on_in_one_process(tmp_path):
     """The GPUs are names: the workers compute on the CPU. test_machines.py has workers that are lost."""
     data = tmp_path / "data.txt"
-    small_data.write_text(data, lines=1000)
+    small_data.write_text(data, lines=3000)  # it must not end before the workers hear of the signal
     program = tmp_path / "nvidia-smi"
     program.write_text("#!/bin/sh\necho 'A, 1 MiB, 1'\necho 'B, 1 MiB, 1'\n")
     program.chmod(0o755)
