@@ -106,7 +106,7 @@ def fit(
     of_machine, of_bayes, of_ratios = (num_weightings * factor for factor in choice.factors)
     weight = choice.token_weight
     ratios, weights, bias, min_norm = problem.fit(inverse_frequencies, choice.cost, weight, of_machine)
-    weights += of_bayes * problem.bayes(weight)
+    weights += of_bayes * problem.bayes(weight)[1]
     columns = [(ratios, weights, bias, min_norm)]
     if num_weightings == 2:
         columns.append(problem.fit(_log_count_ratios, choice.ratio_cost, weight, of_ratios))
@@ -199,14 +199,15 @@ class _Problem:
             min_norm.append(weighted.least)
         return ratios, weights, np.float32(bias), np.float32(min_norm)
 
-    def bayes(self, token_weight: float) -> np.ndarray:
-        """Returns the weights of complement naive Bayes with inverse frequencies, float32 [k, decisions].
+    def bayes(self, token_weight: float) -> tuple[np.ndarray, ...]:
+        """Returns what `fit` returns, of complement naive Bayes with inverse frequencies; its biases are zero.
 
         Of one decision, or of several labels per text, a weight is the logarithm of the ratio of the frequencies in the
         texts of the class and in the others.
         """
         scale = np.where(self.is_token, token_weight, 1.0)
-        texts = Weighted.of(self.occurrences, scale * inverse_frequencies(self.occurrences)).scaled[:, :-1]
+        weighted = Weighted.of(self.occurrences, scale * inverse_frequencies(self.occurrences))
+        texts = weighted.scaled[:, :-1]
         if self.text_weight is not None:
             texts = sparse.diags_array(self.text_weight.astype(np.float32)) @ texts
         inside = self.decisions.astype(np.float32) @ texts + _BAYES_SMOOTHING  # [decisions, k]
@@ -216,7 +217,10 @@ class _Problem:
             weights += np.log(inside / inside.sum(axis=1, keepdims=True))
         else:
             weights -= weights.mean(axis=0)  # which changes no softmax
-        return weights.T.astype(np.float32)
+        num_decisions = len(self.decisions)
+        ratios = np.repeat(weighted.ratios[:, None].astype(np.float32), num_decisions, axis=1)
+        min_norm = np.full(num_decisions, weighted.least, np.float32)
+        return ratios, weights.T.astype(np.float32), np.zeros(num_decisions, np.float32), min_norm
 
 
 def prior(counts: np.ndarray, total: float, exclude: bool) -> np.ndarray:
@@ -256,11 +260,11 @@ def _choose(problem: _Problem, has_ratios: bool) -> Choice:
     def logits_of(weigh, cost: float | None, token_weight: float) -> np.ndarray:  # [left out texts, classes]
         parts = []
         for fold, fit in zip(folds, fitted, strict=True):
-            ratios, weights, bias, min_norm = fit.fit(weigh, cost or _FIRST_COST, token_weight)
-            prior = fit.prior()
             if cost is None:
-                weights, bias, prior = fit.bayes(token_weight), 0 * bias, 0 * prior
-            parts.append(_logits(problem.occurrences[fold], ratios, weights, bias, min_norm, prior))
+                values, prior = fit.bayes(token_weight), 0.0
+            else:
+                values, prior = fit.fit(weigh, cost, token_weight), fit.prior()
+            parts.append(_logits(problem.occurrences[fold], *values, prior))
         return _of_classes(np.concatenate(parts))
 
     labels = _labels(left_out)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from pipelines.export.exported import version_of
 from pipelines.python import settings
 from pipelines.python.errors import UserError, user_errors
-from pipelines.python.fitted import FittedExport, Trained
+from pipelines.python.fitted import FittedExport, Unexported
 from pipelines.python.runs import Place, undisturbed
 from pipelines.runs import run
 from pipelines.settings.config import TrainingConfig
@@ -83,8 +83,8 @@ class Estimator(BaseEstimator):
                 run.export(TASKS[self.task].task(), servable, completed, result, place.folder, destination)
 
         card = json.loads(json.dumps(make_card(result, completed)))  # as it will be read from the export
-        trained = Trained(servable.signatures(), card, export)
-        return FittedExport(destination.saved_models / _EXPORT_NAME / "1", place, trained)
+        unexported = Unexported(servable.signatures(), card, export)
+        return FittedExport(destination.saved_models / _EXPORT_NAME / "1", place, unexported)
 
     def _settings(self) -> dict[str, Any]:
         """Returns the parameters as fields of the config, and those of `settings.COMMON`."""

@@ -27,7 +27,7 @@ def _remove(folder: Path, process: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class Trained(NamedTuple):
+class Unexported(NamedTuple):
     """A model that is not exported yet.
 
     Attributes:
@@ -49,33 +49,33 @@ class FittedExport:
     Args:
         path: folder of the version.
         owner: object that removes the files when it is garbage; None if they stay.
-        trained: the model, if `path` is not written yet: it answers, and is exported when the files are needed.
+        unexported: the model, if `path` is not written yet: it answers, and is exported when the files are needed.
     """
 
-    def __init__(self, path: Path, owner=None, trained: Trained | None = None):
+    def __init__(self, path: Path, owner=None, unexported: Unexported | None = None):
         self._path, self._owner, self._lock = Path(path).absolute(), owner, threading.RLock()
-        self._trained = trained
+        self._unexported = unexported
 
     @property
     def exported(self) -> Exported:
         """Name, version and path; the files are there."""
         with self._lock:
-            if self._trained:
-                self._trained.export()
-                self._trained = None
+            if self._unexported:
+                self._unexported.export()
+                self._unexported = None
         version = version_of(self._path)
         return Exported(self._path.parent.name, 1 if version is None else version, self._path)
 
     @functools.cached_property
     def card(self) -> dict[str, Any]:
         """The model card."""
-        return self._trained.card if self._trained else self.exported.card()
+        return self._unexported.card if self._unexported else self.exported.card()
 
     @property
     def loaded(self):
-        """The SavedModel, or a `Trained`; keep it as long as one of its signatures is used."""
+        """The SavedModel, or an `Unexported`; keep it as long as one of its signatures is used."""
         with self._lock:
-            return self._trained or self._load
+            return self._unexported or self._load
 
     @functools.cached_property
     def _load(self):
