@@ -152,26 +152,26 @@ def f1_interval(confusion: np.ndarray | sparse.csr_array) -> tuple[float | None,
     counts = np.asarray(confusion[label, predicted]).ravel()
     total = int(counts.sum())
     draws = np.random.default_rng(0).multinomial(total, counts / total, size=_NUM_BOOTSTRAPS)
-    values = _f1(np.concatenate([counts[None], draws]), label, predicted, num_classes)[:, used].mean(axis=1)
+    values = _f1(np.concatenate([counts[None], draws]), label, predicted, num_classes, used)
     low, high = np.percentile(values[1:], [2.5, 97.5])
     return float(values[0]), (float(low), float(high))
 
 
-def _f1(counts: np.ndarray, label: np.ndarray, predicted: np.ndarray, num_classes: int) -> np.ndarray:
-    """Returns the F1 of each class, float [n, classes], of n confusion matrices.
+def _f1(counts: np.ndarray, label: np.ndarray, predicted: np.ndarray, num_classes: int, used: list[int]) -> np.ndarray:
+    """Returns the mean F1 of the classes `used` that occur, float [n], of n confusion matrices.
 
     Args:
         counts: of some cells of each matrix, int [n, cells]; the others are zero.
         label, predicted: row and column of each cell, int [cells].
     """
-    cells = np.arange(len(label))
+    ones, cells = np.ones(len(label), int), np.arange(len(label))
     shape = (len(label), num_classes)
-    in_row, in_column = (
-        sparse.csr_array((np.ones(len(cells), int), (cells, each)), shape) for each in (label, predicted)
-    )
+    in_row, in_column = (sparse.csr_array((ones, (cells, each)), shape) for each in (label, predicted))
     is_right = label == predicted
-    correct = counts[:, is_right] @ in_row[is_right]
-    return 2 * correct / np.maximum(counts @ (in_row + in_column), 1)
+    rows = (counts @ in_row)[:, used]
+    correct = (counts[:, is_right] @ in_row[is_right])[:, used]
+    f1 = np.where(rows > 0, 2 * correct / np.maximum(rows + (counts @ in_column)[:, used], 1), 0)
+    return f1.sum(axis=1) / np.maximum((rows > 0).sum(axis=1), 1)
 
 
 def reliability(labels: np.ndarray, probabilities: np.ndarray) -> list[dict]:

@@ -98,3 +98,8 @@ def test_of_many_classes_the_most_frequent_confusions_take_the_place_of_the_matr
 def test_a_sparse_matrix_has_the_f1_of_a_dense_one():
     confusion = np.array([[3, 1, 0], [2, 4, 0], [0, 2, 5]])
     assert metrics.f1_interval(sparse.csr_array(confusion)) == metrics.f1_interval(confusion)
+
+
+def test_the_interval_of_many_classes_with_few_texts_has_their_f1():
+    f1, (low, high) = metrics.f1_interval(np.diag(np.ones(300, int)) + np.diag(np.ones(299, int), 1))
+    assert low < f1 < high
