@@ -59,6 +59,11 @@ _OTHER_COMMANDS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class _OtherCommand:
+    """In the place of all commands with tasks but the one that the arguments name: tyro takes long to read those."""
+
+
 def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
     """Returns task -> an instance of its class for `command`, a key of _HELP, with the defaults; tasks may lack it."""
     defaults = {}
@@ -78,6 +83,8 @@ def _task_defaults(command: str, start: Start | None) -> dict[str, object]:
 
 def _with_tasks(command: str, defaults: dict[str, object]):
     """Returns the dataclass of a command whose only field is the union of the tasks' classes, for tyro."""
+    if not defaults:
+        return Annotated[_OtherCommand, tyro.conf.subcommand(command.lower(), description=_HELP[command])]
     subcommands = [
         Annotated[
             type(default),
@@ -93,9 +100,13 @@ def _with_tasks(command: str, defaults: dict[str, object]):
 
 
 @functools.cache  # tyro takes half a second to read the types
-def _commands(start: Start | None) -> tuple[object, dict]:
-    """Returns the union of all commands for tyro, and command -> default instance, or task or topic -> instance."""
-    defaults = {command: _task_defaults(command, start) for command in _HELP}
+def _commands(start: Start | None, named: str) -> tuple[object, dict]:
+    """Returns the union of all commands for tyro, and command -> default instance, or task or topic -> instance.
+
+    Args:
+        named: the command that the arguments name; the tasks of others are left out.
+    """
+    defaults = {command: _task_defaults(command, start) if command.lower() == named else {} for command in _HELP}
     commands = [_with_tasks(*item) for item in defaults.items()]
     for name, default in _OTHER_COMMANDS.items():
         commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
@@ -117,7 +128,8 @@ def parse(arguments: list[str] | None = None):
         print(f"Unroll {VERSION}")
         sys.exit()
     start = find_start(arguments, RUNS, SAVED_MODELS)
-    commands, names = _commands(start)
+    arguments = list(start.arguments) if start else arguments
+    commands, names = _commands(start, "".join(arguments[:1]))
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
     description = (
         "Unroll: train, measure, export and serve text models. Each command has its own --help; --version prints the "
@@ -127,7 +139,7 @@ def parse(arguments: list[str] | None = None):
     def read(given: list[str]):
         return tyro.cli(commands, prog=called_name(), args=given, config=markers, description=description)
 
-    command = parsed(read, list(start.arguments) if start else arguments, names, called_name())
+    command = parsed(read, arguments, names, called_name())
     return command.task if type(command).__name__ in _HELP else command
 
 

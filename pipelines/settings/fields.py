@@ -195,7 +195,7 @@ def help_of(config_class: type) -> dict[str, str]:
     """Returns field -> its help on one line: the docstring below it, or `Help`; after the models of its `Only`."""
     documented: dict[str, str | None] = {}
     for each in reversed(config_class.__mro__[:-1]):
-        documented |= {item.arg_name: item.description for item in docstring_parser.parse_from_object(each).params}
+        documented |= _documented(each)
     for name, mark in _marks(config_class, Help):
         documented[name] = documented.get(name) or mark.text
     helps = {name: " ".join(text.split()) for name, text in documented.items() if text}
@@ -203,6 +203,12 @@ def help_of(config_class: type) -> dict[str, str]:
         if mark.models and name in helps:
             helps[name] = f"{_named(mark.models)}: {_after_colon(helps[name])}"
     return helps
+
+
+@functools.cache  # it reads the source; many configs share classes
+def _documented(of_class: type) -> dict[str, str | None]:
+    """Returns field -> the docstring below it, for the fields that the class itself declares."""
+    return {item.arg_name: item.description for item in docstring_parser.parse_from_object(of_class).params}
 
 
 def _after_colon(text: str) -> str:
