@@ -87,6 +87,7 @@ _EPOCHS_HINT = "(default: {})".format(
 )
 
 _LEAST_PATIENCE = 3
+_LEAST_TEXTS_OF_NETWORK = 1000  # of "best": on fewer training texts its network never helped its linear model
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
@@ -121,10 +122,10 @@ class ClassificationConfig(LabelledConfig):
     """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
     --data."""
     model: Resolved[Literal[("best", "linear", "bag", "cnn", "transformer", *RECURRENT)]] = UNSET
-    """best: a linear model of n-grams of words and characters, and a feedforward network over them; linear: the linear
-    model alone, in seconds; bag: mean of the embeddings of words and word pairs; cnn: convolutions over 2, 3 and 4
-    tokens; transformer: self-attention; the others: a recurrent network with these cells (simple is Elman's). By
-    default linear with --preset quick and best with full."""
+    """best: a linear model of n-grams of words and characters and, from 1,000 training texts on, a feedforward network
+    over them; linear: the linear model alone, in seconds; bag: mean of the embeddings of words and word pairs; cnn:
+    convolutions over 2, 3 and 4 tokens; transformer: self-attention; the others: a recurrent network with these cells
+    (simple is Elman's). By default linear with --preset quick and best with full."""
     tokenizer: Literal["word", "character", "subword"] = "word"
     """What a token is. subword is SentencePiece."""
     max_tokens: Annotated[Resolved[int], by_preset(PRESETS, "max_tokens"), at_least(4)] = UNSET
@@ -301,7 +302,12 @@ class ClassificationConfig(LabelledConfig):
         return prepared.settled(self, resolved, found, limits=("max_tokens",)) if found else resolved
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
-        """Returns the config with the fields filled in that follow from the number of training texts."""
+        """Returns the config with the fields filled in that follow from the number of training texts.
+
+        With few texts, `best` is `linear`.
+        """
+        if self.model == "best" and num_texts < _LEAST_TEXTS_OF_NETWORK and not self.start_weights:
+            return dataclasses.replace(self, model="linear", epochs=1).complete(num_texts)
         by_number = next(values for below, values in _FEEDFORWARD if num_texts < below)
         missing = {name: value for name, value in by_number.items() if getattr(self, name) is None}
         if self.optimizer == "sgd" and "learning_rate" in missing:

@@ -58,7 +58,10 @@ def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Toke
 
 def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> ClassificationConfig:
     """Fills in the fields that follow from the number of training texts: epochs, patience, and sizes of steps."""
-    return config.complete(len(splits.train))
+    complete = config.complete(len(splits.train))
+    if complete.model != config.model:
+        console.say(f"{len(splits.train):,} training texts are too few for a network: the linear model alone")
+    return complete
 
 
 @dataclasses.dataclass

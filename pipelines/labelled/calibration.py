@@ -1,7 +1,8 @@
 """Factors of logits, fitted to validation texts: probabilities then say how often a label is right.
 
 One model has one factor, the inverse of its temperature (Guo et al. 2017, "On Calibration of Modern Neural Networks").
-The logits of several models are added, each with a factor of its own, which is 0 for a model that does not help.
+The logits of several models are added, each with a factor of its own, which is 0 for a model that does not help. Where
+validation texts are few, the last model counts most: the others have to show that they help.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-# See `fit_factors`: a few texts do not move a factor far from its start, above all not to a network alone.
-_PRIOR, _PRIOR_OF_SEVERAL = 1.0, 10.0
+# See `fit_factors`: a few texts do not move a factor far from its start.
+_PRIOR, _PRIOR_OF_SEVERAL = 1.0, 20.0
 _LEAST_SHARE = 0.02  # of the sum of all factors, below which a model is left out
 _MAX_FACTOR = 50.0
 _SMALLEST_PROBABILITY = 1e-7
@@ -48,7 +49,7 @@ def calibrate(members: Sequence[np.ndarray], labels: np.ndarray) -> Calibration:
     """Chooses the factors with the lowest cross-entropy on validation texts.
 
     Args:
-        members: the logits of each model, float [n, classes].
+        members: the logits of each model, float [n, classes]; the last model is the one to trust without evidence.
         labels: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
     """
     stacked = np.stack(members).astype(np.float64)  # [members, n, classes]
@@ -68,30 +69,36 @@ def logits_of(probabilities: np.ndarray, multi_label: bool) -> np.ndarray:
 
 def _fit(members: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Returns the factors, float [members]; those of models that do not help are 0."""
-    found, _ = fit_factors(members, labels, _PRIOR if len(members) == 1 else _PRIOR_OF_SEVERAL)
+    last = np.arange(len(members)) == len(members) - 1
+    found, _ = fit_factors(members, labels, _PRIOR if len(members) == 1 else _PRIOR_OF_SEVERAL, last)
     helps = found >= _LEAST_SHARE * found.sum()
     if helps.all() or not found.sum():
-        return found if found.sum() else np.full(len(members), 1 / len(members))
+        return found if found.sum() else last.astype(float)
     kept = np.zeros(len(members))
     kept[helps] = _fit(members[helps], labels)
     return kept
 
 
 def fit_factors(
-    members: np.ndarray, labels: np.ndarray, prior: float = 0.0, weight: np.ndarray | None = None
+    members: np.ndarray,
+    labels: np.ndarray,
+    prior: float = 0.0,
+    start: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
     """Returns the factors of the members with the lowest cross-entropy, which is convex in them, and the cross-entropy.
 
     Args:
         members: logits, float64 [members, n, classes].
         labels: as for `calibrate`.
-        prior: nats that the square of a factor's distance from 1 / members costs.
+        prior: nats that the square of a factor's distance from `start` costs.
+        start: float [members], by default 1 / members.
         weight: of each text, float [n].
 
     Returns:
         (float [members], the sum of the cross-entropies of the texts in nats, with the prior).
     """
-    start = np.full(len(members), 1 / len(members))
+    start = np.full(len(members), 1 / len(members)) if start is None else start.astype(float)
     weight = np.ones(len(labels)) if weight is None else weight
     target = labels if labels.ndim == 2 else np.eye(members.shape[2])[labels]  # [n, classes]
 

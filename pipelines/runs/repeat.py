@@ -124,7 +124,7 @@ def continued(export: str, runs: Path, saved_models: Path) -> tuple[str, Trainin
             "can be trained: give its folder of runs with --runs, or train again on all texts"
         )
     config = settings_of(run.record)
-    if config.model == "linear":
+    if "linear" in (config.model, run.result["config"]["model"]):  # with few texts, `best` is a linear model
         raise UserError(
             f"--from {exported.title}: a linear model is fitted at once and cannot continue: train again on all texts, "
             "or continue from another model"

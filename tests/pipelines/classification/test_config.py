@@ -38,6 +38,13 @@ def test_the_epochs_follow_from_the_number_of_texts(options, num_texts, epochs):
     assert ClassificationConfig(**options).resolve().complete(num_texts).epochs == epochs
 
 
+@pytest.mark.parametrize(("num_texts", "model"), [(999, "linear"), (1000, "best")])
+def test_best_is_the_linear_model_alone_on_few_texts(num_texts, model):
+    complete = ClassificationConfig(data="spam.csv").resolve().complete(num_texts)
+    assert complete.model == model and (complete.epochs == 1) == (model == "linear")
+    assert None not in (complete.batch_size, complete.learning_rate, complete.patience)
+
+
 def test_full_trains_the_best_model_and_quick_the_fastest():
     assert ClassificationConfig().resolve().model == "linear"
     assert ClassificationConfig(preset="full").resolve().model == "best"

@@ -6,6 +6,7 @@ import main
 from pipelines.runs import repeat
 from pipelines.classification.config import ClassificationConfig
 from pipelines.support.errors import UserError
+from pipelines.support.records import read_record, write_record
 from tests.pipelines.small_runs import write_export, write_run
 
 CONFIG = ClassificationConfig(data="spam.csv", preset="quick", model="gru", dropout=0.1, bidirectional=False).resolve()
@@ -28,6 +29,13 @@ def place(tmp_path, monkeypatch):
     (linear / "checkpoints").mkdir()
     (linear / "checkpoints" / "best.npz").touch()
     write_export(tmp_path / "saved", "quick", run="79")
+    best = dataclasses.asdict(ClassificationConfig(data="spam.csv").resolve())
+    few = write_run(tmp_path / "runs", "few", config=best, run="80")
+    result = read_record(few / "result.json", "")
+    write_record(few / "result.json", result | {"config": dataclasses.asdict(config)})
+    (few / "checkpoints").mkdir()
+    (few / "checkpoints" / "best.npz").touch()
+    write_export(tmp_path / "saved", "few", run="80")
     write_export(tmp_path / "saved", "nmt", task="nmt")
     return tmp_path
 
@@ -63,6 +71,7 @@ def test_training_continues_from_an_export_with_new_data(place):
         ("--from spam/1 --data x", "the run that made it is not in .*: give its folder of runs with --runs"),
         ("--from lost --data x", "the run that made it is not in"),
         ("--from quick --data x", "--from quick/1: a linear model is fitted at once and cannot continue"),
+        ("--from few --data x", "--from few/1: a linear model is fitted at once and cannot continue"),
         ("--from nmt --data x", "is for exports of `classification` and `sentiment`, not nmt"),
         ("--from spam --data x --runs nowhere", "the run that made it is not in"),
     ],
