@@ -87,14 +87,12 @@ def stratified_validation_rows(groups: np.ndarray, labels: np.ndarray, fraction:
         return validation_rows(groups, fraction)
     stratum = _strata(index, labels, fraction)[index]
     held_out = np.zeros(len(groups), bool)
-    for rows in (stratum == each for each in np.unique(stratum)):
-        if (index[rows] != index[rows][0]).any():
+    for rows in _equal(stratum):
+        if (index[rows] != index[rows[0]]).any():
             held_out[rows] = validation_rows(groups[rows], fraction)
-    contains = np.zeros((len(order), labels.max() + 1), bool)  # [groups, classes]
-    contains[index, labels] = True
     is_held_out = np.zeros(len(order), bool)
     is_held_out[index[held_out]] = True
-    return _with_every_class(contains, is_held_out, order)[index]
+    return _with_every_class(index, labels, is_held_out, order)[index]
 
 
 def folds(groups: np.ndarray, labels: np.ndarray, num_folds: int) -> np.ndarray:
@@ -116,8 +114,7 @@ def folds(groups: np.ndarray, labels: np.ndarray, num_folds: int) -> np.ndarray:
     index, order = _numbered(groups)
     strata = _strata(index, labels, 1 / num_folds)  # [groups]
     fold_of = np.full(len(order), -1)
-    for stratum in np.unique(strata):
-        members = order[strata[order] == stratum]
+    for members in (order[positions] for positions in _equal(strata[order])):
         if len(members) > 1:
             fold_of[members] = np.arange(len(members)) * num_folds // len(members)
     if len(set(fold_of.tolist()) - {-1}) < num_folds:
@@ -146,29 +143,48 @@ def _strata(index: np.ndarray, labels: np.ndarray, fraction: float) -> np.ndarra
         labels: int [n], ids of the classes.
     """
     sizes = np.bincount(labels)
-    strata = np.full(index.max() + 1, -1)
-    for label in np.argsort(-sizes, kind="stable"):  # a rarer class replaces the one before it
-        if sizes[label] and sizes[label] * fraction < MIN_VALIDATION_ROWS:
-            strata[index[labels == label]] = label
-    return strata
+    by_size = np.argsort(-sizes, kind="stable")
+    rank = np.argsort(by_size)  # of each class: a higher one is rarer
+    is_rare = (sizes * fraction < MIN_VALIDATION_ROWS)[labels]
+    rarest = np.full(index.max() + 1, -1)
+    np.maximum.at(rarest, index[is_rare], rank[labels[is_rare]])
+    return np.where(rarest < 0, -1, by_size[rarest])
 
 
-def _with_every_class(contains: np.ndarray, held_out: np.ndarray, order: np.ndarray) -> np.ndarray:
+def _equal(values: np.ndarray) -> list[np.ndarray]:
+    """Returns for each value that occurs, ascending, where it occurs: each int [n], ascending."""
+    order = np.argsort(values, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(values[order])) + 1)
+
+
+def _with_every_class(index: np.ndarray, labels: np.ndarray, held_out: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Moves groups until every class is in training and, where it has another group, in validation.
 
     Args:
-        contains: which classes a group has, bool [groups, classes].
+        index: number of each row's group, int [n].
+        labels: int [n], ids of the classes.
         held_out: which groups are in validation, bool [groups].
         order: the groups in the order of their hashes.
     """
     held_out = held_out.copy()
-    for label in np.flatnonzero(contains.any(axis=0) & ~contains[~held_out].any(axis=0)):
-        held_out[[group for group in order if contains[group, label]][-1]] = False
-    for label in np.flatnonzero(~contains[held_out].any(axis=0)):
-        for group in (group for group in order if contains[group, label]):
-            num_left = contains[~held_out].sum(axis=0) - contains[group]
-            if num_left[contains[group]].all():
-                held_out[group] = True
+    num_classes = int(labels.max()) + 1
+    # Each class of each group once, by group. A matrix [groups, classes] may not fit into memory.
+    group, label = np.divmod(np.unique(index.astype(np.int64) * num_classes + labels), num_classes)
+    starts = np.searchsorted(group, np.arange(len(order) + 1))
+    place = np.argsort(order)
+    groups_of = {label[each[0]]: group[each][np.argsort(place[group[each]])] for each in _equal(label)}
+    num_training = np.bincount(label, ~held_out[group], num_classes)  # groups of each class
+    num_held_out = np.bincount(label, held_out[group], num_classes)
+    for each in np.flatnonzero((num_training == 0) & (num_held_out > 0)):
+        held_out[groups_of[each][-1]] = False
+    num_training = np.bincount(label, ~held_out[group], num_classes)
+    num_held_out = np.bincount(label, held_out[group], num_classes)
+    for each in (each for each in groups_of if not num_held_out[each]):
+        for candidate in groups_of[each]:
+            classes = label[starts[candidate] : starts[candidate + 1]]
+            if (num_training[classes] != 1).all():  # none of them loses its last group
+                num_training[classes] -= not held_out[candidate]
+                held_out[candidate] = True
                 break
     return held_out
 

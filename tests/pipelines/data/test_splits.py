@@ -1,4 +1,5 @@
 import hashlib
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -120,3 +121,14 @@ def test_the_order_of_hashes_is_that_of_the_groups(groups):
     for fraction in (0.001, 0.1, 0.9999):
         chosen = names[order][: num_held_out(sizes[order], fraction * len(groups))]
         assert np.array_equal(np.isin(groups, chosen), validation_rows(groups, fraction))
+
+
+def test_the_memory_for_many_classes_grows_with_the_rows():
+    labels = np.arange(10_000) % 5000
+    groups = np.array([f"text {i}" for i in range(len(labels))], object)
+    tracemalloc.start()
+    held_out = stratified_validation_rows(groups, labels, 0.1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20_000_000  # which groups have which classes, as a matrix, takes 50 MB
+    assert (np.bincount(labels[held_out], minlength=5000) == 1).all()  # each class is on both sides
