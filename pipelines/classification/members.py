@@ -30,7 +30,10 @@ def calibrated(
     """
     names = [networks.NETWORK_LOGITS] * (config.model != "linear") + [networks.LINEAR_LOGITS] * bool(config.max_ngrams)
     outputs = [model.get_layer(name).output for name in names]
-    calibration = calibrate(_computing(config, keras.Model(model.input, outputs), inputs)(), valid.labels)
+    # The linear model alone, unless the network shows that it helps: few texts may favour it by chance.
+    without_evidence = [0.0] * (len(names) - 1) + [1.0]
+    computed = _computing(config, keras.Model(model.input, outputs), inputs)()
+    calibration = calibrate(computed, valid.labels, without_evidence)
     if len(names) == 1:
         return model, calibration
     share = calibration.factors[1] / sum(calibration.factors)
@@ -44,7 +47,7 @@ def calibrated(
 def validator(
     config: ClassificationConfig, model: keras.Model, inputs: Inputs, valid: Labelled
 ) -> Callable[[], dict[str, float]]:
-    """Returns a function that scores both members together, calibrated: an epoch is judged by what it would export.
+    """Returns a function that scores both members together: the network is to know what the other does not.
 
     Args:
         inputs: of the validation texts; with columns, the network reads those.

@@ -1,8 +1,7 @@
 """Factors of logits, fitted to validation texts: probabilities then say how often a label is right.
 
 One model has one factor, the inverse of its temperature (Guo et al. 2017, "On Calibration of Modern Neural Networks").
-The logits of several models are added, each with a factor of its own, which is 0 for a model that does not help. Where
-validation texts are few, the last model counts most: the others have to show that they help.
+The logits of several models are added, each with a factor of its own, which is 0 for a model that does not help.
 """
 
 from collections.abc import Sequence
@@ -45,20 +44,22 @@ class Calibration(NamedTuple):
         return {"accuracy": float(is_right.mean()), "loss": float(-np.where(labels == 1, log, other).mean())}
 
 
-def calibrate(members: Sequence[np.ndarray], labels: np.ndarray) -> Calibration:
+def calibrate(members: Sequence[np.ndarray], labels: np.ndarray, start: Sequence[float] | None = None) -> Calibration:
     """Chooses the factors with the lowest cross-entropy on validation texts.
 
     Args:
-        members: the logits of each model, float [n, classes]; the last model is the one to trust without evidence.
+        members: the logits of each model, float [n, classes].
         labels: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
+        start: the factors without evidence, by default 1 / members; a few texts do not move them far.
     """
     stacked = np.stack(members).astype(np.float64)  # [members, n, classes]
+    first = np.full(len(members), 1 / len(members)) if start is None else np.array(start, float)
     half = np.arange(len(labels)) % 2
     probabilities = np.empty(stacked.shape[1:])
     for other in (0, 1):
-        factors = _fit(stacked[:, half != other], labels[half != other])
+        factors = _fit(stacked[:, half != other], labels[half != other], first)
         probabilities[half == other] = _probabilities(stacked[:, half == other], factors, labels.ndim == 2)
-    return Calibration(tuple(_fit(stacked, labels).tolist()), probabilities.astype(np.float32))
+    return Calibration(tuple(_fit(stacked, labels, first).tolist()), probabilities.astype(np.float32))
 
 
 def logits_of(probabilities: np.ndarray, multi_label: bool) -> np.ndarray:
@@ -67,15 +68,14 @@ def logits_of(probabilities: np.ndarray, multi_label: bool) -> np.ndarray:
     return special.logit(clipped) if multi_label else np.log(clipped)
 
 
-def _fit(members: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _fit(members: np.ndarray, labels: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Returns the factors, float [members]; those of models that do not help are 0."""
-    last = np.arange(len(members)) == len(members) - 1
-    found, _ = fit_factors(members, labels, _PRIOR if len(members) == 1 else _PRIOR_OF_SEVERAL, last)
+    found, _ = fit_factors(members, labels, _PRIOR if len(members) == 1 else _PRIOR_OF_SEVERAL, start)
     helps = found >= _LEAST_SHARE * found.sum()
     if helps.all() or not found.sum():
-        return found if found.sum() else last.astype(float)
+        return found if found.sum() else start
     kept = np.zeros(len(members))
-    kept[helps] = _fit(members[helps], labels)
+    kept[helps] = _fit(members[helps], labels, start[helps])
     return kept
 
 

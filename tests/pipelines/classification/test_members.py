@@ -1,7 +1,9 @@
+import keras
 import numpy as np
 import pytest
 
 from pipelines.classification import members, networks, ngrams, task
+from pipelines.labelled.calibration import calibrate
 from tests.pipelines.classification.conftest import make
 
 
@@ -20,13 +22,16 @@ def test_the_network_of_columns_computes_what_the_model_does(small, tmp_path):
     np.testing.assert_allclose(model(inputs, training=False), usual, atol=1e-5)
 
 
-def test_the_validator_scores_what_would_be_exported(small, tmp_path):
+def test_the_validator_scores_both_members_together(small, tmp_path):
     encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
     hashed = ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(small.config, 2))
     columns = encoded.valid | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.telling.hashes)}
     valid = small.splits.valid
-    kept, calibration = members.calibrated(small.config, small.model, encoded.valid, valid)
-    expected = {f"val_{name}": value for name, value in calibration.scores(valid.labels).items()}
+    layers = [small.model.get_layer(name) for name in (networks.NETWORK_LOGITS, networks.LINEAR_LOGITS)]
+    both = keras.Model(small.model.input, [layer.output for layer in layers])
+    logits = both({name: values.to_tensor() for name, values in encoded.valid.items()})
+    scores = calibrate([each.numpy() for each in logits], valid.labels).scores(valid.labels)
+    expected = {f"val_{name}": value for name, value in scores.items()}
     for inputs in (encoded.valid, columns):
         scores = members.validator(small.config, small.model, inputs, valid)()
         assert scores == pytest.approx(expected, abs=1e-4)
