@@ -90,7 +90,7 @@ class NGramLogits(_KnownNGrams):
     as its inverse document frequency, or its naive Bayes log-count ratio), and w_fc its learned weight:
 
         logit_c = t_c (sum_(f in F) w_fc r_fc / |r_c| + b_c) + (1 - t_c) p_c
-        t_c = min(1, |r_c| / m_c)^4,  |r_c| = sqrt(sum_(f in F) r_fc^2)
+        t_c = min(1, |r_c| / m_c)^a,  |r_c| = sqrt(sum_(f in F) r_fc^2)
 
     A text without known n-grams has the logits p_c. A text whose |r_c| is below m_c has logits between its own and p_c:
     for example a sentence, if the training texts are whole reviews.
@@ -110,6 +110,7 @@ class NGramLogits(_KnownNGrams):
         max_n: maximum tokens per n-gram.
         max_characters: maximum characters per n-gram of characters; the minimum is 2. 0 uses none. A space may only be
             the first or the last character of an n-gram.
+        fading: a, how fast the logits of shorter texts fade to p_c.
 
     Shapes:
         ids: int [batch, time], 0 for padding; characters, only with `max_characters`: int [batch, length], Unicode code
@@ -123,9 +124,12 @@ class NGramLogits(_KnownNGrams):
         ValueError: if num_classes, num_ngrams or max_n is below 1, or max_characters is neither 0 nor at least 2.
     """
 
-    def __init__(self, num_classes: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
+    def __init__(
+        self, num_classes: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, fading: int = 4, **kwargs
+    ):
         kwargs = {"trainable": False, "dtype": "float32", **kwargs}
-        super().__init__(num_ngrams, max_n, max_characters, {"num_classes": num_classes}, **kwargs)
+        sizes = {"num_classes": num_classes, "fading": fading}
+        super().__init__(num_ngrams, max_n, max_characters, sizes, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
         super().build(ids_shape, characters_shape)
@@ -160,7 +164,7 @@ class NGramLogits(_KnownNGrams):
         num_rows = ops.shape(ids)[0]
         total = ops.segment_sum(ops.take(self.weighted, index, axis=0), row, num_rows)  # [batch, classes]
         norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index, axis=0), row, num_rows))
-        return _fade(total, norm, self.bias, self.min_norm, self.prior)
+        return _fade(total, norm, self.bias, self.min_norm, self.prior, self.fading)
 
     def compute_output_spec(self, ids, characters=None):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
@@ -263,10 +267,10 @@ class SparseNGramLogits(_KnownNGrams):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
 
 
-def _fade(total, norm, bias, min_norm, prior):
-    """Returns t (total / norm + bias) + (1 - t) prior with t = min(1, norm / min_norm)^4, [batch, classes]."""
+def _fade(total, norm, bias, min_norm, prior, fading=4):
+    """Returns t (total / norm + bias) + (1 - t) prior with t = min(1, norm / min_norm)^fading, [batch, classes]."""
     norm = ops.maximum(norm, _MIN_NORM)
-    trust = ops.power(ops.minimum(1.0, norm / ops.maximum(min_norm, _MIN_NORM)), 4)
+    trust = ops.power(ops.minimum(1.0, norm / ops.maximum(min_norm, _MIN_NORM)), fading)
     return trust * (total / norm + bias) + (1 - trust) * prior
 
 

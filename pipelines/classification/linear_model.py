@@ -98,7 +98,9 @@ def fit(
     is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
     decisions = is_class[1:] if one_decision else is_class
     num_weightings = layer.num_classes // num_classes
-    problem = _Problem(counted.occurrences, counted.is_token, decisions, text_weight, seed, labels.ndim == 2)
+    problem = _Problem(
+        counted.occurrences, counted.is_token, decisions, text_weight, seed, labels.ndim == 2, layer.fading
+    )
     if choice is None:
         choice = _choose(problem, has_ratios=num_weightings == 2)
         console.say(_describe(choice))
@@ -149,6 +151,7 @@ class _Problem:
         text_weight: float [n].
         seed: of the solver and the folds.
         several_labels: whether the decisions do not exclude each other.
+        fading: how fast the logits of short texts fade, see `NGramLogits`.
     """
 
     occurrences: sparse.csr_matrix
@@ -157,6 +160,7 @@ class _Problem:
     text_weight: np.ndarray | None
     seed: int
     several_labels: bool = False
+    fading: int = 4
 
     def prior(self) -> np.ndarray:
         """Returns the logits that give each class its frequency in training, [decisions]."""
@@ -192,7 +196,7 @@ class _Problem:
         weighted = None
         for i, is_class in enumerate(self.decisions):
             if weighted is None or weigh is _log_count_ratios:  # inverse frequencies are the same for all classes
-                weighted = Weighted.of(self.occurrences, scale * weigh(self.occurrences, is_class))
+                weighted = Weighted.of(self.occurrences, scale * weigh(self.occurrences, is_class), self.fading)
             coefficients, constant = fit_one(weighted.scaled, is_class, self.text_weight, cost, self.seed)
             ratios[:, i], weights[:, i] = weighted.ratios, coefficients * factor
             bias.append(constant * factor)
@@ -206,7 +210,7 @@ class _Problem:
         texts of the class and in the others.
         """
         scale = np.where(self.is_token, token_weight, 1.0)
-        weighted = Weighted.of(self.occurrences, scale * inverse_frequencies(self.occurrences))
+        weighted = Weighted.of(self.occurrences, scale * inverse_frequencies(self.occurrences), self.fading)
         texts = weighted.scaled[:, :-1]
         if self.text_weight is not None:
             texts = sparse.diags_array(self.text_weight.astype(np.float32)) @ texts
@@ -264,7 +268,7 @@ def _choose(problem: _Problem, has_ratios: bool) -> Choice:
                 values, prior = fit.bayes(token_weight), 0.0
             else:
                 values, prior = fit.fit(weigh, cost, token_weight), fit.prior()
-            parts.append(_logits(problem.occurrences[fold], *values, prior))
+            parts.append(_logits(problem.occurrences[fold], *values, prior, problem.fading))
         return _of_classes(np.concatenate(parts))
 
     labels = _labels(left_out)
@@ -321,21 +325,21 @@ class Weighted(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, occurrences: sparse.csr_matrix, ratios: np.ndarray) -> "Weighted":
+    def of(cls, occurrences: sparse.csr_matrix, ratios: np.ndarray, fading: int = 4) -> "Weighted":
         """Returns the texts with these n-grams (1 where the text has it, [n, k])."""
         norm = _norms(occurrences, ratios)
         least = float(np.percentile(norm, _SHORT_TEXTS))
-        trust = np.minimum(1, norm / least) ** 4
+        trust = np.minimum(1, norm / least) ** fading
         scale = (trust / norm).astype(np.float32)
         data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))
         weighted = sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
         return cls(ratios, sparse.hstack([weighted, trust[:, None].astype(np.float32)], "csr"), least)
 
 
-def _logits(occurrences, ratios, weights, bias, min_norm, prior) -> np.ndarray:
+def _logits(occurrences, ratios, weights, bias, min_norm, prior, fading: int) -> np.ndarray:
     """Returns what `NGramLogits` computes, [n, decisions]."""
     norm = _norms(occurrences, ratios)
-    trust = np.minimum(1, norm / np.maximum(min_norm, _MIN_NORM)) ** 4
+    trust = np.minimum(1, norm / np.maximum(min_norm, _MIN_NORM)) ** fading
     return trust * (occurrences @ (ratios * weights) / norm + bias) + (1 - trust) * prior
 
 

@@ -41,6 +41,7 @@ def calibrated(
     if 0 < share < 1:
         model.get_layer(networks.MEAN_LOGITS).weight = share
         return model, calibration
+    model.get_layer(networks.NGRAM_LOGITS).fading = networks.FADING  # no network answers short texts in its place
     return keras.Model(model.input, outputs[round(share)], name=model.name), calibration
 
 

@@ -52,6 +52,7 @@ _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
 _MAX_CHARACTERS = 5  # per n-gram of characters
+FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
 _NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
 _MAX_NGRAMS_OF_PROJECTION = 20_000  # each has `hidden_size` weights, and every step updates all of them
 
@@ -102,7 +103,8 @@ def _linear_logits(config: ClassificationConfig, num_classes: int, num_texts: in
         return layers.Identity(name=LINEAR_LOGITS)(linear(*inputs.values()))
     # They are the mean of those with each weighting of the n-grams.
     num_weightings = 2 if num_classes <= _MAX_FEW_CLASSES else 1
-    linear = NGramLogits(num_weightings * num_classes, known, **lengths, name=NGRAM_LOGITS)
+    fading = FADING if config.model == "linear" else _FADING_BESIDE_NETWORK
+    linear = NGramLogits(num_weightings * num_classes, known, **lengths, fading=fading, name=NGRAM_LOGITS)
     by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
     return layers.GlobalAveragePooling1D(name=LINEAR_LOGITS)(by_weighting)
 

@@ -35,21 +35,22 @@ def known():
     return layer, ids, meaning
 
 
-def reference(row, meaning, min_norm):
+def reference(row, meaning, min_norm, fading):
     """The docstring's equation in NumPy."""
     known = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
     ratios, weights = np.array([k[0] for k in known]), np.array([k[1] for k in known])
     norm = np.sqrt((ratios**2).sum(0))
-    trust = np.minimum(1, norm / min_norm) ** 4 if min_norm else 1
+    trust = np.minimum(1, norm / min_norm) ** fading if min_norm else 1
     return trust * ((ratios * weights).sum(0) / norm + [0.1, 0.2, 0.3]) + (1 - trust) * PRIOR
 
 
 @pytest.mark.any_backend
-@pytest.mark.parametrize("min_norm", [0.0, 2.5])
-def test_equals_the_equation_with_each_ngram_counted_once(known, min_norm):
+@pytest.mark.parametrize(("min_norm", "fading"), [(0.0, 4), (2.5, 4), (2.5, 8)])
+def test_equals_the_equation_with_each_ngram_counted_once(known, min_norm, fading):
     layer, ids, meaning = known
     layer.min_norm.assign([min_norm] * 3)
-    expected = [reference(row, meaning, min_norm) for row in ids]
+    layer.fading = fading
+    expected = [reference(row, meaning, min_norm, fading) for row in ids]
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 

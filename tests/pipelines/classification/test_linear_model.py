@@ -175,7 +175,7 @@ def test_the_factors_follow_the_data(capsys):
 @pytest.mark.parametrize("num_weightings", [1, 2])
 def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch):
     ids, labels = texts(4)
-    layer = NGramLogits(4 * num_weightings, num_ngrams=5000, max_n=2)
+    layer = NGramLogits(4 * num_weightings, num_ngrams=5000, max_n=2, fading=2)
     layer.build((None, None), (None, None))
     chosen = []
     choose = linear_model._choose
@@ -192,7 +192,7 @@ def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch
         weights = np.nan_to_num(values[1] / ratios)
     bias, min_norm, prior = map(ops.convert_to_numpy, (layer.bias, layer.min_norm, layer.prior))
     expected = ops.convert_to_numpy(layer(ids.to_tensor()))
-    logits = linear_model._logits(problem.occurrences, ratios, weights, bias, min_norm, prior)
+    logits = linear_model._logits(problem.occurrences, ratios, weights, bias, min_norm, prior, problem.fading)
     np.testing.assert_allclose(logits, expected, atol=1e-3)
 
 

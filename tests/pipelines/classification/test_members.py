@@ -42,3 +42,6 @@ def test_a_network_that_does_not_help_is_left_out(small):
     assert random.servable.calibration.factors[0] < 0.02 * random.servable.calibration.factors[1]
     names = {signature.name for signature in random.servable.classify.get_concrete_function().variables}
     assert not any(networks.NGRAM_PROJECTION in name and "kernel" in name for name in names)
+    # The linear model alone answers texts that are shorter than those of training.
+    fading = [each.model.get_layer(networks.NGRAM_LOGITS).fading for each in (make(model="linear"), random)]
+    assert fading == [networks.FADING, networks.FADING]
