@@ -8,10 +8,12 @@ import tyro
 
 from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
+from pipelines.data.table_options import TableOptions
 from pipelines.labelled.config import LabelledConfig
 from pipelines.settings.config import SGD_FACTOR, Presets, by_preset
 from pipelines.settings.fields import (
     FRACTION,
+    NAME,
     NEGATED,
     POSITIVE,
     RATE,
@@ -156,6 +158,8 @@ class ClassificationConfig(LabelledConfig):
     ] = UNSET
     """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
     characters of a text; 0 counts none."""
+    weight_column: Annotated[str | None, NAME] = None
+    """Column of --data with the weight of each row in training, a number of at least 0. Scores count all rows alike."""
     no_refit: Annotated[bool, _LINEAR_PART] = False
     """Export the linear model as it was measured. By default it is fitted once more at the end, with the settings that
     were chosen, to the training and the validation texts."""
@@ -280,6 +284,9 @@ class ClassificationConfig(LabelledConfig):
     start_weights: tyro.conf.Suppress[str | None] = None
     """best.npz of the run that --from names: training starts from its tokenizer and its weights."""
 
+    def table_options(self) -> TableOptions:  # noqa: D102
+        return dataclasses.replace(super().table_options(), weight_column=self.weight_column)
+
     def data_files(self) -> dict[str, str]:  # noqa: D102
         return super().data_files() | ({"start_weights": self.start_weights} if self.start_weights else {})
 
@@ -325,6 +332,8 @@ class ClassificationConfig(LabelledConfig):
     def check(self) -> None:
         """As `TrainingConfig.check`; None in `epochs` passes."""
         super().check()
+        if not self.data:
+            reject_without_effect(self, "the embedded sample is no table; give --data", "weight_column")
         if self.prepared():
             self._check_prepared()
         if self.model == "linear":
@@ -344,6 +353,7 @@ class ClassificationConfig(LabelledConfig):
                 f"--model {self.model}: its linear model of n-grams needs all texts in memory, and prepared data has "
                 f"none; choose one of {models}"
             )
+        reject_without_effect(self, "prepared data has no weights of rows", "weight_column")
         require(not self.max_ngrams, "max_ngrams", self.max_ngrams, "0 with prepared data")
         require(not self.num_negations, "num_negations", self.num_negations, "0 with prepared data")
         if self.start_weights:

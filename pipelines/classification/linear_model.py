@@ -72,7 +72,7 @@ def fit(
     layer: NGramLogits,
     counted: Counted,
     labels: np.ndarray,
-    class_weight: dict[int, float] | None,
+    text_weight: np.ndarray | None,
     seed: int,
     choice: Choice | None = None,
 ) -> Choice | None:
@@ -83,7 +83,7 @@ def fit(
             logits as there are classes, those with the second. The logits of the model are their mean.
         counted: the n-grams of the training texts.
         labels: int [n], class ids; every class has a text. Of several labels per text, int [n, classes] of 0 and 1.
-        class_weight: weight of the texts of each class.
+        text_weight: weight of each text, float [n].
         seed: of the order in which the solver visits the texts, and of the folds.
         choice: None: it is chosen here.
 
@@ -92,7 +92,6 @@ def fit(
     """
     if not len(counted.hashes):
         return None
-    text_weight = None if class_weight is None else np.array([class_weight[label] for label in labels.tolist()])
     num_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1
     one_decision = num_classes == 2 and labels.ndim == 1
     is_class = labels.T == 1 if labels.ndim == 2 else labels == np.arange(num_classes)[:, None]  # [classes, n]
@@ -350,6 +349,9 @@ def fit_one(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
 
+    if text_weight is not None and not text_weight.all():
+        kept = text_weight > 0
+        scaled, is_class, text_weight = scaled[kept], is_class[kept], text_weight[kept]
     if is_class.all() or not is_class.any():  # all texts have the label, or none: there is nothing to learn
         return np.zeros(scaled.shape[1] - 1), np.log(len(is_class) + 1.0) * (1 if is_class.all() else -1)
     # The time of the dual solver grows with the number of texts, not of n-grams.

@@ -24,12 +24,12 @@ _PROJECTION = 128  # random features in which the similarity of texts to a class
 
 
 def fit(
-    layer: SparseNGramLogits, counted: Counted, labels: np.ndarray, class_weight: dict[int, float] | None, seed: int
+    layer: SparseNGramLogits, counted: Counted, labels: np.ndarray, text_weight: np.ndarray | None, seed: int
 ) -> Choice | None:
     """Fits the weights of n-grams, and puts them into `layer`.
 
     Args:
-        counted, labels, class_weight, seed: as for `linear_model.fit`.
+        counted, labels, text_weight, seed: as for `linear_model.fit`.
 
     Returns:
         The settings; None if there are no n-grams: all logits stay zero.
@@ -44,7 +44,6 @@ def fit(
     if num_classes * counted.occurrences.nnz > _MAX_READ:
         console.say(f"{num_classes:,} classes: each is fitted to its own texts and the most similar others ...")
         others = _Others(problem.scaled, is_class, seed)
-    text_weight = None if class_weight is None else np.array([class_weight[label] for label in labels.tolist()])
     kept_per_class = 4 * layer.num_weights // num_classes
     columns, bias = [], np.zeros(num_classes)
     for i in range(num_classes):

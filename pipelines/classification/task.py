@@ -28,7 +28,12 @@ from pipelines.classification.servable import Classifier, characters_of, network
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
-from pipelines.labelled.describe import class_weight, describe, describe_splits  # noqa: F401 (`describe` is of Task)
+from pipelines.labelled.describe import (  # noqa: F401 (`describe` is of Task)
+    class_weight,
+    describe,
+    describe_splits,
+    text_weight,
+)
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
@@ -181,8 +186,11 @@ def compile_model(config: ClassificationConfig, model: keras.Model, total_steps:
 
 def fit_options(config: ClassificationConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
     """Class weights, and the weights that are computed from the training texts."""
+    splits = encoded.splits
+    # The batches have the weights of texts, with those of their classes.
+    in_batches = not splits.sharded and splits.train.weights is not None
     return FitOptions(
-        class_weight=class_weight(config, encoded.splits),
+        class_weight=None if in_batches else class_weight(config, splits),
         initialize=lambda: initialize(config, model, encoded),
     )
 
@@ -204,7 +212,8 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
         console.say("fitting the linear model over n-grams ...")
         linear = model.get_layer(networks.NGRAM_LOGITS)
         labels = encoded.splits.train.labels[: len(encoded.hashed)]
-        weight = class_weight(config, encoded.splits)
+        weight = text_weight(config, encoded.splits, encoded.splits.train)
+        weight = None if weight is None else weight[: len(labels)]
         encoded.choice = _fit_linear(linear, encoded.counted, labels, weight, config.seed)
         encoded.counted = None  # large
         if encoded.telling:
@@ -225,21 +234,25 @@ def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, se
         return 0
     console.say("fitting the linear model to the validation texts, too ...")
     linear = model.get_layer(networks.NGRAM_LOGITS)
-    weight = class_weight(config, encoded.splits)
-    labels = encoded.splits.train.labels[: len(encoded.hashed)]
+    splits = encoded.splits
+    labels = splits.train.labels[: len(encoded.hashed)]
+    weights = [text_weight(config, splits, part) for part in (splits.train, splits.valid)]
+    weight = None if weights[0] is None else weights[0][: len(labels)]
     if encoded.choice is None:  # another process has fitted the linear model
         encoded.choice = _fit_linear(linear, encoded.counted, labels, weight, config.seed)
-    labels = np.concatenate([labels, encoded.splits.valid.labels])
+    labels = np.concatenate([labels, splits.valid.labels])
+    if weight is not None:
+        weight = np.concatenate([weight, weights[1]])
     counted = ngrams.count(encoded.hashed + encoded.hashed_valid, linear.num_ngrams)
     _fit_linear(linear, counted, labels, weight, config.seed, encoded.choice)
     return len(labels)
 
 
-def _fit_linear(layer, counted: ngrams.Counted, labels: np.ndarray, class_weight, seed: int, choice=None):
+def _fit_linear(layer, counted: ngrams.Counted, labels: np.ndarray, weight, seed: int, choice=None):
     """Fits the linear model; for the arguments and the result see `linear_model.fit`."""
     if isinstance(layer, SparseNGramLogits):
-        return many_classes.fit(layer, counted, labels, class_weight, seed)
-    return linear_model.fit(layer, counted, labels, class_weight, seed, choice)
+        return many_classes.fit(layer, counted, labels, weight, seed)
+    return linear_model.fit(layer, counted, labels, weight, seed, choice)
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
@@ -251,7 +264,10 @@ def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: in
     inputs = network_inputs(encoded.train)
     if encoded.telling:
         inputs = encoded.train | {networks.COLUMNS: encoded.telling.columns}
-    return batching.padded_batches(inputs, labels, order[skip * config.batch_size :], config.batch_size)
+    weights = None
+    if encoded.splits.train.weights is not None:
+        weights = text_weight(config, encoded.splits, encoded.splits.train)
+    return batching.padded_batches(inputs, labels, order[skip * config.batch_size :], config.batch_size, weights)
 
 
 def make_validator(

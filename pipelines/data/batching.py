@@ -99,7 +99,11 @@ def token_order(lengths: np.ndarray, plan: list[tuple[int, int]], seed: int, epo
 
 
 def padded_batches(
-    ids: tf.RaggedTensor | dict[str, tf.RaggedTensor], labels: np.ndarray, order: np.ndarray, batch_size: int
+    ids: tf.RaggedTensor | dict[str, tf.RaggedTensor],
+    labels: np.ndarray,
+    order: np.ndarray,
+    batch_size: int,
+    weights: np.ndarray | None = None,
 ) -> tf.data.Dataset:
     """Returns batches of the rows in the given order, padded with 0 to their longest row.
 
@@ -107,19 +111,22 @@ def padded_batches(
         ids: ragged int32 [n, (tokens)], or a dict of them.
         labels: int [n], or [n, classes] of 0 and 1 where a text may have several labels.
         order: row numbers, int [m].
+        weights: of the rows, float [n]; only for one worker.
 
     Returns:
-        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch] or [batch, classes]); of one of several
-        workers also the weights of its rows (see `rows_of_part`).
+        Batches (ids int32 [batch, time] or a dict of them, labels int32 [batch] or [batch, classes]) and, if there are
+        weights, those of the rows, float32 [batch]; of one of several workers also the weights of its rows (see
+        `rows_of_part`).
     """
     labels = tf.constant(labels, tf.int32)
+    of_rows = [] if weights is None else [tf.constant(weights, tf.float32)]
 
     part = current()
 
     def gather(rows):
-        rows, weights = rows_of_part(part, rows)
+        rows, counts = rows_of_part(part, rows)
         inputs = tf.nest.map_structure(lambda each: tf.gather(each, rows).to_tensor(), ids)
-        return inputs, tf.gather(labels, rows), *weights
+        return inputs, tf.gather(labels, rows), *(tf.gather(each, rows) for each in of_rows), *counts
 
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     return prefetched(rows.map(gather, num_parallel_calls=READERS, deterministic=True))

@@ -29,6 +29,7 @@ class LabelledTexts:
             own group; so is a text whose group is empty.
         dropped: reason -> number of rows that were left out while reading.
         others: the columns of the table that are neither text nor label, [n, columns], if they were asked for.
+        weights: of the rows in training, float [n], if they were asked for.
     """
 
     texts: np.ndarray
@@ -36,6 +37,7 @@ class LabelledTexts:
     groups: np.ndarray | None
     dropped: dict[str, int]
     others: pd.DataFrame | None = None
+    weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -48,7 +50,8 @@ class LabelledTexts:
         """Returns the rows that the index or mask `rows` selects."""
         groups = None if self.groups is None else self.groups[rows]
         others = None if self.others is None else self.others.iloc[rows]
-        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped, others)
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped, others, weights)
 
 
 def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:

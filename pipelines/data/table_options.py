@@ -38,6 +38,7 @@ class TableOptions:
         missing_labels: labels that stand for no label; their rows are left out.
         encoding_errors: what becomes of bytes that are not in the encoding, as for `open`.
         other_columns: whether to keep the columns that are neither text nor label.
+        weight_column: column with the weights of the rows; None: there is none.
     """
 
     text_column: str | None = None
@@ -55,6 +56,7 @@ class TableOptions:
     missing_labels: tuple[str, ...] = ()
     encoding_errors: str = "strict"
     other_columns: bool = False
+    weight_column: str | None = None
 
     @property
     def multi_label(self) -> bool:

@@ -222,7 +222,7 @@ def _listed(names: list[str]) -> str:
 
 
 def read(files: Sequence[Path], options: TableOptions) -> tuple:
-    """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped, others.
+    """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped, and so on.
 
     The labels are str, or tuples of str if the options allow several labels per text.
 
@@ -236,9 +236,45 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     text = text_column(files[0], first_rows, options)
     label_names = _label_columns(files[0], first_rows, options, text)
     used = [text, *label_names]
-    table, dropped = _all_rows(files, first_rows, list(first_rows) if options.other_columns else used, options)
+    read_columns = [*used, *_weight_columns(files[0], first_rows, used, options)]
+    table, dropped = _all_rows(files, first_rows, list(first_rows) if options.other_columns else read_columns, options)
     others = table[list(first_rows)].drop(columns=used) if options.other_columns else None
-    return *_fields(files[0], table, text, label_names, options), dropped, others
+    weights = _weights(table[options.weight_column], options) if options.weight_column else None
+    return *_fields(files[0], table, text, label_names, options), dropped, others, weights
+
+
+def _weight_columns(path: Path, first_rows: pd.DataFrame, used: list[str], options: TableOptions) -> list[str]:
+    """Returns the columns with weights, at most one.
+
+    Raises:
+        UserError: the table has no such column, or it is that of the text or of the label.
+    """
+    name = options.weight_column
+    if name is None:
+        return []
+    if name not in first_rows or name in used:
+        others = _listed([each for each in first_rows if each not in used])
+        raise UserError(f"{path}: --weight-column {name}: it must be another column of the table ({others})")
+    return [name]
+
+
+def _weights(cells: pd.Series, options: TableOptions) -> np.ndarray:
+    """Returns weights, float [n].
+
+    Raises:
+        UserError: one is no number of at least 0, or all are 0.
+    """
+    weights = pd.to_numeric(cells, errors="coerce").to_numpy(np.float64)
+    is_wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if is_wrong.any():
+        row = int(is_wrong.argmax())
+        raise UserError(
+            f"--weight-column {options.weight_column}: {cells.iloc[row]!r} in row {row + 1:,} is no weight: give each "
+            "row a number of at least 0"
+        )
+    if not weights.any():
+        raise UserError(f"--weight-column {options.weight_column}: all weights are 0: give one row at least more")
+    return weights
 
 
 def read_chunks(files: Sequence[Path], options: TableOptions) -> Iterator[tuple]:

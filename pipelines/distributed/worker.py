@@ -31,6 +31,8 @@ def check(config, count: int) -> None:
         raise UserError("--folds trains several models: leave out --workers")
     if getattr(config, "recipe", False):
         raise UserError("--recipe trains several models: leave out --workers")
+    if getattr(config, "weight_column", None):
+        raise UserError("--weight-column is for one process: leave out --workers")
     if config.model in ("ngram", "linear"):
         raise UserError(
             f"--model {config.model} is computed, it has no training steps: leave out --workers, or give another model"

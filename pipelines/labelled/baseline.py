@@ -51,7 +51,8 @@ def add_baselines(
     console.say("fitting the baselines: TF-IDF with logistic regression and LinearSVC ...")
     parts = {"validation": splits.valid, "test": splits.test}
     num_real = len(splits.train) - splits.train.num_generated
-    train = Labelled(splits.train.texts[:num_real], splits.train.labels[:num_real])
+    weights = None if splits.train.weights is None else splits.train.weights[:num_real]
+    train = Labelled(splits.train.texts[:num_real], splits.train.labels[:num_real], weights=weights)
     for name in scores:
         scores[name]["baselines"] = []
     vectors: dict[str, list] = {}
@@ -117,7 +118,8 @@ def fit_and_predict(
     with warnings.catch_warnings():
         # One of several labels that every text has, or none: its classifier is constant.
         warnings.filterwarnings("ignore", "Label .* is present in all training examples")
-        classifier = OneVsRestClassifier(classifier).fit(train_vectors, train.labels)
+        weights = {} if train.weights is None else {"sample_weight": train.weights}
+        classifier = OneVsRestClassifier(classifier).fit(train_vectors, train.labels, **weights)
     return [classifier.predict(each) for each in other_vectors], ""
 
 

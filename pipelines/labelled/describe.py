@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
-from pipelines.labelled.splits import LEFT_OUT, LabelledSplits, class_rows
+from pipelines.labelled.splits import LEFT_OUT, Labelled, LabelledSplits, class_rows
 
 
 def describe(splits: LabelledSplits) -> str:
@@ -24,6 +26,15 @@ def class_weight(config: LabelledConfig, splits: LabelledSplits) -> dict[int, fl
         return None
     rows = class_rows(splits).values()
     return {i: sum(rows) / (len(rows) * count) for i, count in enumerate(rows)}
+
+
+def text_weight(config: LabelledConfig, splits: LabelledSplits, part: Labelled) -> np.ndarray | None:
+    """Returns the weight of each text of a part, float [n]: that of its class times its own; None if all weigh 1."""
+    of_class = class_weight(config, splits)
+    if of_class is None:
+        return part.weights
+    of_texts = np.array([of_class[label] for label in part.labels.tolist()])
+    return of_texts if part.weights is None else of_texts * part.weights
 
 
 def describe_splits(splits: LabelledSplits) -> dict[str, Any]:

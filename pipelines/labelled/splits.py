@@ -31,11 +31,13 @@ class Labelled:
         texts: object array [n] of str.
         labels: int32 [n]; of several labels per text, int32 [n, classes] of 0 and 1.
         num_generated: number of texts, the last ones, that were generated for training.
+        weights: of the texts in training, float [n]; None: all weigh 1.
     """
 
     texts: np.ndarray
     labels: np.ndarray
     num_generated: int = 0
+    weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -171,13 +173,16 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     """
     parts = labelled_texts.read(config.data, config.table_options())
     rows, name = parts["train"], paths.shown(config.data)
+    if rows.weights is not None:
+        rows.weights /= rows.weights.mean()  # the regularisation is then that of texts that weigh 1
     classes = classes_of(config, rows.labels, name, polarity)
     require_rows(len(rows), name)
     notes = {f"{LEFT_OUT[0]}{reason}": count for reason, count in rows.dropped.items()}
     notes |= without_group_note(labelled_texts.num_without_group(rows))
     valid = None
     if config.valid:
-        valid = labelled_texts.read(config.valid, config.table_options())["train"]
+        options = dataclasses.replace(config.table_options(), weight_column=None)
+        valid = labelled_texts.read(config.valid, options)["train"]
         notes |= {f"{LEFT_OUT[1]}{reason}": count for reason, count in valid.dropped.items()}
     one_label = label_sets.joined if label_sets.are_sets(rows.labels) else labels.normalize_labels
     found = duplicates.find(rows.texts, one_label(rows.labels, polarity))
@@ -336,10 +341,11 @@ def with_class_ids(
         found, unknown = label_sets.indicators(rows.labels, classes)
         if unknown:
             notes[f"labels left out of {split}, unknown: {listed(sorted(unknown))}"] = unknown.total()
-        return Labelled(rows.texts, found)
+        return Labelled(rows.texts, found, weights=rows.weights)
     ids = labels.class_ids(rows.labels, classes, polarity)
     notes |= unknown_label_notes(rows.labels, ids, split)
-    return Labelled(rows.texts[ids >= 0], ids[ids >= 0])
+    known = ids >= 0
+    return Labelled(rows.texts[known], ids[known], weights=None if rows.weights is None else rows.weights[known])
 
 
 def unknown_label_notes(labels: np.ndarray, ids: np.ndarray, split: str) -> dict[str, int]:
@@ -358,7 +364,8 @@ def with_generated(train: Labelled, generated: Labelled) -> Labelled:
     """Returns the training texts, followed by texts that were generated for training."""
     texts = np.concatenate([train.texts, generated.texts])
     ids = np.concatenate([train.labels, generated.labels])
-    return Labelled(texts, ids, num_generated=len(generated))
+    weights = None if train.weights is None else np.concatenate([train.weights, np.ones(len(generated))])
+    return Labelled(texts, ids, len(generated), weights)
 
 
 def class_rows(splits: LabelledSplits) -> dict[str, int]:

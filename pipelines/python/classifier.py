@@ -17,7 +17,10 @@ from pipelines.python.settings import estimator_of
 
 # num_negations needs `polarity`; scikit-learn has cross-validation; start_weights are those of `train --from`.
 _NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights")
-_CLASS_WEIGHT = "scikit-learn's name of `class_weights`: 'balanced' weights each class by the inverse of its frequency."
+_CLASS_WEIGHT = (
+    "as in scikit-learn: 'balanced' weights each class by the inverse of its frequency (`class_weights`); or a dict of "
+    "label -> weight, 1 for others."
+)
 _SEPARATORS = "|;,\t\x1f"  # one of them, which no label has, separates the labels of a text in a file of `fit`
 _SMALLEST_PROBABILITY = np.float32(1e-7)
 
@@ -36,7 +39,7 @@ class TextClassifier(ClassifierMixin, Estimator):
     task = "classification"
     _columns: list | None = None  # the labels that are columns of `y`
 
-    def fit(self, X, y=None, *, validation_data=None, groups=None, run: str | None = None) -> Self:
+    def fit(self, X, y=None, *, sample_weight=None, validation_data=None, groups=None, run: str | None = None) -> Self:
         """Trains on labelled texts: those of `train classification`, with its defaults.
 
         Args:
@@ -45,6 +48,7 @@ class TextClassifier(ClassifierMixin, Estimator):
             y: labels, one for each text: str, int, float or bool; of several labels per text, one list for each text,
                 or an array, sparse matrix or table of 0 and 1 with a column for each label. Predictions have the same
                 form and type.
+            sample_weight: weight of each text in training, float [n], at least 0. Scores count all texts alike.
             validation_data: (texts, labels), or a path if X is one. By default a tenth of the texts is split off.
             groups: one per text: texts of the same group stay together when validation is split off.
             run: keep the run, with its report, in `runs/classification/<run>/`; the same call resumes it.
@@ -53,8 +57,11 @@ class TextClassifier(ClassifierMixin, Estimator):
             UserError: a mistake in the data or the parameters; the message names it and the remedy.
         """
         if inputs.is_path(X):
-            if y is not None or groups is not None:
-                raise UserError(f"X is {X!r}, the path of a file with labels: leave out y and groups, or give texts")
+            if y is not None or groups is not None or sample_weight is not None or isinstance(self.class_weight, dict):
+                raise UserError(
+                    f"X is {X!r}, the path of a file with labels: leave out y, groups, sample_weight (a column of the "
+                    "file can be weight_column) and a dict as class_weight, or give texts"
+                )
             if validation_data is not None and not inputs.is_path(validation_data):
                 raise UserError(f"X is the path {X}: give validation_data as a path, too")
             validation = {} if validation_data is None else {"valid": str(validation_data)}
@@ -64,6 +71,8 @@ class TextClassifier(ClassifierMixin, Estimator):
                 "labels_separator and label_columns are for the path of a table: of texts in memory, give y a list of "
                 "labels, or a row of 0 and 1, for each text"
             )
+        if self.weight_column is not None:
+            raise UserError("weight_column is for the path of a table: of texts in memory, give sample_weight")
         several = inputs.label_lists(y)
         texts, labels = inputs.texts_and_labels(X, y) if several is None else _texts_and_lists(X, several)
         names = inputs.class_names(labels if several is None else several[1])
@@ -73,9 +82,14 @@ class TextClassifier(ClassifierMixin, Estimator):
         if groups is not None:
             columns["url"] = list(map(str, groups))
             inputs.require_equal_lengths(texts, columns["url"], "texts", "groups")
+        weights = self._weights(sample_weight, labels, several is not None)
+        if weights is not None:
+            columns["weight"] = list(map(str, weights))
+            inputs.require_equal_lengths(texts, weights, "texts", "weights")
 
         def write(folder: Path) -> dict[str, Any]:
             fields = {**_TABLE, "label_type": type(next(iter(names.values()))).__name__, "labels_separator": separator}
+            fields["weight_column"] = None if weights is None else "weight"
             fields["data"] = runs.write_table(folder / "data.jsonl", columns)
             if validation is not None:
                 fields["valid"] = runs.write_table(folder / "validation.jsonl", validation)
@@ -187,11 +201,24 @@ class TextClassifier(ClassifierMixin, Estimator):
         """Returns which columns of `y` each text has, int [n, columns]: names as for `_label_lists`."""
         return np.array([[label in row for label in self._columns] for row in self._label_lists(names)], int)
 
+    def _weights(self, sample_weight, labels: list, several: bool) -> list[float] | None:
+        """Returns the weight of each text, its own times that of its label; None if no weights are given."""
+        weights = None if sample_weight is None else inputs.weights(sample_weight)
+        if not isinstance(self.class_weight, dict):
+            return weights
+        if several:
+            raise UserError("class_weight is for one label per text: of several, give sample_weight")
+        unknown = [label for label in self.class_weight if label not in set(labels)]
+        if unknown:
+            raise UserError(f"class_weight has {unknown[0]!r}, which is no label of y")
+        of_class = [self.class_weight.get(label, 1.0) for label in labels]
+        return of_class if weights is None else [a * b for a, b in zip(weights, of_class)]
+
     def _settings(self) -> dict[str, Any]:
         values = super()._settings()
         class_weight = values.pop("class_weight")
-        if class_weight not in (None, "balanced"):
-            raise UserError(f"class_weight {class_weight!r}: it must be None or 'balanced'")
+        if class_weight not in (None, "balanced") and not isinstance(class_weight, dict):
+            raise UserError(f"class_weight {class_weight!r}: it must be None, 'balanced', or a dict of label -> weight")
         return values | {"class_weights": values["class_weights"] or class_weight == "balanced"}
 
     def _outputs(self, X) -> dict[str, np.ndarray]:

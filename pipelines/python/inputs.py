@@ -126,6 +126,21 @@ def require_equal_lengths(first: list, second: list, first_name: str, second_nam
         raise UserError(f"there are no {first_name}: give at least one")
 
 
+def weights(values) -> list[float]:
+    """Returns weights of texts.
+
+    Raises:
+        UserError: one is no number of at least 0, or all are 0.
+    """
+    try:
+        found = [float(value) for value in _items(values, "sample_weight")]
+    except (TypeError, ValueError) as error:
+        raise UserError(f"sample_weight has a value that is no number: {error}") from error
+    if not all(math.isfinite(value) and value >= 0 for value in found) or not any(found):
+        raise UserError("sample_weight: each weight must be a number of at least 0, and one above 0")
+    return found
+
+
 def is_path(values) -> bool:
     """Whether `values` names a file, folder or corpus instead of holding texts."""
     return isinstance(values, str | Path)

@@ -77,7 +77,8 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     ids, labels = texts(2)
     layer = layer_of(2, num_ngrams=5000, max_n=1)
     class_weight = {0: 1.0, 1: 3.0} if weighted else None
-    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, class_weight, seed=1)
+    text_weight = np.where(labels == 1, 3.0, 1.0) if weighted else None
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, text_weight, seed=1)
     occurrences = np.zeros((300, 41))
     for row, text in zip(occurrences, ids.to_list()):
         row[text] = 1
@@ -107,6 +108,18 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
         np.testing.assert_allclose(margin, factor * of_weights + of_prior, atol=0.25)  # the fit stops earlier
 
 
+def test_a_text_of_weight_0_teaches_nothing():
+    ids, labels = texts(2)
+    wrong = np.arange(len(labels)) % 3 == 0
+    given = np.where(wrong, 1 - labels, labels)
+    layer = layer_of(2, num_ngrams=5000, max_n=2)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), given, np.where(wrong, 0.0, 1.0), seed=1)
+    assert (labels_of(layer, ids) == labels)[wrong].mean() > 0.95
+    one_class = np.where(labels == 1, 0.0, 1.0)  # no text of class 1 counts
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, one_class, seed=1)
+    assert np.isfinite(ops.convert_to_numpy(layer(ids.to_tensor()))).all()
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_layer_computes_the_naive_bayes_of_scikit_learn(classes, weighted, monkeypatch):
@@ -118,8 +131,7 @@ def test_the_layer_computes_the_naive_bayes_of_scikit_learn(classes, weighted, m
     ids, labels = texts(classes)
     layer = NGramLogits(classes, num_ngrams=5000, max_n=1)
     layer.build((None, None))
-    class_weight = {i: 1.0 + i for i in range(classes)} if weighted else None
-    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, class_weight, seed=1)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, 1.0 + labels if weighted else None, seed=1)
     occurrences = np.zeros((300, int(ids.flat_values.numpy().max()) + 1))
     for row, text in zip(occurrences, ids.to_list()):
         row[text] = 1

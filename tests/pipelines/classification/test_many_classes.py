@@ -18,11 +18,11 @@ def texts(rows=600):
     return tf.RaggedTensor.from_tensor(ids.astype(np.int32)), labels
 
 
-def fitted(ids, labels, num_weights=10**6, class_weight=None):
+def fitted(ids, labels, num_weights=10**6, text_weight=None):
     layer = SparseNGramLogits(CLASSES, num_ngrams=20_000, num_weights=num_weights, max_n=2)
     layer.build((None, None))
     counted = ngrams.count(ngrams.hash_texts({"ids": ids}, 2, 0), 20_000)
-    assert many_classes.fit(layer, counted, labels, class_weight, seed=1)
+    assert many_classes.fit(layer, counted, labels, text_weight, seed=1)
     return layer, counted
 
 
@@ -30,13 +30,14 @@ def logits_of(layer, ids):
     return ops.convert_to_numpy(layer(ids.to_tensor()))
 
 
-@pytest.mark.parametrize("class_weight", [None, {i: 1.0 + i for i in range(CLASSES)}])
-def test_with_all_weights_and_texts_it_is_the_linear_model(class_weight):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_with_all_weights_and_texts_it_is_the_linear_model(weighted):
     ids, labels = texts()
-    layer, counted = fitted(ids, labels, class_weight=class_weight)
+    text_weight = 1.0 + labels if weighted else None
+    layer, counted = fitted(ids, labels, text_weight=text_weight)
     dense = NGramLogits(CLASSES, num_ngrams=20_000, max_n=2)
     dense.build((None, None))
-    linear_model.fit(dense, counted, labels, class_weight, 1, many_classes._CHOICE)
+    linear_model.fit(dense, counted, labels, text_weight, 1, many_classes._CHOICE)
     expected = logits_of(dense, ids)
     np.testing.assert_allclose(logits_of(layer, ids), expected, atol=1e-3)
     assert (expected.argmax(axis=1) == labels).mean() > 0.99

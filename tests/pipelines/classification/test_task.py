@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 
 import numpy as np
@@ -32,6 +33,19 @@ def test_an_epoch_skipped_in_part_is_the_rest_of_that_epoch(small, tmp_path):
     np.testing.assert_array_equal(rest[0], whole[1][0])
     other = next(iter(task.batches(small.config, encoded, epoch=2, skip=0)))
     assert other[0].shape != whole[0][0].shape or (other[0].numpy() != whole[0][0].numpy()).any()
+
+
+def test_batches_have_the_weights_of_texts_and_of_their_classes(tmp_path):
+    small = make(model="bag", class_weights=True)
+    splits = copy.deepcopy(small.splits)
+    splits.train.weights = np.arange(len(splits.train)) + 1.0
+    splits.train.labels = (np.arange(len(splits.train)) % 4 == 0).astype(np.int32)
+    encoded = task.encode(small.config, splits, small.tokenizer, tmp_path)
+    found = np.concatenate([weights for *_, weights in task.batches(small.config, encoded, epoch=0, skip=0)])
+    labels = np.concatenate([labels for _, labels, _ in task.batches(small.config, encoded, epoch=0, skip=0)])
+    of_class = np.where(labels == 1, 2, 2 / 3)  # 60 texts: 15 of class 1 and 45 of class 0
+    np.testing.assert_allclose(np.sort(found / of_class), splits.train.weights, rtol=1e-5)
+    assert task.fit_options(small.config, encoded, small.model).class_weight is None
 
 
 def test_the_options_of_fit_initialize_the_linear_model(small, tmp_path):

@@ -207,3 +207,28 @@ def test_the_column_with_the_text_has_no_label(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\ngood,1\n")
     with pytest.raises(UserError, match="the column 'text' is the one with the text: leave it out of --label-columns"):
         tables.read([tmp_path / "a.csv"], TableOptions(label_columns=("label", "text")))
+
+
+def test_a_column_has_weights(tmp_path):
+    path = write(tmp_path / "a.csv", "text,label,times\ngood,x,2\n,x,5\nbad,y,0.5\n")
+    rows = labelled_texts.read(path, TableOptions(weight_column="times"))["train"]
+    assert rows.weights.tolist() == [2, 0.5] and rows.take(np.array([1])).weights.tolist() == [0.5]
+    assert labelled_texts.read(path)["train"].weights is None
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "message"),
+    [
+        ("weight", "1,2", r"--weight-column weight: it must be another column of the table \(times\)"),
+        ("label", "1,2", "--weight-column label: it must be another column"),
+        ("times", "1,many", "--weight-column times: 'many' in row 2 is no weight"),
+        ("times", "1,-1", "'-1' in row 2 is no weight: give each row a number of at least 0"),
+        ("times", "1,", "'' in row 2 is no weight"),
+        ("times", "0,0", "all weights are 0"),
+    ],
+)
+def test_a_column_that_has_no_weights_is_named(tmp_path, column, cells, message):
+    first, second = cells.split(",")
+    path = write(tmp_path / "a.csv", f"text,label,times\ngood,x,{first}\nbad,y,{second}\n")
+    with pytest.raises(UserError, match=message):
+        labelled_texts.read(path, TableOptions(weight_column=column))

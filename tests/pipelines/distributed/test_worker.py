@@ -17,6 +17,7 @@ from pipelines.transfer.config import TransferConfig
         (ClassificationConfig(model="linear"), "--model linear is computed.* or give another model"),
         (ClassificationConfig(folds=5), "--folds"),
         (TransferConfig(recipe=True), "--recipe"),
+        (ClassificationConfig(data="spam.csv", model="bag", weight_column="times"), "--weight-column"),
     ],
 )
 def test_what_workers_cannot_train(config, message):

@@ -260,6 +260,38 @@ def test_log_odds_and_logarithms_follow_from_the_probabilities(fitted):
     np.testing.assert_allclose(log_odds, np.log(p[:, 1] / p[:, 0]), rtol=1e-3)
 
 
+@pytest.mark.long
+def test_weights_of_texts_and_labels_count_in_training():
+    texts, labels = labelled(60)
+    wrong = [i % 3 == 0 for i in range(60)]
+    given = [not label if is_wrong else label for label, is_wrong in zip(labels, wrong)]
+    quick = {"preset": "quick", "no_baseline": True, "verbose": False}
+    weights = np.where(wrong, 0.0, 2.0)
+    classifier = unroll.TextClassifier(**quick).fit(texts, given, sample_weight=weights)
+    assert np.mean(classifier.predict(texts) == np.array(labels)) > 0.9
+    assert classifier.card_["config"]["weight_column"] == "weight"
+    means = []
+    for label in (True, False):
+        heavy = unroll.TextClassifier(**quick, class_weight={label: 50.0}).fit(texts, given)
+        means.append(heavy.predict_proba(texts)[:, 1].mean())
+    assert means[0] > means[1] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "message"),
+    [
+        ({}, {"sample_weight": [1.0] * 39}, "40 texts and 39 weights: give one for each"),
+        ({}, {"sample_weight": [-1.0] + [1.0] * 39}, "each weight must be a number of at least 0"),
+        ({}, {"sample_weight": ["much"] * 40}, "sample_weight has a value that is no number"),
+        ({"class_weight": {"other": 2.0}}, {}, "class_weight has 'other', which is no label of y"),
+        ({"weight_column": "w"}, {}, "give sample_weight"),
+    ],
+)
+def test_weights_that_cannot_be_used(parameters, arguments, message):
+    with pytest.raises(unroll.UserError, match=message):
+        unroll.TextClassifier(**parameters).fit(*labelled(), **arguments)
+
+
 def test_class_weight_is_another_name_of_class_weights():
     classifier = unroll.TextClassifier(class_weight="balanced")
     assert classifier._settings()["class_weights"] and not unroll.TextClassifier()._settings()["class_weights"]
