@@ -30,10 +30,9 @@ def calibrated(
     """
     names = [networks.NETWORK_LOGITS] * (config.model != "linear") + [networks.LINEAR_LOGITS] * bool(config.max_ngrams)
     outputs = [model.get_layer(name).output for name in names]
-    # The linear model alone, unless the network shows that it helps: few texts may favour it by chance.
-    without_evidence = [0.0] * (len(names) - 1) + [1.0]
     computed = _computing(config, keras.Model(model.input, outputs), inputs)()
-    calibration = calibrate(computed, valid.labels, without_evidence)
+    # In "best" it is the linear model alone, unless the network shows that it helps: few texts may favour it by chance.
+    calibration = calibrate(computed, valid.labels, (0.0, 1.0) if config.model == "best" else None)
     if len(names) == 1:
         return model, calibration
     share = calibration.factors[1] / sum(calibration.factors)
