@@ -18,7 +18,7 @@ RUNS = {
         "reviews.csv",
         f"--model lstm --embedding-size 8 --max-encoder-tokens 20 --span-rate 0.5 {_SENTIMENT}",
     ),
-    "sentiment-best": ("sentiment", "reviews.csv", f"--model best {_SENTIMENT}"),
+    "sentiment-best": ("sentiment", "reviews.csv", f"--model best --least-texts 0 {_SENTIMENT}"),
     "tagging": (
         "tagging",
         "tokens.tsv",

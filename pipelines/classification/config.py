@@ -89,7 +89,6 @@ _EPOCHS_HINT = "(default: {})".format(
 )
 
 _LEAST_PATIENCE = 3
-_LEAST_TEXTS_OF_NETWORK = 1000  # of "best": on fewer training texts its network never helped its linear model
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
@@ -163,6 +162,8 @@ class ClassificationConfig(LabelledConfig):
     no_refit: Annotated[bool, _LINEAR_PART] = False
     """Export the linear model as it was measured. By default it is fitted once more at the end, with the settings that
     were chosen, to the training and the validation texts."""
+    least_texts: Annotated[int, at_least(0), only("best")] = 1000
+    """Fewest training texts for a network; of fewer, the linear model is alone: no network helped it there."""
     ngram_buckets: Annotated[
         Resolved[int],
         by_preset(PRESETS, "ngram_buckets"),
@@ -313,7 +314,7 @@ class ClassificationConfig(LabelledConfig):
 
         With few texts, `best` is `linear`.
         """
-        if self.model == "best" and num_texts < _LEAST_TEXTS_OF_NETWORK and not self.start_weights:
+        if self.model == "best" and num_texts < self.least_texts and not self.start_weights:
             return dataclasses.replace(self, model="linear", epochs=1).complete(num_texts)
         by_number = next(values for below, values in _FEEDFORWARD if num_texts < below)
         missing = {name: value for name, value in by_number.items() if getattr(self, name) is None}

@@ -26,7 +26,6 @@ from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.classification.servable import Classifier, characters_of, network_inputs
 from pipelines.data import batching
-from pipelines.data.part import current
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
 from pipelines.labelled.describe import (  # noqa: F401 (`describe` is of Task)
@@ -38,7 +37,6 @@ from pipelines.labelled.describe import (  # noqa: F401 (`describe` is of Task)
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
-from pipelines.support.errors import UserError
 from pipelines.task import (  # noqa: F401 (members of Task)
     example_requests,
     items_per_epoch,
@@ -64,19 +62,12 @@ def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Toke
 
 
 def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> ClassificationConfig:
-    """Fills in the fields that follow from the number of training texts: epochs, patience, and sizes of steps.
-
-    Raises:
-        UserError: they are too few for several workers.
-    """
+    """Fills in the fields that follow from the number of training texts: epochs, patience, and sizes of steps."""
     complete = config.complete(len(splits.train))
     if complete.model != config.model:
-        if current().count > 1:
-            raise UserError(
-                f"{len(splits.train):,} training texts are too few for the network of --model {config.model}, and its "
-                "linear model has no training steps: leave out --workers"
-            )
-        console.say(f"{len(splits.train):,} training texts are too few for a network: the linear model alone")
+        console.say(
+            f"{len(splits.train):,} training texts are too few for a network: the linear model alone (--least-texts)"
+        )
     return complete
 
 

@@ -30,7 +30,7 @@ def make(num_classes=2, scale=0.1, **values) -> Small:
     With a `labels_separator`, a text has the labels whose number divides that of the text.
     """
     config = ClassificationConfig(**{"preset": "quick", "max_tokens": 30, "hidden_size": 8} | values).resolve()
-    config = config.complete(1000)  # of fewer texts, "best" has no network
+    config = config.complete(1000)  # `least_texts` of "best"
     numbers = np.arange(len(TEXTS))
     several = np.stack([numbers % (i + 2) == 0 for i in range(num_classes)], axis=1).astype(np.int32)
     labelled = Labelled(TEXTS, several if config.multi_label else numbers % num_classes)

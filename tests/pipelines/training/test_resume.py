@@ -23,8 +23,8 @@ SEED = int(os.environ.get("UNROLL_TEST_SEED") or random.SystemRandom().randrange
 
 COMMON = "--epochs 3 --checkpoint-every 4 --patience 9"
 FLAGS = {
-    "sentiment": "--model best --batch-size 16 --hidden-size 8 --vocabulary-size 200 --max-tokens 40 --max-ngrams 500 "
-    + COMMON,
+    "sentiment": "--model best --least-texts 0 --batch-size 16 --hidden-size 8 --vocabulary-size 200 --max-tokens 40 "
+    f"--max-ngrams 500 {COMMON}",
     "tagging": "--batch-size 16 --embedding-size 8 --hidden-size 8 --character-size 4 --word-dropout 0.3 "
     f"--join-rate 0.5 {COMMON}",
     "char-lm": "--batch-size 32 --window 32 --hidden-size 16 --num-layers 2 --dropout 0.2 --schedule plateau " + COMMON,
