@@ -121,7 +121,8 @@ class NGramLogits(_KnownNGrams):
         (1, 2)
 
     Raises:
-        ValueError: if num_classes, num_ngrams or max_n is below 1, or max_characters is neither 0 nor at least 2.
+        ValueError: if num_classes, num_ngrams, max_n or fading is below 1, or max_characters is neither 0 nor at least
+            2.
     """
 
     def __init__(

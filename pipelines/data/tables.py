@@ -273,7 +273,7 @@ def _weights(cells: pd.Series, options: TableOptions) -> np.ndarray:
             "row a number of at least 0"
         )
     if not weights.any():
-        raise UserError(f"--weight-column {options.weight_column}: all weights are 0: give one row at least more")
+        raise UserError(f"--weight-column {options.weight_column}: all weights are 0: give one row at least 1")
     return weights
 
 

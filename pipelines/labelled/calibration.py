@@ -75,7 +75,7 @@ def _fit(members: np.ndarray, labels: np.ndarray, start: np.ndarray) -> np.ndarr
     if helps.all() or not found.sum():
         return found if found.sum() else start
     kept = np.zeros(len(members))
-    kept[helps] = _fit(members[helps], labels, start[helps])
+    kept[helps] = _fit(members[helps], labels, np.full(helps.sum(), 1 / helps.sum()))
     return kept
 
 

@@ -10,7 +10,7 @@ BIAS, PRIOR = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, -0.4, 0.0, 1.0])
 
 @pytest.fixture
 def both():
-    """NGramLogits and SparseNGramLogits with the same weights, of which most are zero; and a batch of token ids."""
+    """An NGramLogits and a SparseNGramLogits with the same weights, most of them zero, and token ids [texts, time]."""
     rng = np.random.default_rng(0)
     ids = rng.integers(1, 7, size=(6, 9)).astype("int32")
     ids[1, 4:], ids[2, 1:], ids[3] = 0, 0, 0
