@@ -37,3 +37,9 @@ def part(environment: Mapping[str, str] = os.environ) -> Part:
         given = ", ".join(f"{name} {i}" for name, i in addresses)
         raise UserError(f"{_NAME} gives this process the task {role[0]} {role[1]}: training has {given}")
     return Part(addresses.index(role), len(addresses))
+
+
+def address(index: int, environment: Mapping[str, str] = os.environ) -> str:
+    """Returns HOST:PORT of a worker, counted as in `part`, whose TF_CONFIG `part` has checked."""
+    cluster = json.loads(environment[_NAME])["cluster"]
+    return [address for role in _ROLES for address in cluster.get(role, [])][index]

@@ -11,7 +11,7 @@ import socket
 from pathlib import Path
 
 from pipelines.data.part import Part
-from pipelines.distributed import cluster
+from pipelines.distributed import cluster, tf_config
 from pipelines.runs import run
 from pipelines.settings.fields import flag
 from pipelines.support import console
@@ -52,7 +52,8 @@ def train(task_name: str, config, destination: run.Destination, part: Part) -> R
         The result, on the chief; None on the other workers.
 
     Raises:
-        UserError: see `run.train`; also a worker has other settings, versions or data than the chief, or was lost.
+        UserError: see `run.train`; also a worker has other settings, versions or data than the chief, was lost, or
+            cannot listen at its address.
         KeyboardInterrupt: a worker got SIGINT or SIGTERM; the checkpoint is saved.
     """
     check(config, part.count)
@@ -69,6 +70,11 @@ def train(task_name: str, config, destination: run.Destination, part: Part) -> R
                 _help(here, task_name, config)
             return None
     except Exception as error:
+        if _is_of_server(error):
+            raise UserError(
+                f"worker {part.index} cannot listen at {tf_config.address(part.index)}, its address in TF_CONFIG: "
+                "another process uses it, or it is an address of another machine"
+            ) from error
         if not is_loss(error):
             raise
         raise UserError(
@@ -84,6 +90,13 @@ def is_loss(error: BaseException) -> bool:
     errors = tf.errors
     lost = (errors.UnavailableError, errors.AbortedError, errors.CancelledError, errors.DeadlineExceededError)
     return isinstance(error, lost) or (isinstance(error, errors.OpError) and "ollective" in str(error))
+
+
+def _is_of_server(error: BaseException) -> bool:
+    """Whether TensorFlow could not start this process's server."""
+    import tensorflow as tf
+
+    return isinstance(error, tf.errors.UnknownError) and "gRPC server" in str(error)
 
 
 def _joined(part: Part):

@@ -1,10 +1,13 @@
 """Workers as processes on this machine, each with its TF_CONFIG."""
 
+import contextlib
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,12 +18,13 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
+    """Returns free ports that no client gets meanwhile: the system gives clients ports above 32,767."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as trial, contextlib.suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            ports += [port] if port not in ports else []
     return ports
 
 
@@ -81,14 +85,22 @@ def train_here(folder: Path, trainings: dict[str, tuple[str, dict]]) -> None:
 
 
 def end(processes: list[subprocess.Popen]) -> list[tuple[int, str]]:
-    """Waits for the workers; returns exit status and stderr of each."""
-    try:
-        return [(process.wait(), text) for process in processes for text in [process.communicate(timeout=600)[1]]]
-    finally:
+    """Waits for the workers; returns exit status and stderr of each.
+
+    Those that still run two minutes after the first has ended are killed: a test shall show why that one ended.
+    """
+    ended: list[subprocess.Popen] = []
+    deadline = time.monotonic() + 600
+    while len(ended) < len(processes) and time.monotonic() < deadline:
         for process in processes:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            if process not in ended:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.communicate(timeout=1)  # it also reads: a worker waits while the pipe of its stderr is full
+                    ended.append(process)
+                    deadline = min(deadline, time.monotonic() + 120)
+    for process in processes:
+        process.kill()
+    return [(process.wait(), text) for process in processes for text in [process.communicate()[1]]]
 
 
 def losses(folder: Path) -> list[float]:
