@@ -57,9 +57,12 @@ def _run(errors: str, function: Callable[..., int | None], arguments: tuple) -> 
 class ForkedVerifier:
     """Takes the place of the fresh process in which pipelines/export/saved_model.py verifies an export."""
 
-    def communicate(self, request: str) -> tuple[str, str]:
+    def __init__(self):
+        self.stdin = io.StringIO()
+
+    def communicate(self, rest: str) -> tuple[str, str]:
         """Verifies as the script verify.py does, and sets `returncode`; returns what was printed."""
-        self.returncode, errors = Forked(_verify, request).finish()
+        self.returncode, errors = Forked(_verify, self.stdin.getvalue() + rest).finish()
         return "", errors
 
 

@@ -49,6 +49,7 @@ _ToPrepare = subset(
     (*TO_PREPARE, "tokenizer", "positive"),
     vocabulary_size=(_N, 30_000),
     max_tokens=(_N, 1000),
+    max_characters=(_N, 1000),
 )
 
 
@@ -56,7 +57,7 @@ _ToPrepare = subset(
 class Prepare(PrepareCommand):
     """Prepare labelled texts that may be larger than memory."""
 
-    needed: ClassVar = {"preset": "full", "model": "gru"}
+    needed: ClassVar = {"preset": "full", "model": "linear"}
     config: _ToPrepare = _ToPrepare()
 
 

@@ -77,7 +77,6 @@ _FEEDFORWARD = (
 _BY_NUMBER_OF_TEXTS = {"batch_size": None, "learning_rate": None}
 _BAG = {"embedding_size": 16, "dropout": 0.3}
 
-_PREPARED_MODEL = "gru"  # the default with prepared data: "best" has a linear model, which needs all texts in memory
 _ENCODERS = ("bag", "cnn", *RECURRENT, "transformer")
 _NETWORKS = (*_ENCODERS, "best")
 
@@ -300,14 +299,16 @@ class ClassificationConfig(LabelledConfig):
         return prepared.find(self.data, "sentiment" if self.polarity else "classification")
 
     def resolve(self) -> "ClassificationConfig":
-        """As `TrainingConfig.resolve`; prepared data has its own default model, and fixes some settings."""
+        """As `TrainingConfig.resolve`; prepared data fixes some settings."""
         found = self.prepared()
-        changes = {} if self.polarity or self.num_negations is not None else {"num_negations": 0}
-        if found:
-            changes["model"] = self.model or _PREPARED_MODEL
-        given = dataclasses.replace(self, **changes)
-        resolved = super(ClassificationConfig, given).resolve()
-        return prepared.settled(self, resolved, found, limits=("max_tokens",)) if found else resolved
+        without_negations = found or not self.polarity
+        changes = {"num_negations": 0} if without_negations and self.num_negations is None else {}
+        resolved = super(ClassificationConfig, dataclasses.replace(self, **changes)).resolve()
+        if not found:
+            return resolved
+        # Unroll 0.10 and older kept no characters.
+        found = dataclasses.replace(found, settings={"max_characters": 0} | found.settings)
+        return prepared.settled(self, resolved, found, limits=("max_tokens", "max_characters"))
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
         """Returns the config with the fields filled in that follow from the number of training texts.
@@ -346,16 +347,10 @@ class ClassificationConfig(LabelledConfig):
         """Checks the settings of a training on prepared data.
 
         Raises:
-            UserError: a setting needs all texts in memory, or would change what is prepared.
+            UserError: a setting has no effect there, or would change what is prepared.
         """
-        if self.model in ("linear", "best"):
-            models = ", ".join(model for model in _NETWORKS if model != "best")
-            raise UserError(
-                f"--model {self.model}: its linear model of n-grams needs all texts in memory, and prepared data has "
-                f"none; choose one of {models}"
-            )
         reject_without_effect(self, "prepared data has no weights of rows", "weight_column")
-        require(not self.max_ngrams, "max_ngrams", self.max_ngrams, "0 with prepared data")
+        reject_without_effect(self, "the texts that prepared data is scored on are not for training", "no_refit")
         require(not self.num_negations, "num_negations", self.num_negations, "0 with prepared data")
         if self.start_weights:
             raise UserError("--from needs texts in --data: prepared data has another tokenizer")

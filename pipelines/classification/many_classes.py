@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from layers import SparseNGramLogits
-from pipelines.classification import linear_model
+from pipelines.classification import linear_problem
 from pipelines.classification.linear_model import Choice
-from pipelines.classification.ngrams import Counted, inverse_frequencies
+from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with
 from pipelines.support import console
 
 _FACTOR = 5.0  # makes logits of margins, until calibration
@@ -39,7 +39,8 @@ def fit(
     is_class = sparse.csc_array(labels == 1) if labels.ndim == 2 else _indicators(labels)  # bool [n, classes]
     num_texts, num_classes = is_class.shape
     scale = np.where(counted.is_token, _CHOICE.token_weight, 1.0)
-    problem = linear_model.Weighted.of(counted.occurrences, scale * inverse_frequencies(counted.occurrences))
+    frequencies = inverse_frequencies(num_texts_with(counted.occurrences), num_texts)
+    problem = linear_problem.Weighted.of(counted.occurrences, scale * frequencies)
     others = None
     if num_classes * counted.occurrences.nnz > _MAX_READ:
         console.say(f"{num_classes:,} classes: each is fitted to its own texts and the most similar others ...")
@@ -52,12 +53,12 @@ def fit(
         has_label[own] = True
         rows = slice(None) if others is None else others.rows(i, own)
         weight = None if text_weight is None else text_weight[rows]
-        found, constant = linear_model.fit_one(problem.scaled[rows], has_label[rows], weight, _CHOICE.cost, seed)
+        found, constant = linear_problem.fit_one(problem.scaled[rows], has_label[rows], weight, _CHOICE.cost, seed)
         columns.append(_largest(_FACTOR * found, np.abs(found * problem.ratios), kept_per_class))
         bias[i] = _FACTOR * constant
     weights = _prune(columns, problem.ratios, layer.num_weights)
     counts = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
-    prior = linear_model.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)
+    prior = linear_problem.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)
     layer.set_ngrams(counted.hashes, problem.ratios, weights, bias, problem.least, prior)
     return _CHOICE
 

@@ -47,16 +47,19 @@ def calibrated(
 def validator(
     config: ClassificationConfig, model: keras.Model, inputs: Inputs, valid: Labelled
 ) -> Callable[[], dict[str, float]]:
-    """Returns a function that scores both members together: the network is to know what the other does not.
+    """Returns a function that scores all members together: the network is to know what the linear model does not.
 
     Args:
         inputs: of the validation texts; with columns, the network reads those.
     """
     linear = keras.Model(model.input, [model.get_layer(networks.LINEAR_LOGITS).output])
-    network = keras.Model(model.input, [model.get_layer(networks.NETWORK_LOGITS).output])
-    if networks.COLUMNS in inputs:
-        network = networks.network_of_columns(model)
-    compute_linear, compute_network = _computing(config, linear, inputs), _computing(config, network, inputs)
+    compute_linear = _computing(config, linear, inputs)
+    compute_network: Callable[[], list[np.ndarray]] = list
+    if config.model != "linear":
+        network = keras.Model(model.input, [model.get_layer(networks.NETWORK_LOGITS).output])
+        if networks.COLUMNS in inputs:
+            network = networks.network_of_columns(model)
+        compute_network = _computing(config, network, inputs)
     logits_of_linear: list[np.ndarray] = []  # which no training step changes
 
     def validate() -> dict[str, float]:

@@ -1,6 +1,8 @@
 """Chooses the n-grams that a classifier knows, and finds them in the training texts."""
 
 import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +32,13 @@ class Counted:
     is_token: np.ndarray
 
 
+@functools.lru_cache(maxsize=8)  # tracing takes longer than hashing a thousand texts
+def _hasher(max_n: int, max_characters: int) -> Callable:
+    layer = NGramLogits(1, 1, max_n, max_characters)
+    signature = [tf.TensorSpec([None, None], tf.int32)] * (2 if max_characters else 1)
+    return tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
+
+
 def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: int) -> list[np.ndarray]:
     """Returns the hashes of each text's n-grams, ascending, each once.
 
@@ -38,10 +47,8 @@ def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: i
             [n, (length)].
         max_n, max_characters: see `NGramLogits`.
     """
-    layer = NGramLogits(1, 1, max_n, max_characters)
     ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
-    signature = [tf.TensorSpec([None, None], tf.int32)] * len(ids)
-    hash_batch = tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
+    hash_batch = _hasher(max_n, max_characters)
     texts = []
     for start in range(0, ids[0].shape[0], 100):
         hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
@@ -58,12 +65,26 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
         texts: of `hash_texts`.
         num_ngrams: the maximum number of them.
     """
-    all_hashes = np.concatenate(texts)
-    hashes, counts = np.unique(all_hashes, return_counts=True)
-    min_count = min(max(1, len(texts) // _TEXTS_PER_COUNT), _MAX_MIN_COUNT)
+    return find(texts, most_frequent(*np.unique(np.concatenate(texts), return_counts=True), len(texts), num_ngrams))
+
+
+def most_frequent(hashes: np.ndarray, counts: np.ndarray, num_texts: int, num_ngrams: int) -> np.ndarray:
+    """Returns the hashes, ascending, that the most texts have.
+
+    Args:
+        hashes, counts: of all n-grams, [n].
+        num_texts: among which they were counted.
+        num_ngrams: the maximum number of hashes.
+    """
+    min_count = min(max(1, num_texts // _TEXTS_PER_COUNT), _MAX_MIN_COUNT)
     frequent = counts >= min_count
     hashes, counts = hashes[frequent], counts[frequent]
-    hashes = np.sort(hashes[np.argsort(-counts, kind="stable")[:num_ngrams]])
+    return np.sort(hashes[np.argsort(-counts, kind="stable")[:num_ngrams]])
+
+
+def find(texts: list[np.ndarray], hashes: np.ndarray) -> Counted:
+    """Finds the n-grams with these hashes (int32 [k], ascending) in the texts, see `hash_texts`."""
+    all_hashes = np.concatenate(texts)
     column = np.searchsorted(hashes, all_hashes).astype(np.int32)
     known = column < len(hashes)
     known[known] = hashes[column[known]] == all_hashes[known]
@@ -73,13 +94,12 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
     indptr = np.concatenate([[0], np.cumsum(per_text)])
     shape = (len(texts), len(hashes))
     occurrences = sparse.csr_matrix((np.ones(indptr[-1], np.float32), column[known], indptr), shape)
-    return Counted(hashes, occurrences, hashes % 2 == 0)
+    return Counted(hashes, occurrences, is_token(hashes))
 
 
-def inverse_frequencies(occurrences: sparse.csr_matrix, is_class: np.ndarray | None = None) -> np.ndarray:
-    """Returns log((1 + n) / (1 + texts with the n-gram)) + 1 of each n-gram, float [k], as in scikit-learn."""
-    counts = np.asarray(occurrences.sum(axis=0)).ravel()
-    return np.log((1 + occurrences.shape[0]) / (1 + counts)) + 1
+def inverse_frequencies(counts: np.ndarray, num_texts: int) -> np.ndarray:
+    """Returns log((1 + num_texts) / (1 + counts)) + 1 of each n-gram, float [k], as in scikit-learn."""
+    return np.log((1 + num_texts) / (1 + counts)) + 1
 
 
 class Telling(NamedTuple):
@@ -88,15 +108,15 @@ class Telling(NamedTuple):
     Attributes:
         hashes: int32 [k], ascending.
         ratios: float [k], their inverse document frequencies.
-        columns: of each text, ragged int32 [n, (known)]: the numbers of its n-grams in `hashes`, from 1.
     """
 
     hashes: np.ndarray
     ratios: np.ndarray
-    columns: tf.RaggedTensor
 
 
-def most_telling(counted: Counted, labels: np.ndarray, num_ngrams: int, texts: list[np.ndarray]) -> Telling:
+def most_telling(
+    hashes: np.ndarray, counts: np.ndarray, num_texts: int, classes: Iterable[tuple[float, np.ndarray]], num_ngrams: int
+) -> Telling:
     """Chooses the n-grams that tell most about the class: those with the highest chi-square statistic
 
         sum_c (n_fc - e_fc)^2 / e_fc
@@ -105,25 +125,44 @@ def most_telling(counted: Counted, labels: np.ndarray, num_ngrams: int, texts: l
     alike. N-grams of fewer than three texts are left out.
 
     Args:
-        labels: of the counted texts: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
+        hashes: of n-grams, int32 [k], ascending.
+        counts: texts with each of them, float [k].
+        num_texts: number of all texts.
+        classes: of each class, the fraction of the texts that have it, and its texts with each n-gram, float [k].
         num_ngrams: the maximum number of n-grams.
-        texts: of `hash_texts`, whose columns are found.
     """
-    occurrences = counted.occurrences
-    total = np.asarray(occurrences.sum(axis=0), np.float64).ravel()  # [k]
+    total = counts.astype(np.float64)
     statistic = np.zeros(len(total))
-    is_class = labels.T == 1 if labels.ndim == 2 else labels == np.unique(labels)[:, None]  # [classes, n]
-    for of_class in is_class:
-        expected = total * of_class.mean()
-        observed = np.asarray(occurrences[of_class].sum(axis=0)).ravel()
+    for fraction, observed in classes:
+        expected = total * fraction
         statistic += np.square(observed - expected) / np.maximum(expected, 1e-9)
     # Among many rare n-grams, some have one class alone by chance.
     is_rare = total < _LEAST_COUNT
     statistic[is_rare] = -1
     num_ngrams = min(num_ngrams, (~is_rare).sum() or len(total))
     kept = np.sort(np.argsort(-statistic, kind="stable")[:num_ngrams])
-    ratios = np.where(counted.is_token, _TOKEN_WEIGHT, 1.0) * inverse_frequencies(occurrences)
-    return Telling(counted.hashes[kept], ratios[kept], columns_of(texts, counted.hashes[kept]))
+    ratios = np.where(is_token(hashes), _TOKEN_WEIGHT, 1.0) * inverse_frequencies(counts, num_texts)
+    return Telling(hashes[kept], ratios[kept])
+
+
+def by_class(occurrences: sparse.csr_matrix, labels: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+    """Yields what `most_telling` takes of each class.
+
+    Args:
+        labels: int [n], class ids; of several labels per text, int [n, classes] of 0 and 1.
+    """
+    for of_class in labels.T == 1 if labels.ndim == 2 else labels == np.unique(labels)[:, None]:
+        yield of_class.mean(), num_texts_with(occurrences[of_class])
+
+
+def num_texts_with(occurrences: sparse.csr_matrix) -> np.ndarray:
+    """Returns the number of texts with each n-gram, float32 [k]."""
+    return np.asarray(occurrences.sum(axis=0)).ravel()
+
+
+def is_token(hashes: np.ndarray) -> np.ndarray:
+    """Returns which hashes are those of n-grams of tokens; the others are those of characters."""
+    return hashes % 2 == 0
 
 
 def columns_of(texts: list[np.ndarray], hashes: np.ndarray) -> tf.RaggedTensor:

@@ -1,13 +1,19 @@
-"""The shards of prepared data for classification: "ids" of the tokens of a text, and "label", the id of its class."""
+"""The shards of prepared data for classification.
+
+A row has "ids" of the tokens of a text, "characters", the Unicode code points of the characters in which the linear
+model counts n-grams, and "label", the id of its class.
+"""
 
 import dataclasses
 import math
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.servable import characters_of, network_inputs
 from pipelines.data import prepared
 from pipelines.data.prepared import Contents, Prepared
 from pipelines.labelled import shards
@@ -20,7 +26,7 @@ from pipelines.text.tokenizers import Tokenizer, keep_ends, load_tokenizer, trai
 _TEXTS_PER_CALL = 1000
 _MAX_SUBWORD_SAMPLE = 10_000_000  # characters: SentencePiece needs many bytes for each
 _SAMPLE_TOKENS = 5_000_000  # of the training texts, from which word vectors are computed
-_SETTINGS = ("tokenizer", "vocabulary_size", "max_tokens")  # that the preparation fixes
+_SETTINGS = ("tokenizer", "vocabulary_size", "max_tokens", "max_characters")  # that the preparation fixes
 
 
 def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Contents:
@@ -40,7 +46,9 @@ def write(config: ClassificationConfig, surveyed: Surveyed, folder: Path) -> Con
     )
     tokenizer = load_tokenizer(folder / prepared.TOKENIZER)
     encoded = _Encoded(config, tokenizer)
-    contents = shards.write(config, surveyed, folder, encoded.rows, bytes_per_character=1)
+    contents = shards.write(
+        config, surveyed, folder, encoded.rows, bytes_per_character=2 if config.max_characters else 1
+    )
     settings = {name: getattr(config, name) for name in _SETTINGS}
     details = {"tokenizer_texts": len(sample), "cut": encoded.cut()}
     return dataclasses.replace(contents, settings=contents.settings | settings, details=contents.details | details)
@@ -57,9 +65,14 @@ class _Encoded:
 
     def __init__(self, config: ClassificationConfig, tokenizer: Tokenizer):
         self._max_tokens = config.max_tokens
-        self._encode = tf.function(
-            tokenizer.encode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False
-        )
+
+        def encode(texts):
+            encoded = {"ids": tokenizer.encode(texts)}
+            if config.max_characters:
+                encoded["characters"] = characters_of(tokenizer, texts, config.max_tokens, config.max_characters)
+            return encoded
+
+        self._encode = tf.function(encode, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
         self._texts = self._texts_cut = self._tokens = self._tokens_kept = 0
 
     def rows(self, passed: Rows) -> Iterator[Row]:
@@ -77,39 +90,58 @@ class _Encoded:
         return {"texts_cut": self._texts_cut / texts, "tokens_lost": 1 - self._tokens_kept / tokens}
 
     def _rows(self, texts, labels) -> Iterator[Row]:
-        ids = self._encode(tf.constant(texts, tf.string))
-        kept = keep_ends(ids, self._max_tokens)
-        lengths = ids.row_lengths().numpy()
+        encoded = self._encode(tf.constant(texts, tf.string))
+        lengths = encoded["ids"].row_lengths().numpy()
+        encoded["ids"] = keep_ends(encoded["ids"], self._max_tokens)
         self._texts += len(texts)
         self._texts_cut += int((lengths > self._max_tokens).sum())
         self._tokens += int(lengths.sum())
-        values, splits = kept.flat_values.numpy(), kept.row_splits.numpy().tolist()
-        self._tokens_kept += len(values)
-        for start, end, label in zip(splits[:-1], splits[1:], labels.tolist(), strict=True):
-            yield Row(shard_writer.features(ids=values[start:end].tolist(), label=[label]), end - start)
+        self._tokens_kept += int(encoded["ids"].row_lengths().numpy().sum())
+        parts = {
+            name: np.split(ragged.flat_values.numpy(), ragged.row_splits.numpy()[1:-1])
+            for name, ragged in encoded.items()
+        }
+        for i, label in enumerate(labels.tolist()):
+            of_text = {name: values[i].tolist() for name, values in parts.items()}
+            yield Row(shard_writer.features(**of_text, label=[label]), len(of_text["ids"]))
 
 
 def batches(config: ClassificationConfig, data: Prepared, epoch: int, skip: int) -> tf.data.Dataset:
-    """Returns the batches of an epoch from step `skip` on: (ids int32 [batch, time], labels int32 [batch])."""
+    """Returns the batches of an epoch from step `skip` on: (inputs of the network, labels int32 [batch])."""
 
-    def parse(examples: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        ids, labels = _parsed(examples, config.max_tokens)
-        return ids.to_tensor(), labels
+    def parse(examples: tf.Tensor) -> tuple:
+        inputs, labels = _parsed(examples, config)
+        return tf.nest.map_structure(tf.RaggedTensor.to_tensor, network_inputs(inputs)), labels
 
     return shard_batches.batches(data, config.batch_size, config.seed, epoch, skip, parse)
 
 
 def sample(config: ClassificationConfig, data: Prepared) -> dict[str, tf.RaggedTensor]:
-    """Returns the inputs of a network for a sample of the training texts: {"ids": ragged int32 [n, (tokens)]}."""
+    """Returns the inputs of a network for a sample of the training texts: see `_parsed`."""
     examples = tf.constant(shard_batches.first_examples(data, _SAMPLE_TOKENS), tf.string)
-    return {"ids": _parsed(examples, config.max_tokens)[0]}
+    return _parsed(examples, config)[0]
 
 
-def _parsed(examples: tf.Tensor, max_tokens: int) -> tuple[tf.RaggedTensor, tf.Tensor]:
-    """Returns (ids ragged int32 [n, (tokens)], labels int32 [n]) of serialized examples, string [n]."""
-    expected = {
-        "ids": tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64),
-        "label": tf.io.FixedLenFeature([], tf.int64),
-    }
-    values = tf.io.parse_example(examples, expected)
-    return keep_ends(tf.cast(values["ids"], tf.int32), max_tokens), tf.cast(values["label"], tf.int32)
+def chunks(config: ClassificationConfig, data: Prepared) -> Iterator[tuple[dict[str, tf.RaggedTensor], np.ndarray]]:
+    """Yields (inputs, see `_parsed`; labels, int [n]) of all training texts, in the random order of the shards."""
+    files = [str(data.folder / shard.name) for shard in data.shards]
+    rows = tf.data.TFRecordDataset(files).batch(_TEXTS_PER_CALL)
+    with console.bar(data.rows["train"], "texts", "n-grams") as bar:
+        for examples in rows:
+            inputs, labels = _parsed(examples, config)
+            yield inputs, labels.numpy()
+            bar.update(len(labels))
+
+
+def _parsed(examples: tf.Tensor, config: ClassificationConfig) -> tuple[dict[str, tf.RaggedTensor], tf.Tensor]:
+    """Parses serialized examples, string [n].
+
+    Returns:
+        ({"ids": ragged int32 [n, (tokens)], with `max_characters` also "characters": ragged int32 [n, (length)]},
+        labels int32 [n]).
+    """
+    limits = {"ids": config.max_tokens} | ({"characters": config.max_characters} if config.max_characters else {})
+    lists = {name: tf.io.RaggedFeature(tf.int64, row_splits_dtype=tf.int64) for name in limits}
+    values = tf.io.parse_example(examples, lists | {"label": tf.io.FixedLenFeature([], tf.int64)})
+    inputs = {name: keep_ends(tf.cast(values[name], tf.int32), limit) for name, limit in limits.items()}
+    return inputs, tf.cast(values["label"], tf.int32)

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from layers import SparseNGramLogits
 from pipelines.classification import (
+    blocks,
     continuing,
     cooccurrence,
     linear_model,
@@ -84,6 +85,7 @@ class Encoded:
         hashed_valid: those of the validation texts.
         counted: these n-grams; None once the linear model is fitted.
         telling: the n-grams that the network of "best" reads, if it does not continue another run.
+        columns: those of each training text in memory, see `ngrams.columns_of`.
         choice: of the linear model, once it is fitted.
     """
 
@@ -95,6 +97,7 @@ class Encoded:
     hashed_valid: list[np.ndarray] | None = None
     counted: ngrams.Counted | None = None
     telling: ngrams.Telling | None = None
+    columns: tf.RaggedTensor | None = None
     choice: linear_model.Choice | None = None
 
     def __len__(self) -> int:
@@ -115,8 +118,8 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
 
 
 def with_ngrams(config: ClassificationConfig, encoded: Encoded) -> Encoded:
-    """Finds the n-grams of the training texts, where a new linear model needs them; returns `encoded`."""
-    if not config.max_ngrams or config.start_weights:
+    """Finds the n-grams of training texts in memory, where a new linear model needs them; returns `encoded`."""
+    if not config.max_ngrams or config.start_weights or encoded.splits.sharded:
         return encoded
     train = encoded.splits.train
     lengths = networks.ngram_lengths(config, len(encoded.splits.classes))
@@ -125,9 +128,15 @@ def with_ngrams(config: ClassificationConfig, encoded: Encoded) -> Encoded:
     encoded.hashed = hashed[: len(train) - train.num_generated]
     encoded.counted = ngrams.count(encoded.hashed, networks.num_ngrams(config, len(train)))
     if config.model == "best":
-        known = networks.num_ngrams_of_projection(config, len(train))
-        labels = train.labels[: len(encoded.hashed)]
-        encoded.telling = ngrams.most_telling(encoded.counted, labels, known, hashed)
+        occurrences = encoded.counted.occurrences
+        encoded.telling = ngrams.most_telling(
+            encoded.counted.hashes,
+            ngrams.num_texts_with(occurrences),
+            occurrences.shape[0],
+            ngrams.by_class(occurrences, train.labels[: len(encoded.hashed)]),
+            networks.num_ngrams_of_projection(config, len(train)),
+        )
+        encoded.columns = ngrams.columns_of(hashed, encoded.telling.hashes)
     return encoded
 
 
@@ -170,8 +179,8 @@ def build(
 
 
 def needs_inference_model(config: ClassificationConfig) -> bool:
-    """Whether training finds the n-grams of each text once: a model of "best" that continues none."""
-    return config.model == "best" and not config.start_weights
+    """Whether training finds the n-grams of each text once: those of texts in memory, for a new model of "best"."""
+    return config.model == "best" and not config.start_weights and not config.prepared()
 
 
 def compile_model(config: ClassificationConfig, model: keras.Model, total_steps: int) -> None:
@@ -210,7 +219,9 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
         console.say("computing word vectors from co-occurrences ...")
         words = model.get_layer(networks.WORDS)
         words.embeddings.assign(cooccurrence.word_vectors(encoded.train["ids"], *words.embeddings.shape, config.seed))
-    if config.max_ngrams:
+    if config.max_ngrams and encoded.splits.sharded:
+        _initialize_from_shards(config, model, encoded.splits)
+    elif config.max_ngrams:
         console.say("fitting the linear model over n-grams ...")
         linear = model.get_layer(networks.NGRAM_LOGITS)
         labels = encoded.splits.train.labels[: len(encoded.hashed)]
@@ -223,6 +234,32 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
             model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
 
 
+def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, splits: LabelledSplits) -> None:
+    """Finds the n-grams of the training texts of prepared data, and fits the linear model to them."""
+    console.say("finding the n-grams of all training texts ...")
+    num_texts, num_classes = len(splits.train), len(splits.classes)
+    lengths = networks.ngram_lengths(config, num_classes)
+    hashed = (
+        (ngrams.hash_texts(inputs, **lengths), labels) for inputs, labels in shards.chunks(config, splits.sharded)
+    )
+    found = blocks.Blocks(hashed, networks.num_ngrams(config, num_texts))
+    totals = found.totals(num_classes)
+    console.say("fitting the linear model over n-grams ...")
+    of_class = class_weight(config, splits)
+    of_class = None if of_class is None else np.array([of_class[i] for i in range(num_classes)])
+    blocks.fit(model.get_layer(networks.NGRAM_LOGITS), found, totals, of_class, config.seed)
+    if config.model == "best":
+        texts_of_classes = splits.train.rows_of_classes(num_classes)
+        known = ngrams.most_telling(
+            found.hashes,
+            totals.of_ngrams,
+            num_texts,
+            ((texts / num_texts, counts) for texts, counts in zip(texts_of_classes, totals.of_decisions, strict=True)),
+            networks.num_ngrams_of_projection(config, num_texts),
+        )
+        model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
+
+
 def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, servable: Classifier) -> int:
     """Fits the linear model of `model`, and thus of `servable`, to the training and the validation texts.
 
@@ -232,7 +269,7 @@ def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, se
         The number of texts; 0 if nothing is fitted again.
     """
     is_used = bool(config.max_ngrams) and servable.calibration.factors[-1] > 0
-    if not is_used or config.no_refit or config.start_weights:
+    if not is_used or config.no_refit or config.start_weights or encoded.splits.sharded:
         return 0
     console.say("fitting the linear model to the validation texts, too ...")
     linear = model.get_layer(networks.NGRAM_LOGITS)
@@ -264,8 +301,8 @@ def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: in
     order = batching.bucketed_order(encoded.train["ids"].row_lengths().numpy(), config.batch_size, config.seed, epoch)
     labels = encoded.splits.train.labels
     inputs = network_inputs(encoded.train)
-    if encoded.telling:
-        inputs = encoded.train | {networks.COLUMNS: encoded.telling.columns}
+    if encoded.columns is not None:
+        inputs = encoded.train | {networks.COLUMNS: encoded.columns}
     weights = None
     if encoded.splits.train.weights is not None:
         weights = text_weight(config, encoded.splits, encoded.splits.train)
@@ -276,9 +313,9 @@ def make_validator(
     config: ClassificationConfig, tokenizer: Tokenizer, encoded: Encoded, model: keras.Model
 ) -> Callable[[], dict[str, float]]:
     """Returns a function that scores `model` on the validation texts."""
-    if config.model != "linear" and config.max_ngrams:
+    if config.max_ngrams:
         inputs = encoded.valid
-        if encoded.telling:
+        if needs_inference_model(config):
             columns = ngrams.columns_of(encoded.hashed_valid, encoded.telling.hashes)
             inputs = inputs | {networks.COLUMNS: columns}
         return members.validator(config, model, inputs, encoded.splits.valid)

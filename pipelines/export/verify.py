@@ -1,10 +1,10 @@
 """Verifies a SavedModel in a process without our code. saved_model.py runs this file as a script.
 
-Reads {"folder", "cases": signature -> {"inputs", "expected": name -> values}} as JSON from stdin, loads the folder with
-TensorFlow and tensorflow_text alone, with XLA disabled as in TF Serving, and compares the outputs. The folder is loaded
-twice: into a session, as TF Serving does it, and with `tf.saved_model.load`. The two restore variables in different
-ways, and each can fail where the other works. The exit status is 0 if all outputs are equal; else the difference is
-printed on stderr.
+Reads two lines of JSON from stdin: {"folder", "inputs": signature -> input -> values}, and the expected outputs,
+signature -> output -> values. Loads the folder with TensorFlow and tensorflow_text alone, with XLA disabled as in TF
+Serving, and compares the outputs. The folder is loaded twice: into a session, as TF Serving does it, and with
+`tf.saved_model.load`. The two restore variables in different ways, and each can fail where the other works. The exit
+status is 0 if all outputs are equal; else the difference is printed on stderr.
 """
 
 import ctypes
@@ -52,7 +52,7 @@ def main() -> None:
     import tensorflow_text  # noqa: F401  (registers its operations)
     from tensorflow.core.protobuf import saved_model_pb2
 
-    request = json.load(sys.stdin)  # after the imports: the process is started before there is a SavedModel
+    request = json.loads(sys.stdin.readline())  # after the imports: there is no SavedModel when the process starts
     folder = Path(request["folder"])
     ours = [name for name in ("pipelines", "layers", "main", "unroll") if name in sys.modules]
     if ours:
@@ -63,10 +63,13 @@ def main() -> None:
         sys.exit(f"operations that TF Serving cannot run: {', '.join(xla_ops)}")
     disable_xla(Path(tf.__file__).parent)
 
+    results = []
     for load in (load_into_session, load_eagerly):
         signatures = load(folder)
-        for name, case in request["cases"].items():
-            _compare(name, signatures[name], case["inputs"], case["expected"])
+        results += [(name, signatures[name](inputs)) for name, inputs in request["inputs"].items()]
+    expected = json.loads(sys.stdin.readline())  # which the other process has computed at the same time
+    for name, outputs in results:
+        _compare(name, outputs, expected[name])
 
 
 def load_into_session(folder: Path) -> dict[str, Callable]:
@@ -103,9 +106,8 @@ def load_eagerly(folder: Path) -> dict[str, Callable]:
     return {name: functools.partial(run, name) for name in loaded.signatures}
 
 
-def _compare(name: str, signature: Callable, inputs: dict[str, list], expected: dict[str, list]) -> None:
+def _compare(name: str, outputs: dict[str, Any], expected: dict[str, list]) -> None:
     """Exits with a message if the outputs of a signature are not the expected ones."""
-    outputs = signature(inputs)
     if set(outputs) != set(expected):
         sys.exit(f"{name}: outputs {sorted(outputs)}, expected {sorted(expected)}")
     for key, values in expected.items():

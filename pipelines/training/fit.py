@@ -213,7 +213,8 @@ def _of_part(batches: Callable, rows: part.Part) -> Callable:
 def _create_variables(model: keras.Model, batches: Callable) -> None:
     """Creates all variables that a checkpoint holds, so that they can be restored."""
     model.optimizer.build(model.trainable_variables)
-    model.test_on_batch(*next(iter(batches(0, 0).take(1))))  # Keras creates the metrics' variables with the first batch
+    if model.trainable_variables:  # Keras creates the metrics' variables with the first batch
+        model.test_on_batch(*next(iter(batches(0, 0).take(1))))
 
 
 def _restore_or_initialize(last: Path, state: State, plan: Plan, options: FitOptions) -> Position:

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras import ops
 
 from layers import NGramLogits
-from pipelines.classification import linear_model, ngrams
+from pipelines.classification import linear_model, linear_problem, ngrams
 
 
 def texts(classes, rows=300):
@@ -127,7 +127,7 @@ def test_the_layer_computes_the_naive_bayes_of_scikit_learn(classes, weighted, m
 
     choice = linear_model.Choice(cost=1, factors=(0.0, 1.0, 0.0))
     monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: choice)
-    monkeypatch.setattr(linear_model, "_SHORT_TEXTS", 0)
+    monkeypatch.setattr(linear_problem, "_SHORT_TEXTS", 0)
     ids, labels = texts(classes)
     layer = NGramLogits(classes, num_ngrams=5000, max_n=1)
     layer.build((None, None))
@@ -204,7 +204,7 @@ def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch
         weights = np.nan_to_num(values[1] / ratios)
     bias, min_norm, prior = map(ops.convert_to_numpy, (layer.bias, layer.min_norm, layer.prior))
     expected = ops.convert_to_numpy(layer(ids.to_tensor()))
-    logits = linear_model._logits(problem.occurrences, ratios, weights, bias, min_norm, prior, problem.fading)
+    logits = linear_problem.compute_logits(problem.occurrences, ratios, weights, bias, min_norm, prior, problem.fading)
     np.testing.assert_allclose(logits, expected, atol=1e-3)
 
 

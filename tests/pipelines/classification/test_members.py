@@ -14,7 +14,7 @@ def small():
 
 def test_the_network_of_columns_computes_what_the_model_does(small, tmp_path):
     encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
-    texts = encoded.train | {networks.COLUMNS: encoded.telling.columns}
+    texts = encoded.train | {networks.COLUMNS: encoded.columns}
     inputs = {name: values[:6].to_tensor() for name, values in texts.items()}
     model = networks.of_columns(small.model)
     assert [weight.path for weight in model.weights] == [weight.path for weight in small.model.weights]

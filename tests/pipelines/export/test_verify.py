@@ -84,7 +84,7 @@ def test_variables_that_only_python_restores_are_noticed(tmp_path):
 
 
 def compare(signature, **expected):
-    verify._compare("serving_default", signature, {"text": ["a", "bb"]}, expected)
+    verify._compare("serving_default", signature({"text": ["a", "bb"]}), expected)
 
 
 def test_equal_results_pass_and_numbers_may_differ_by_the_tolerance(signature):

@@ -269,11 +269,7 @@ def test_tf_serving_would_load_it_and_give_the_same_words(exported):
         name: [[value.decode() for value in row] for row in values.tolist()] if name == "tokens" else values.tolist()
         for name, values in expected_answer(kind).items()
     }
-    request = {
-        "folder": str(folder),
-        "cases": {"serving_default": {"inputs": {"text": EXPORT_TEXTS}, "expected": expected}},
-    }
-    process = subprocess.run(
-        [sys.executable, "-I", verify.__file__], input=json.dumps(request), capture_output=True, text=True
-    )
+    request = {"folder": str(folder), "inputs": {"serving_default": {"text": EXPORT_TEXTS}}}
+    lines = f"{json.dumps(request)}\n{json.dumps({'serving_default': expected})}"
+    process = subprocess.run([sys.executable, "-I", verify.__file__], input=lines, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr

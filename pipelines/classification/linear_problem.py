@@ -1,0 +1,244 @@
+"""The problem of the linear model over n-grams: its weightings, and what fits one classifier; see linear_model.py."""
+
+import dataclasses
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from layers import NGramLogits
+from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with
+
+_SMOOTHING = 1.0  # added to every count
+_MIN_NORM = 1e-6
+_SHORT_TEXTS = 1  # percent of the training texts, the ones with the smallest norm, that get logits near the prior ones
+_BAYES_SMOOTHING = 0.5  # added to the sums of the weighted n-grams
+
+
+class Totals(NamedTuple):
+    """How many texts have each n-gram.
+
+    Attributes:
+        num_texts: number of all texts.
+        of_ngrams: texts with each n-gram, float [k].
+        of_decisions: texts of each decision's class with each n-gram, float [decisions, k].
+    """
+
+    num_texts: int
+    of_ngrams: np.ndarray
+    of_decisions: np.ndarray
+
+
+class Fitted(NamedTuple):
+    """The weights of all decisions, with the first weighting and, if there is one, the second: float32.
+
+    Attributes:
+        ratios, weights: of each n-gram, [k, decisions].
+        bias: [decisions].
+        min_norm: the norm below which texts get smaller logits, [decisions].
+    """
+
+    ratios: np.ndarray
+    weights: np.ndarray
+    bias: np.ndarray
+    min_norm: np.ndarray
+
+
+def inverse_frequencies_of(problem: "Problem", decision: int) -> np.ndarray:
+    """Returns the inverse document frequency of each n-gram, the same for all decisions."""
+    if problem.totals:
+        return inverse_frequencies(problem.totals.of_ngrams, problem.totals.num_texts)
+    return inverse_frequencies(num_texts_with(problem.occurrences), problem.occurrences.shape[0])
+
+
+def log_count_ratios_of(problem: "Problem", decision: int) -> np.ndarray:
+    """Returns log(frequency in the class / frequency outside of it) of each n-gram, float [k]."""
+    if problem.totals:
+        inside = problem.totals.of_decisions[decision]
+        outside = problem.totals.of_ngrams - inside
+    else:
+        is_class = problem.decisions[decision]
+        inside, outside = (num_texts_with(problem.occurrences[rows]) for rows in (is_class, ~is_class))
+    inside, outside = inside + _SMOOTHING, outside + _SMOOTHING
+    return np.log(inside / inside.sum()) - np.log(outside / outside.sum())
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """The texts and decisions that linear classifiers are fitted to.
+
+    Attributes:
+        occurrences: float32 [n, k], 1 where the text has the n-gram.
+        is_token: bool [k], which n-grams are those of tokens.
+        decisions: bool [decisions, n], the texts of the class against the others.
+        text_weight: float [n].
+        seed: of the solver and the folds.
+        several_labels: whether the decisions do not exclude each other.
+        num_weightings: 2 with log-count ratios, else 1.
+        fading: how fast the logits of short texts fade, see `NGramLogits`.
+        totals: of all texts, if these are some of them: the ratios are then the same for all.
+    """
+
+    occurrences: sparse.csr_matrix
+    is_token: np.ndarray
+    decisions: np.ndarray
+    text_weight: np.ndarray | None
+    seed: int
+    several_labels: bool = False
+    num_weightings: int = 1
+    fading: int = 4
+    totals: Totals | None = None
+
+    @classmethod
+    def of(
+        cls,
+        layer: NGramLogits,
+        counted: Counted,
+        labels: np.ndarray,
+        text_weight: np.ndarray | None,
+        num_classes: int,
+        seed: int,
+    ) -> "Problem":
+        """Returns the problem whose solution `layer` takes; for the arguments see `fit`."""
+        several_labels = labels.ndim == 2
+        is_class = labels.T == 1 if several_labels else labels == np.arange(num_classes)[:, None]  # [classes, n]
+        return cls(
+            counted.occurrences,
+            counted.is_token,
+            is_class[1:] if num_classes == 2 and not several_labels else is_class,
+            text_weight,
+            seed,
+            several_labels,
+            layer.num_classes // num_classes,
+            layer.fading,
+        )
+
+    def prior(self) -> np.ndarray:
+        """Returns the logits that give each class its frequency in training, [decisions]."""
+        weight = np.ones(self.decisions.shape[1]) if self.text_weight is None else self.text_weight
+        exclude = len(self.decisions) > 1 and not self.several_labels
+        return prior(self.decisions @ weight, weight.sum(), exclude)
+
+    def rows(self, chosen: np.ndarray) -> "Problem":
+        """Returns the problem of some of the texts."""
+        weight = None if self.text_weight is None else self.text_weight[chosen]
+        return dataclasses.replace(
+            self, occurrences=self.occurrences[chosen], decisions=self.decisions[:, chosen], text_weight=weight
+        )
+
+    def fit(self, weigh, cost: float | None, token_weight: float, factor: float = 1.0) -> Fitted:
+        """Fits each decision.
+
+        Args:
+            weigh: inverse_frequencies_of or log_count_ratios_of.
+            cost: C; None gives weights of zero.
+            token_weight: of n-grams of tokens.
+            factor: of the weights and biases.
+        """
+        shape = (len(self.is_token), len(self.decisions))
+        ratios, weights, bias, min_norm = np.zeros(shape, np.float32), np.zeros(shape, np.float32), [], []
+        if cost is None:
+            return Fitted(ratios, weights, np.zeros(shape[1], np.float32), np.zeros(shape[1], np.float32))
+        scale = np.where(self.is_token, token_weight, 1.0)
+        weighted = None
+        for i, is_class in enumerate(self.decisions):
+            if weighted is None or weigh is log_count_ratios_of:  # inverse frequencies are the same for all classes
+                weighted = Weighted.of(self.occurrences, scale * weigh(self, i), self.fading)
+            coefficients, constant = fit_one(weighted.scaled, is_class, self.text_weight, cost, self.seed)
+            ratios[:, i], weights[:, i] = weighted.ratios, coefficients * factor
+            bias.append(constant * factor)
+            min_norm.append(weighted.least)
+        return Fitted(ratios, weights, np.float32(bias), np.float32(min_norm))
+
+    def bayes(self, token_weight: float) -> Fitted:
+        """Returns what `fit` returns, of complement naive Bayes with inverse frequencies; its biases are zero.
+
+        Of one decision, or of several labels per text, a weight is the logarithm of the ratio of the frequencies in the
+        texts of the class and in the others.
+        """
+        scale = np.where(self.is_token, token_weight, 1.0)
+        weighted = Weighted.of(self.occurrences, scale * inverse_frequencies_of(self, 0), self.fading)
+        texts = weighted.scaled[:, :-1]
+        if self.text_weight is not None:
+            texts = sparse.diags_array(self.text_weight.astype(np.float32)) @ texts
+        inside = self.decisions.astype(np.float32) @ texts + _BAYES_SMOOTHING  # [decisions, k]
+        outside = np.asarray(texts.sum(axis=0)).ravel() + 2 * _BAYES_SMOOTHING - inside
+        weights = -np.log(outside / outside.sum(axis=1, keepdims=True))
+        if len(self.decisions) == 1 or self.several_labels:
+            weights += np.log(inside / inside.sum(axis=1, keepdims=True))
+        else:
+            weights -= weights.mean(axis=0)  # which changes no softmax
+        num_decisions = len(self.decisions)
+        ratios = np.repeat(weighted.ratios[:, None].astype(np.float32), num_decisions, axis=1)
+        min_norm = np.full(num_decisions, weighted.least, np.float32)
+        return Fitted(ratios, weights.T.astype(np.float32), np.zeros(num_decisions, np.float32), min_norm)
+
+
+def prior(counts: np.ndarray, total: float, exclude: bool) -> np.ndarray:
+    """Returns the logits that give each class its frequency in training, [classes].
+
+    Args:
+        counts: weight of the texts of each class, [classes].
+        total: weight of all texts.
+        exclude: whether the classes exclude each other: of a softmax; else of a sigmoid for each.
+    """
+    frequency = (counts + _SMOOTHING) / (total + 2 * _SMOOTHING)
+    return np.log(frequency) if exclude else np.log(frequency / (1 - frequency))
+
+
+def _norms(occurrences: sparse.csr_matrix, ratios: np.ndarray) -> np.ndarray:
+    """Returns the norm of each text's ratios: [n] of ratios [k], [n, decisions] of ratios [k, decisions]."""
+    return np.maximum(np.sqrt(occurrences @ np.square(ratios)), _MIN_NORM)
+
+
+class Weighted(NamedTuple):
+    """The texts of one weighting.
+
+    Attributes:
+        ratios: of each n-gram, float [k].
+        scaled: float32 [n, k + 1], the rows that `NGramLogits` multiplies by the weights and, last, by the bias.
+        least: the norm below which texts get smaller logits.
+    """
+
+    ratios: np.ndarray
+    scaled: sparse.csr_matrix
+    least: float
+
+    @classmethod
+    def of(cls, occurrences: sparse.csr_matrix, ratios: np.ndarray, fading: int = 4) -> "Weighted":
+        """Returns the texts with these n-grams (1 where the text has it, [n, k])."""
+        norm = _norms(occurrences, ratios)
+        least = float(np.percentile(norm, _SHORT_TEXTS))
+        trust = np.minimum(1, norm / least) ** fading
+        scale = (trust / norm).astype(np.float32)
+        data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))
+        weighted = sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
+        return cls(ratios, sparse.hstack([weighted, trust[:, None].astype(np.float32)], "csr"), least)
+
+
+def compute_logits(occurrences, ratios, weights, bias, min_norm, prior, fading: int) -> np.ndarray:
+    """Returns what `NGramLogits` computes, [n, decisions]."""
+    norm = _norms(occurrences, ratios)
+    trust = np.minimum(1, norm / np.maximum(min_norm, _MIN_NORM)) ** fading
+    return trust * (occurrences @ (ratios * weights) / norm + bias) + (1 - trust) * prior
+
+
+def fit_one(
+    scaled: sparse.csr_matrix, is_class: np.ndarray, text_weight: np.ndarray | None, cost: float, seed: int
+) -> tuple[np.ndarray, float]:
+    """Fits one class against the others; returns (weights [k], bias)."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.svm import LinearSVC
+
+    if text_weight is not None and not text_weight.all():
+        kept = text_weight > 0
+        scaled, is_class, text_weight = scaled[kept], is_class[kept], text_weight[kept]
+    if is_class.all() or not is_class.any():  # all texts have the label, or none: there is nothing to learn
+        return np.zeros(scaled.shape[1] - 1), np.log(len(is_class) + 1.0) * (1 if is_class.all() else -1)
+    # The time of the dual solver grows with the number of texts, not of n-grams.
+    solver = LinearSVC(C=cost, tol=0.01, max_iter=2000, random_state=seed, fit_intercept=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # it is close, which is enough
+        solver.fit(scaled, is_class, text_weight)
+    return solver.coef_[0, :-1], solver.coef_[0, -1]
