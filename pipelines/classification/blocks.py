@@ -1,15 +1,14 @@
 """The n-grams of texts that are too many for memory, and a linear model of them.
 
-A first pass over the texts writes the hashes of their n-grams to a temporary file, and counts them. The texts are then
+A first pass over the texts writes the hashes of their n-grams to a file, and counts them. The texts are then
 read in blocks that fit in memory. Each block is fitted alone, with the ratios of all texts, and the weight of an n-gram
 is the mean of those of the blocks, in proportion to the texts that have it there (Zhang, Duchi and Wainwright 2013,
 "Communication-Efficient Algorithms for Statistical Optimization").
 """
 
 import dataclasses
-import tempfile
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -39,6 +38,7 @@ class Blocks:
     """The texts in blocks, in their order; they can be read several times.
 
     Args:
+        file: an empty file for the hashes, open for reading and writing.
         chunks: (hashes of each text, see `ngrams.hash_texts`; class ids, int [n]).
         num_ngrams: the maximum number of n-grams.
 
@@ -47,8 +47,8 @@ class Blocks:
         labels: class ids of all texts, int [n].
     """
 
-    def __init__(self, chunks: Iterable[tuple[list[np.ndarray], np.ndarray]], num_ngrams: int):
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (the system removes it with this object)
+    def __init__(self, file: BinaryIO, chunks: Iterable[tuple[list[np.ndarray], np.ndarray]], num_ngrams: int):
+        self._file = file
         counts, lengths, labels = _Counts(), [], []
         for texts, of_chunk in chunks:
             hashes = np.concatenate(texts)

@@ -308,7 +308,10 @@ class ClassificationConfig(LabelledConfig):
             return resolved
         # Unroll 0.10 and older kept no characters.
         found = dataclasses.replace(found, settings={"max_characters": 0} | found.settings)
-        return prepared.settled(self, resolved, found, limits=("max_tokens", "max_characters"))
+        # The characters that are kept are those of `max_tokens` tokens.
+        is_shorter = not min(resolved.max_characters, found.settings["max_characters"])
+        limits = ("max_characters", *(("max_tokens",) if is_shorter else ()))
+        return prepared.settled(self, resolved, found, limits)
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
         """Returns the config with the fields filled in that follow from the number of training texts.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -242,19 +243,19 @@ def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, sp
     hashed = (
         (ngrams.hash_texts(inputs, **lengths), labels) for inputs, labels in shards.chunks(config, splits.sharded)
     )
-    found = blocks.Blocks(hashed, networks.num_ngrams(config, num_texts))
-    totals = found.totals(num_classes)
-    console.say("fitting the linear model over n-grams ...")
-    of_class = class_weight(config, splits)
-    of_class = None if of_class is None else np.array([of_class[i] for i in range(num_classes)])
-    blocks.fit(model.get_layer(networks.NGRAM_LOGITS), found, totals, of_class, config.seed)
+    with tempfile.TemporaryFile() as file:
+        found = blocks.Blocks(file, hashed, networks.num_ngrams(config, num_texts))
+        totals = found.totals(num_classes)
+        console.say("fitting the linear model over n-grams ...")
+        of_class = class_weight(config, splits)
+        of_class = None if of_class is None else np.array([of_class[i] for i in range(num_classes)])
+        blocks.fit(model.get_layer(networks.NGRAM_LOGITS), found, totals, of_class, config.seed)
     if config.model == "best":
-        texts_of_classes = splits.train.rows_of_classes(num_classes)
         known = ngrams.most_telling(
             found.hashes,
             totals.of_ngrams,
             num_texts,
-            ((texts / num_texts, counts) for texts, counts in zip(texts_of_classes, totals.of_decisions, strict=True)),
+            zip(np.array(splits.train.rows_of_classes(num_classes)) / num_texts, totals.of_decisions, strict=True),
             networks.num_ngrams_of_projection(config, num_texts),
         )
         model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)

@@ -6,7 +6,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipelines.classification import shards, task
+from pipelines.classification import ngrams, shards, task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load
 from pipelines.data import batching, sample_reviews
@@ -91,3 +91,33 @@ def test_a_subword_tokenizer_is_made_from_fewer_texts(monkeypatch):
     few = shards._sample_for("subword", texts)
     assert few == texts[::3]
     assert shards._sample_for("word", texts) == texts
+
+
+def test_ngrams_are_those_of_a_training_in_memory(source, tmp_path):
+    """Of words and of characters: the shards have both."""
+    values = {"vocabulary_size": 200, "max_tokens": MAX_TOKENS, "max_characters": 60, "model": "linear"}
+    config = ClassificationConfig(data=str(source), **values).resolve()
+    prepare("classification", config, tmp_path / "prepared")
+    given = ClassificationConfig(data=str(tmp_path / "prepared"), model="linear", max_characters=50).resolve()
+    assert (given.max_tokens, given.max_characters) == (MAX_TOKENS, 50)
+    splits = load(given)
+    tokenizer = task.make_tokenizer(given, splits)
+    in_memory = load(config).train
+    lengths = {"max_n": 2, "max_characters": 4}
+    expected = ngrams.hash_texts(task.inputs_of(given, tokenizer, in_memory)[0], **lengths)
+    found = collections.Counter()
+    for inputs, labels in shards.chunks(given, splits.sharded):
+        found.update(zip(map(bytes, ngrams.hash_texts(inputs, **lengths)), labels.tolist(), strict=True))
+    assert found == collections.Counter(zip(map(bytes, expected), in_memory.labels.tolist(), strict=True))
+
+
+def test_data_of_an_older_version_has_no_characters(made):
+    config, given = made
+    manifest = given.prepared()
+    older = dataclasses.replace(
+        manifest, settings={k: v for k, v in manifest.settings.items() if k != "max_characters"}
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClassificationConfig, "prepared", lambda self: older)
+        best = ClassificationConfig(data=given.data).resolve()
+        assert (best.model, best.max_characters, best.max_tokens) == ("best", 0, MAX_TOKENS)

@@ -25,7 +25,8 @@ from tests.pipelines.training import killed_training
 from tests.pipelines.training.killed_training import assert_equal_outcomes, outcome
 from tests.pipelines.training.test_resume import FLAGS
 
-TRAIN = "--model gru --batch-size 16 --embedding-size 8 --hidden-size 8 --epochs 3 --patience 9 --checkpoint-every 4"
+PREPARE = {"polarity": True, "model": "linear", "max_tokens": 40, "max_characters": 100, "vocabulary_size": 200}
+TRAIN = "--model gru --max-ngrams 900 --max-characters 60 --batch-size 16 --embedding-size 8 --hidden-size 8 --epochs 3 --patience 9 --checkpoint-every 4"
 
 SMALL_TAGGER = "--preset quick --batch-size 16 --embedding-size 8 --hidden-size 8 --character-size 4 --epochs 2"
 
@@ -77,8 +78,7 @@ def source(tmp_path_factory):
 def made(source, tmp_path_factory):
     """Prepared data of `sentiment`."""
     folder = tmp_path_factory.mktemp("made") / "prepared"
-    config = ClassificationConfig(data=source, polarity=True, model="gru", max_tokens=40, vocabulary_size=200)
-    prepare("sentiment", config.resolve(), folder)
+    prepare("sentiment", ClassificationConfig(data=source, **PREPARE).resolve(), folder)
     return folder
 
 
@@ -104,10 +104,9 @@ def config(data, **values):
 
 
 def test_the_same_data_and_settings_give_the_same_bytes(source, made, tmp_path):
-    again = {"data": source, "polarity": True, "model": "gru", "max_tokens": 40, "vocabulary_size": 200}
-    prepare("sentiment", ClassificationConfig(**again).resolve(), tmp_path / "again")
+    prepare("sentiment", ClassificationConfig(data=source, **PREPARE).resolve(), tmp_path / "again")
     assert files(tmp_path / "again") == files(made)
-    prepare("sentiment", ClassificationConfig(**again, seed=2).resolve(), tmp_path / "other")
+    prepare("sentiment", ClassificationConfig(data=source, **PREPARE, seed=2).resolve(), tmp_path / "other")
     assert files(tmp_path / "other") != files(made)
 
 
@@ -179,12 +178,13 @@ COMMANDS = [
     ("train tagging --data tags --valid a.conllu", "--valid has no effect here: the validation sentences of prepared"),
     ("train tagging --data cut-tags", "train-00003-of-00016.tfrecord is damaged (100 bytes instead of"),
     ("train language-model --data made", "made was prepared for `train sentiment`, not for `train language-model`"),
-    ("train sentiment --data made --model best", "--model best: its linear model of n-grams needs all texts"),
-    ("train sentiment --data made --model linear", "--model linear: its linear model of n-grams needs all texts"),
-    ("train sentiment --data made --max-ngrams 9", "--max-ngrams 9: it must be 0 with prepared data"),
+    ("train sentiment --data made --max-characters 101", "--max-characters 101: made was prepared with 100: lower it"),
+    ("train sentiment --data made --model linear --max-tokens 39", "--max-tokens 39: made was prepared with 40: leave out"),
+    ("train sentiment --data made --no-refit", "--no-refit has no effect here: the texts that prepared data is scored"),
+    ("train sentiment --data made --model gru --max-tokens 41", "--max-tokens 41: made was prepared with 40: lower it"),
     ("train sentiment --data made --folds 3", "--folds has no effect here: the validation texts of prepared data"),
     ("train sentiment --data made --valid reviews.csv", "--valid has no effect here: the validation texts of prepared"),
-    ("train sentiment --data made --max-tokens 41", "--max-tokens 41: made was prepared with 40: lower it"),
+    ("train sentiment --data made --max-tokens 41", "--max-tokens 41: made was prepared with 40: leave out"),
     ("train sentiment --data made --tokenizer subword", "--tokenizer subword: made was prepared with word"),
     ("prepare nmt --data a.en --target b.de --output x", "a.en and b.de have 3 and 2 lines"),
     ("prepare nmt --data a.en --target empty.de --output x", "empty.de is empty"),
@@ -250,7 +250,7 @@ def _prepare_and_end(number, arguments):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 130), (signal.SIGINT, 130)])
 def test_a_killed_preparation_leaves_no_half_of_it_and_can_be_repeated(source, made, tmp_path, number, code):
     arguments = ["prepare", "sentiment", "--data", source, "--output", str(tmp_path / "x"), "--max-tokens", "40"]
-    arguments += ["--vocabulary-size", "200"]
+    arguments += ["--vocabulary-size", "200", "--max-characters", "100"]
     ended, errors = Forked(_prepare_and_end, number, arguments).finish()
     assert ended == code, errors
     assert not (tmp_path / "x").exists()
@@ -315,6 +315,21 @@ def test_a_trained_model_is_measured_and_exported(made, tmp_path):
     assert "267" in report and "- Prepared data: no baselines and no count of repeated texts" in report
     again = train_here(tmp_path, *arguments)
     assert again.returncode == 0 and "is finished" in again.stderr
+
+
+@pytest.mark.long
+def test_the_default_has_a_network_and_a_linear_model(source, made, tmp_path):
+    arguments = ["train", "sentiment", "--hidden-size", "8", "--epochs", "3", "--least-texts", "0", "--no-baseline", "--json"]
+    arguments += ["--runs", "runs", "--saved-models", "saved"]
+    results = []
+    for more in (["--data", made], ["--data", source, "--max-tokens", "40", "--vocabulary-size", "200", "--num-negations", "0"]):
+        process = train_here(tmp_path, *arguments, *more)
+        assert process.returncode == 0, process.stderr
+        results.append(json.loads(process.stdout))
+    weights = [{path: shape for path, shape in each["weights"].items()} for each in results]
+    assert weights[0] == weights[1] and "ngram_projection/kernel" in weights[0]
+    losses = [each["scores"]["validation"]["log_loss"] for each in results]
+    assert losses[0] == pytest.approx(losses[1], abs=0.1)
 
 
 @pytest.mark.long
