@@ -115,7 +115,7 @@ def measure_sentences(folder: Path, data: Path, models: list[str]) -> None:
                 return done | {"evaluated": run("evaluate", "classification", "--data", test, *places)["result"]}
 
             found = kept(folder / f"sentences-{model}-{name}.json", measured)
-            accuracy = found["evaluated"]["scores"]["accuracy"]
+            accuracy = found["evaluated"]["accuracy"]
             print(
                 f"| `{model}` | {name} | {found['mib']:,.0f} | {found['seconds']:,.0f} | {accuracy:.4f} |", flush=True
             )
