@@ -45,6 +45,31 @@ def test_only_what_is_named_is_removed(place, run_main, target, removed):
     assert (place / "saved" / "spam").exists() == (target != "spam")
 
 
+def test_what_is_unused_is_removed(tmp_path, run_main):
+    """Older versions and their runs; a run whose export is gone; nothing whose export may be elsewhere."""
+    for name, export in {
+        "old": "saved/spam/1",
+        "new": "saved/spam/2",
+        "other": "saved/ham/1",
+        "gone": "saved/ham/7",
+        "elsewhere": "models/spam/1",
+        "below-baseline": None,
+    }.items():
+        write_run(tmp_path / "runs", name, run=name, export=export)
+    write_run(tmp_path / "runs", "unfinished", finished=False, run="unfinished")
+    for name, version, maker in (("spam", 1, "old"), ("spam", 2, "new"), ("ham", 1, "other")):
+        write_export(tmp_path / "saved", name, version, run=maker)
+    write_export(tmp_path / "saved", "ham", 3, run="moved")  # without a run; the newest of its name
+    process = run_main(tmp_path, "remove", "--unused", "--yes", "--json", *WHERE)
+    assert process.returncode == 0, process.stderr
+    removed = {"/".join(path.rsplit("/", 2)[1:]) for path in json.loads(process.stdout)["removed"]}
+    assert removed == {"spam/1", "ham/1", "classification/old", "classification/other", "classification/gone"}
+    left = {"runs/classification/" + name for name in ("new", "elsewhere", "below-baseline", "unfinished")}
+    assert set(folders(tmp_path)) == left | {"saved/spam/2", "saved/ham/3"}
+    again = run_main(tmp_path, "remove", "--unused", *WHERE)
+    assert again.returncode == 0 and "nothing" in again.stdout
+
+
 @pytest.mark.parametrize(("answer", "is_removed"), [("y\n", True), ("yes\n", True), ("n\n", False), ("\n", False)])
 def test_it_shows_what_goes_and_asks(place, run_main, monkeypatch, answer, is_removed):
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
@@ -123,6 +148,8 @@ def test_links_are_never_followed(place, run_main):
         ("remove runs --yes", "no run, search or export 'runs'"),
         ("remove . --yes", "no run, search or export '.'"),
         ("remove spam --json", "--json needs --yes"),
+        ("remove", "give a run, a search or an export, or --unused"),
+        ("remove spam --unused", "give a run, a search or an export, or --unused"),
         ("remove both --yes", "'both' names classification/both, both: give the folder of one of them"),
     ],
 )
