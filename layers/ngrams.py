@@ -176,7 +176,7 @@ class SparseNGramLogits(_KnownNGrams):
     """`NGramLogits` for many classes: most weights are zero and not stored, and the ratios are those of all classes.
 
         logit_c = t (sum_(f in F) w_fc r_f / |r| + b_c) + (1 - t) p_c
-        t = min(1, |r| / m)^4,  |r| = sqrt(sum_(f in F) r_f^2)
+        t = min(1, |r| / m)^a,  |r| = sqrt(sum_(f in F) r_f^2)
 
     The weights are stored as a sparse matrix of compressed rows: one row for each n-gram.
 
@@ -191,6 +191,7 @@ class SparseNGramLogits(_KnownNGrams):
         num_weights: maximum number of weights w_fc that are not zero.
         max_n: maximum tokens per n-gram.
         max_characters: maximum characters per n-gram of characters; 0 uses none.
+        fading: a, how fast the logits of shorter texts fade to p_c.
 
     Shapes:
         ids, characters: as for `NGramLogits` -> float32 [batch, num_classes].
@@ -200,15 +201,22 @@ class SparseNGramLogits(_KnownNGrams):
         (1, 500)
 
     Raises:
-        ValueError: if num_classes, num_ngrams, num_weights or max_n is below 1, or max_characters is neither 0 nor at
-            least 2.
+        ValueError: if num_classes, num_ngrams, num_weights, max_n or fading is below 1, or max_characters is neither 0
+            nor at least 2.
     """
 
     def __init__(
-        self, num_classes: int, num_ngrams: int, num_weights: int, max_n: int = 3, max_characters: int = 0, **kwargs
+        self,
+        num_classes: int,
+        num_ngrams: int,
+        num_weights: int,
+        max_n: int = 3,
+        max_characters: int = 0,
+        fading: int = 4,
+        **kwargs,
     ):
         kwargs = {"trainable": False, "dtype": "float32", **kwargs}
-        sizes = {"num_classes": num_classes, "num_weights": num_weights}
+        sizes = {"num_classes": num_classes, "num_weights": num_weights, "fading": fading}
         super().__init__(num_ngrams, max_n, max_characters, sizes, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
@@ -262,13 +270,13 @@ class SparseNGramLogits(_KnownNGrams):
         cell = ops.take(row, ngram) * self.num_classes + ops.take(self.classes, place)
         total = ops.segment_sum(ops.take(self.weighted, place), cell, num_rows * self.num_classes)
         total = ops.reshape(total, (-1, self.num_classes))  # [batch, classes]
-        return _fade(total, ops.expand_dims(norm, 1), self.bias, self.min_norm, self.prior)
+        return _fade(total, ops.expand_dims(norm, 1), self.bias, self.min_norm, self.prior, self.fading)
 
     def compute_output_spec(self, ids, characters=None):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
 
 
-def _fade(total, norm, bias, min_norm, prior, fading=4):
+def _fade(total, norm, bias, min_norm, prior, fading):
     """Returns t (total / norm + bias) + (1 - t) prior with t = min(1, norm / min_norm)^fading, [batch, classes]."""
     norm = ops.maximum(norm, _MIN_NORM)
     trust = ops.power(ops.minimum(1.0, norm / ops.maximum(min_norm, _MIN_NORM)), fading)

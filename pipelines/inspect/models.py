@@ -127,7 +127,7 @@ class Model:
         return int(ids[0])
 
     def _why_no_trace(self) -> str:
-        without = {"bag", "linear", "cnn", "ngram", "feedforward", "average"}
+        without = {"bag", "best", "linear", "cnn", "ngram", "feedforward", "average"}
         if self.entry.no_trace or not self.entry.has("trace"):
             return f"{self.title} has no trace: {self.entry.no_trace or f'the task {self.entry.name} has none'}"
         if self.kind in without:
@@ -135,7 +135,10 @@ class Model:
                 f"{self.title} has no trace: --model {self.kind} has no recurrent layer and no attention. Train one"
                 " that has, such as --model lstm or transformer"
             )
-        return f"{self.title} has no trace: it was exported by an older Unroll. Train it again"
+        return (
+            f"{self.title} has no trace: it was exported by an older Unroll, or its network did not help its linear "
+            "model and was left out. Train it again, with --max-ngrams 0"
+        )
 
 
 def find(root: Path, names: tuple[str, ...]) -> list[Model]:

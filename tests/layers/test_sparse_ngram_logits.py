@@ -29,8 +29,10 @@ def both():
 
 
 @pytest.mark.any_backend
-def test_equals_the_dense_layer(both):
+@pytest.mark.parametrize("fading", [4, 8])
+def test_equals_the_dense_layer(both, fading):
     dense, layer, ids = both
+    dense.fading = layer.fading = fading
     expected, got = (ops.convert_to_numpy(each(ids)) for each in (dense, layer))
     np.testing.assert_allclose(got, expected, atol=1e-5)
     np.testing.assert_allclose(got[3], PRIOR, atol=1e-6)  # padding alone
