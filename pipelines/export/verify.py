@@ -12,6 +12,7 @@ import functools
 import json
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +64,14 @@ def main() -> None:
         sys.exit(f"operations that TF Serving cannot run: {', '.join(xla_ops)}")
     disable_xla(Path(tf.__file__).parent)
 
-    results = []
-    for load in (load_into_session, load_eagerly):
+    def outputs_of(load: Callable) -> list[tuple[str, dict]]:
         signatures = load(folder)
-        results += [(name, signatures[name](inputs)) for name, inputs in request["inputs"].items()]
+        return [(name, signatures[name](inputs)) for name, inputs in request["inputs"].items()]
+
+    with ThreadPoolExecutor() as pool:
+        found = list(pool.map(outputs_of, (load_into_session, load_eagerly)))
     expected = json.loads(sys.stdin.readline())  # which the other process has computed at the same time
-    for name, outputs in results:
+    for name, outputs in found[0] + found[1]:
         _compare(name, outputs, expected[name])
 
 
