@@ -88,6 +88,7 @@ _EPOCHS_HINT = "(default: {})".format(
 )
 
 _LEAST_PATIENCE = 3
+_NGRAMS_PER_TEXT = 40  # known n-grams per training text
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
@@ -312,6 +313,10 @@ class ClassificationConfig(LabelledConfig):
         is_shorter = not min(resolved.max_characters, found.settings["max_characters"])
         limits = ("max_characters", *(("max_tokens",) if is_shorter else ()))
         return prepared.settled(self, resolved, found, limits)
+
+    def num_ngrams(self, num_texts: int) -> int:
+        """Returns how many n-grams the linear model knows at most: with few training texts, a smaller model."""
+        return min(self.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
         """Returns the config with the fields filled in that follow from the number of training texts.

@@ -1,10 +1,11 @@
 """The data of a classifier: labelled texts. Imports no TensorFlow, so that what it refuses is refused at once."""
 
-from pipelines.classification import continuing, negations
+from pipelines.classification import continuing, forecast, negations
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled import sharded
 from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
 from pipelines.labelled.splits import LabelledSplits, read_and_split, with_generated
+from pipelines.support import console
 
 
 def load(config: ClassificationConfig) -> LabelledSplits:
@@ -16,7 +17,11 @@ def load(config: ClassificationConfig) -> LabelledSplits:
     found = config.prepared()
     if found:
         return sharded.load(found, config.batch_size)
-    return complete(config, read_and_split(config, config.polarity))
+    splits = complete(config, read_and_split(config, config.polarity))
+    note = forecast.shortage(config, splits)
+    if note:
+        console.say(f"note: {note}")
+    return splits
 
 
 def complete(config: ClassificationConfig, splits: LabelledSplits) -> LabelledSplits:

@@ -53,7 +53,6 @@ _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
 _MAX_CHARACTERS = 5  # per n-gram of characters
 FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
-_NGRAMS_PER_TEXT = 40  # known n-grams per training text: with few texts, a smaller model
 _MAX_NGRAMS_OF_PROJECTION = 20_000  # each has `hidden_size` weights, and every step updates all of them
 
 
@@ -96,7 +95,7 @@ def network(
 
 def _linear_logits(config: ClassificationConfig, num_classes: int, num_texts: int, inputs: dict):
     """The logits of the linear model over n-grams, [batch, classes]."""
-    known, lengths = num_ngrams(config, num_texts), ngram_lengths(config, num_classes)
+    known, lengths = config.num_ngrams(num_texts), ngram_lengths(config, num_classes)
     if num_classes > MAX_DENSE_CLASSES:
         num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, _MAX_WEIGHTS)
         linear = SparseNGramLogits(num_classes, known, num_weights, **lengths, name=NGRAM_LOGITS)
@@ -145,14 +144,9 @@ def ngram_lengths(config: ClassificationConfig, num_classes: int) -> dict[str, i
     return {"max_n": max_n, "max_characters": _MAX_CHARACTERS if config.max_characters else 0}
 
 
-def num_ngrams(config: ClassificationConfig, num_texts: int) -> int:
-    """Returns how many n-grams the linear model knows at most."""
-    return min(config.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
-
-
 def num_ngrams_of_projection(config: ClassificationConfig, num_texts: int) -> int:
     """Returns how many n-grams the feedforward network of "best" knows."""
-    return min(num_ngrams(config, num_texts), _MAX_NGRAMS_OF_PROJECTION)
+    return min(config.num_ngrams(num_texts), _MAX_NGRAMS_OF_PROJECTION)
 
 
 def _features(config: ClassificationConfig, vocabulary_size: int, ids):

@@ -127,7 +127,7 @@ def with_ngrams(config: ClassificationConfig, encoded: Encoded) -> Encoded:
     hashed, encoded.hashed_valid = (ngrams.hash_texts(each, **lengths) for each in (encoded.train, encoded.valid))
     # Generated sentences are not counted: their n-grams have labels that they do not have in real texts.
     encoded.hashed = hashed[: len(train) - train.num_generated]
-    encoded.counted = ngrams.count(encoded.hashed, networks.num_ngrams(config, len(train)))
+    encoded.counted = ngrams.count(encoded.hashed, config.num_ngrams(len(train)))
     if config.model == "best":
         occurrences = encoded.counted.occurrences
         encoded.telling = ngrams.most_telling(
@@ -244,7 +244,7 @@ def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, sp
         (ngrams.hash_texts(inputs, **lengths), labels) for inputs, labels in shards.chunks(config, splits.sharded)
     )
     with tempfile.TemporaryFile() as file:
-        found = blocks.Blocks(file, hashed, networks.num_ngrams(config, num_texts))
+        found = blocks.Blocks(file, hashed, config.num_ngrams(num_texts))
         totals = found.totals(num_classes)
         console.say("fitting the linear model over n-grams ...")
         of_class = class_weight(config, splits)

@@ -10,7 +10,7 @@ import tyro
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, TableFlags, print_json
 from pipelines.runs import inventory
 from pipelines.settings.fields import NAME, PATH
-from pipelines.support import paths
+from pipelines.support import machine, paths
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, called_name, ray_installation
 from pipelines.support.numbers import counted
@@ -66,6 +66,7 @@ class Doctor:
     def _data(self) -> dict | None:
         if not self.data:
             return None
+        from pipelines.classification import forecast
         from pipelines.labelled import examine
 
         table = {name: value for name, value in vars(self.table).items() if value is not None}
@@ -73,13 +74,13 @@ class Doctor:
         config = TASKS["classification"].config_class()(
             data=self.data, valid=self.valid, label_column=self.label_column, **table
         )
-        return examine.examine(config.resolve(), self.polarity)
+        config = config.resolve()
+        return examine.examine(config, self.polarity, lambda splits: forecast.memory(config, splits))
 
 
 def describe_machine(runs: Path, saved_models: Path) -> dict:
     """Returns the facts about this machine, and "advice": what should be changed."""
     from pipelines.data.corpora import cache_folder
-    from pipelines.support import machine
 
     folders = {"runs": runs, "saved_models": saved_models, "cache": cache_folder()}
     facts = {
@@ -184,6 +185,7 @@ def _training_lines(data: dict) -> list[str]:
         f"{training['validation']:,} ({kept_together})",
         f"  always predicting the most frequent label would be right on {100 * training['always_most_frequent']:.1f} % "
         "of the validation texts",
+        *([f"  would take about {training['memory'] / 1e9:.1f} GB of memory"] if training["memory"] else []),
         *(f"  {note}: {n:,}" for note, n in training["notes"].items()),
     ]
 
@@ -200,6 +202,9 @@ def _warnings(data: dict) -> list[str]:
         notes.append(f"few training texts have the label {_joined(training['rare'])}: its scores will say little")
     if training and training["not_in_validation"]:
         notes.append(f"no validation text has the label {_joined(training['not_in_validation'])}")
+    free = machine.free_memory()
+    if training and free and (training["memory"] or 0) > free:
+        notes.append(f"{inventory.size(free)} of memory are free: `{called_name()} prepare` makes data that takes less")
     if training and training["validation"] < 100:
         notes.append(f"{training['validation']} validation texts are few: --valid-fraction or --valid gives more")
     return [f"  note: {text}" for text in notes]

@@ -2,7 +2,7 @@
 
 import collections
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from pipelines.data.labels import doubtful, normalize_labels
 from pipelines.data.splits import comparable
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.splits import class_rows, read_and_split
+from pipelines.labelled.splits import LabelledSplits, class_rows, read_and_split
 from pipelines.support import paths
 from pipelines.support.errors import UserError
 
@@ -22,12 +22,15 @@ _MAX_LETTERS = 1000  # of a text, to find its script
 _ZERO_WIDTH = "\u200b\u200c\u200d\ufeff"
 
 
-def examine(config: LabelledConfig, polarity: bool) -> dict:
+def examine(
+    config: LabelledConfig, polarity: bool, memory: Callable[[LabelledSplits], int | None] = lambda splits: None
+) -> dict:
     """Reads the labelled texts and describes them.
 
     Args:
         config: the fields on the data.
         polarity: as for training.
+        memory: splits -> the bytes that a training takes, if that is known.
 
     Returns:
         "columns" (of a table), "rows", "left_out", "labels", "scripts", "characters", "words", those of
@@ -70,6 +73,7 @@ def examine(config: LabelledConfig, polarity: bool) -> dict:
         "groups": rows.groups is not None and labelled_texts.num_without_group(rows) < len(rows),
         "notes": splits.notes,
         "doubtful_labels": doubtful(splits.classes),
+        "memory": memory(splits),
     }
     return about | {"training": training}
 
