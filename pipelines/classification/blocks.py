@@ -7,6 +7,7 @@ is the mean of those of the blocks, in proportion to the texts that have it ther
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from layers import NGramLogits, SparseNGramLogits
 from pipelines.classification import linear_model, linear_problem, many_classes, ngrams
+from pipelines.classification.linear_model import Choice
 from pipelines.classification.linear_problem import Fitted, Problem, Totals
 from pipelines.classification.ngrams import Counted
 from pipelines.support import console
@@ -139,11 +141,22 @@ def fit(
     choice, mean = None, _Mean()
     for counted, labels in blocks:
         problem = Problem.of(layer, counted, labels, weight_of(labels), num_classes, seed)
-        choice = choice or linear_model.choose(problem)
+        choice = choice or _for_mean(linear_model.choose(problem), len(blocks.labels) / len(labels))
         mean.add(linear_model.fit_all(dataclasses.replace(problem, totals=totals), choice), counted, len(labels))
     weights = np.bincount(blocks.labels, minlength=num_classes) * (1 if class_weight is None else class_weight)
     prior = linear_problem.prior(weights[one_decision:], weights.sum(), exclude=not one_decision)
     linear_model.put(layer, blocks.hashes, mean.result(), choice, prior)
+
+
+def _for_mean(choice: Choice, num_blocks: float) -> Choice:
+    """Returns the choice for one of the blocks, of which the mean is taken.
+
+    A fit to all texts would have C / sqrt(num_blocks), see `linear_model.choose`. The mean of several fits varies less
+    than each: they get the regularisation of all texts, which is that C times num_blocks.
+    """
+    factor = math.sqrt(num_blocks)
+    ratio_cost = choice.ratio_cost and choice.ratio_cost * factor
+    return dataclasses.replace(choice, cost=choice.cost * factor, ratio_cost=ratio_cost)
 
 
 class _Mean:

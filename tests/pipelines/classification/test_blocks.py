@@ -102,6 +102,22 @@ def test_the_weight_of_an_ngram_is_the_mean_over_the_texts_that_have_it(file, mo
     np.testing.assert_allclose(result.bias, [0.25])
 
 
+def test_blocks_have_the_regularisation_of_all_texts(file, monkeypatch):
+    ids, labels = texts(2)
+    _, found = blocks_of(file, ids, labels)
+    choice = linear_model.Choice(cost=0.3, ratio_cost=0.1)
+    monkeypatch.setattr(linear_model, "choose", lambda problem: choice)
+    costs, fit_all = [], linear_model.fit_all
+    monkeypatch.setattr(
+        linear_model, "fit_all", lambda problem, choice: costs.append(choice.cost) or fit_all(problem, choice)
+    )
+    for occurrences in (10**9, 3000):
+        monkeypatch.setattr(blocks, "_MAX_OCCURRENCES", occurrences)
+        blocks.fit(layer_of(2, num_ngrams=NUM_NGRAMS, max_n=2), found, found.totals(2), None, seed=1)
+    assert costs[0] == 0.3
+    assert len(costs) > 4 and costs[1:] == pytest.approx([0.3 * (len(costs) - 1) ** 0.5] * (len(costs) - 1), rel=0.15)
+
+
 def test_many_classes_are_fitted_to_the_first_block(file, monkeypatch, capsys):
     ids, labels = texts(3)
     counted, found = blocks_of(file, ids, labels)
