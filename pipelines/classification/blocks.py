@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from layers import NGramLogits, SparseNGramLogits
 from pipelines.classification import linear_model, linear_problem, many_classes, ngrams
@@ -74,12 +75,13 @@ class Blocks:
             first = last
 
     def totals(self, num_classes: int) -> Totals:
-        """Counts the texts of each class, [classes], with each n-gram: one more pass."""
-        of_classes = np.zeros((num_classes, len(self.hashes)), np.float32)
+        """Counts the texts of each class with each n-gram: one more pass."""
+        of_classes = sparse.csr_array((num_classes, len(self.hashes)), dtype=np.float32)
         for counted, labels in self:
-            for i in range(num_classes):
-                of_classes[i] += ngrams.num_texts_with(counted.occurrences[labels == i])
-        return Totals(len(self.labels), of_classes.sum(axis=0), of_classes)
+            rows = len(labels)
+            is_class = sparse.csr_array((np.ones(rows, np.float32), (labels, np.arange(rows))), (num_classes, rows))
+            of_classes += is_class @ sparse.csr_array(counted.occurrences)
+        return Totals(len(self.labels), np.asarray(of_classes.sum(axis=0)).ravel(), of_classes)
 
 
 class _Counts:
@@ -125,7 +127,7 @@ def fit(
     """
     if not len(blocks.hashes):
         return
-    num_classes = len(totals.of_decisions)
+    num_classes = totals.of_decisions.shape[0]
 
     def weight_of(labels: np.ndarray) -> np.ndarray | None:
         return None if class_weight is None else class_weight[labels]

@@ -22,12 +22,16 @@ class Totals(NamedTuple):
     Attributes:
         num_texts: number of all texts.
         of_ngrams: texts with each n-gram, float [k].
-        of_decisions: texts of each decision's class with each n-gram, float [decisions, k].
+        of_decisions: texts of each decision's class with each n-gram, float [decisions, k]; most are 0 of many classes.
     """
 
     num_texts: int
     of_ngrams: np.ndarray
-    of_decisions: np.ndarray
+    of_decisions: sparse.csr_array
+
+    def of_decision(self, decision: int) -> np.ndarray:
+        """Returns the texts of one decision's class with each n-gram, float [k]."""
+        return self.of_decisions[[decision]].toarray().ravel()
 
 
 class Fitted(NamedTuple):
@@ -55,7 +59,7 @@ def inverse_frequencies_of(problem: "Problem", decision: int) -> np.ndarray:
 def log_count_ratios_of(problem: "Problem", decision: int) -> np.ndarray:
     """Returns log(frequency in the class / frequency outside of it) of each n-gram, float [k]."""
     if problem.totals:
-        inside = problem.totals.of_decisions[decision]
+        inside = problem.totals.of_decision(decision)
         outside = problem.totals.of_ngrams - inside
     else:
         is_class = problem.decisions[decision]

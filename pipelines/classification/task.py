@@ -251,11 +251,12 @@ def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, sp
         of_class = None if of_class is None else np.array([of_class[i] for i in range(num_classes)])
         blocks.fit(model.get_layer(networks.NGRAM_LOGITS), found, totals, of_class, config.seed)
     if config.model == "best":
+        rows_of_classes = splits.train.rows_of_classes(num_classes)
         known = ngrams.most_telling(
             found.hashes,
             totals.of_ngrams,
             num_texts,
-            zip(np.array(splits.train.rows_of_classes(num_classes)) / num_texts, totals.of_decisions, strict=True),
+            ((texts / num_texts, totals.of_decision(i)) for i, texts in enumerate(rows_of_classes)),
             networks.num_ngrams_of_projection(config, num_texts),
         )
         model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)

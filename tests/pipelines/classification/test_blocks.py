@@ -41,7 +41,7 @@ def test_the_blocks_have_all_texts_in_their_order(file, occurrences, monkeypatch
     totals = found.totals(3)
     assert totals.num_texts == len(labels)
     np.testing.assert_array_equal(totals.of_ngrams, rows.sum(axis=0))
-    np.testing.assert_array_equal(totals.of_decisions, [rows[labels == i].sum(axis=0) for i in range(3)])
+    np.testing.assert_array_equal(totals.of_decisions.toarray(), [rows[labels == i].sum(axis=0) for i in range(3)])
 
 
 def test_of_too_many_ngrams_the_rarest_are_not_counted(monkeypatch):
