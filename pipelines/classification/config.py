@@ -307,7 +307,7 @@ class ClassificationConfig(LabelledConfig):
         resolved = super(ClassificationConfig, dataclasses.replace(self, **changes)).resolve()
         if not found:
             return resolved
-        # Unroll 0.10 and older kept no characters.
+        # Older versions kept no characters.
         found = dataclasses.replace(found, settings={"max_characters": 0} | found.settings)
         # The characters that are kept are those of `max_tokens` tokens.
         is_shorter = not min(resolved.max_characters, found.settings["max_characters"])
