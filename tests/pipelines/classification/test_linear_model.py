@@ -120,35 +120,6 @@ def test_a_text_of_weight_0_teaches_nothing():
     assert np.isfinite(ops.convert_to_numpy(layer(ids.to_tensor()))).all()
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_layer_computes_the_naive_bayes_of_scikit_learn(classes, weighted, monkeypatch):
-    from sklearn.naive_bayes import ComplementNB, MultinomialNB
-
-    choice = linear_model.Choice(cost=1, factors=(0.0, 1.0, 0.0))
-    monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: choice)
-    monkeypatch.setattr(linear_problem, "_SHORT_TEXTS", 0)
-    ids, labels = texts(classes)
-    layer = NGramLogits(classes, num_ngrams=5000, max_n=1)
-    layer.build((None, None))
-    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, 1.0 + labels if weighted else None, seed=1)
-    occurrences = np.zeros((300, int(ids.flat_values.numpy().max()) + 1))
-    for row, text in zip(occurrences, ids.to_list()):
-        row[text] = 1
-    occurrences = occurrences[:, occurrences.any(axis=0)]
-    scaled = occurrences * (np.log(301 / (1 + occurrences.sum(0))) + 1)
-    scaled /= np.sqrt((scaled**2).sum(axis=1, keepdims=True))
-    weight = 1.0 + labels if weighted else None
-    if classes == 2:  # two classes have the ratio of their probabilities, without the classes' own
-        found = MultinomialNB(alpha=0.5, fit_prior=False).fit(scaled, labels, weight)
-    else:
-        found = ComplementNB(alpha=0.5).fit(scaled, labels, weight)
-    expected = scaled @ found.feature_log_prob_.T
-    logits = ops.convert_to_numpy(layer(ids.to_tensor()))
-    differences = [each - each.mean(axis=1, keepdims=True) for each in (logits, expected)]
-    np.testing.assert_allclose(*differences, atol=1e-3)
-
-
 def overlapping_texts(rows, seed):
     """Texts of two classes that share all tokens: no model is right about all of them."""
     rng = np.random.default_rng(seed)
