@@ -57,11 +57,11 @@ class Blocks:
             hashes = np.concatenate(texts)
             self._file.write(hashes.tobytes())
             counts.add(hashes)
-            lengths += [len(text) for text in texts]
+            lengths.append(np.array([len(text) for text in texts]))
             labels.append(of_chunk)
         self.labels = np.concatenate(labels)
-        self._ends = np.cumsum(lengths)
-        self.hashes = ngrams.most_frequent(*counts.all(), len(lengths), num_ngrams)
+        self._ends = np.cumsum(np.concatenate(lengths))
+        self.hashes = ngrams.most_frequent(*counts.all(), len(self.labels), num_ngrams)
 
     def __iter__(self) -> Iterator[Block]:
         first = 0
@@ -151,10 +151,10 @@ def fit(
 
 
 def _for_mean(choice: Choice, num_blocks: float) -> Choice:
-    """Returns the choice for one of the blocks, of which the mean is taken.
+    """Returns `choice`, which was made for one block alone, with the C of a block whose weights are averaged.
 
-    A fit to all texts would have C / sqrt(num_blocks), see `linear_model.choose`. The mean of several fits varies less
-    than each: they get the regularisation of all texts, which is that C times num_blocks.
+    A mean of several fits varies less than one fit, so each block needs less regularisation: that of a fit to all
+    texts. There C would be C / sqrt(num_blocks) (see `linear_model.choose`), of num_blocks times as many losses.
     """
     factor = math.sqrt(num_blocks)
     ratio_cost = choice.ratio_cost and choice.ratio_cost * factor

@@ -12,7 +12,7 @@ _BASE = 900_000_000  # bytes of a process with TensorFlow
 _PER_NGRAM = 55  # bytes of each n-gram in each text, for IMDB's reviews and for their sentences
 _PER_WEIGHT = 16  # bytes of each n-gram and class
 _MAX_CLASSES = 100  # with more, most weights are not stored
-_SAMPLE = 500  # texts whose n-grams are counted
+_SAMPLE = 200  # texts whose n-grams are counted: every training waits for it
 _MAX_LENGTHS = 3, 5  # of n-grams of words and of characters
 
 
@@ -24,7 +24,7 @@ def memory(config: ClassificationConfig, splits: LabelledSplits) -> int | None:
     if splits.sharded or not config.max_ngrams or config.start_weights:
         return None
     texts = splits.train.texts
-    sample = texts[:: max(1, len(texts) // _SAMPLE)]
+    sample = texts[:: -(-len(texts) // _SAMPLE)]
     in_texts = len(texts) * float(np.mean([num_ngrams(text, config) for text in sample]))
     num_weights = config.num_ngrams(len(texts)) * min(len(splits.classes), _MAX_CLASSES)
     return int(_BASE + _PER_NGRAM * in_texts + _PER_WEIGHT * num_weights)

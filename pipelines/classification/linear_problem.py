@@ -104,7 +104,7 @@ class Problem:
         num_classes: int,
         seed: int,
     ) -> "Problem":
-        """Returns the problem whose solution `layer` takes; for the arguments see `fit`."""
+        """Returns the problem whose solution `layer` takes; for the arguments see `linear_model.fit`."""
         several_labels = labels.ndim == 2
         is_class = labels.T == 1 if several_labels else labels == np.arange(num_classes)[:, None]  # [classes, n]
         return cls(
