@@ -135,11 +135,13 @@ class Task(Protocol):
             ({"validation": scores, "test": scores where there is a test set}, details that `write_report` needs).
         """
 
-    def refit(self, config, encoded, model, servable) -> int:
+    def refit(self, config, encoded, model, servable, train_again: "Callable[[Any], None]") -> int:
         """Fits what is exported to the validation rows, too, now that it is measured. Default: nothing is.
 
         Args:
             model: the inference model that `servable` was made of; new values of its weights are new ones of both.
+            train_again: takes what `encode` returns, with the validation rows among those of training; gives `model`
+                the weights of a new training on them, with as many epochs as the best epoch of the first training.
 
         Returns:
             The number of rows; 0 if nothing was fitted again.
@@ -203,7 +205,7 @@ def fit_options(config, encoded, model) -> "FitOptions":
     return FitOptions()
 
 
-def refit(config, encoded, model, servable) -> int:
+def refit(config, encoded, model, servable, train_again) -> int:
     """The default: what is exported is what was measured."""
     return 0
 

@@ -159,9 +159,9 @@ class ClassificationConfig(LabelledConfig):
     characters of a text; 0 counts none."""
     weight_column: Annotated[str | None, NAME] = None
     """Column of --data with the weight of each row in training, a number of at least 0. Scores count all rows alike."""
-    no_refit: Annotated[bool, _LINEAR_PART] = False
-    """Export the linear model as it was measured. By default it is fitted once more at the end, with the settings that
-    were chosen, to the training and the validation texts."""
+    refit: Literal["none", "linear", "all"] = "linear"
+    """What is trained once more at the end, with the settings that were chosen, on the training and the validation
+    texts: nothing; the linear model, which takes seconds; or the network, too, which takes as long as before."""
     least_texts: Annotated[int, at_least(0), only("best")] = 1000
     """Fewest training texts for a network; of fewer, the linear model is alone: no network helped it there."""
     ngram_buckets: Annotated[
@@ -350,6 +350,8 @@ class ClassificationConfig(LabelledConfig):
             require(self.max_ngrams > 0, "max_ngrams", self.max_ngrams, "above 0 for --model linear")
         if self.model == "transformer":
             require_divisor(self, "embedding_size")
+        if self.refit == "all" and self.minutes:
+            raise UserError("--refit all trains twice, and --minutes limits one training: give --epochs instead")
 
     def _check_prepared(self) -> None:
         """Checks the settings of a training on prepared data.
@@ -358,7 +360,7 @@ class ClassificationConfig(LabelledConfig):
             UserError: a setting has no effect there, or would change what is prepared.
         """
         reject_without_effect(self, "prepared data has no weights of rows", "weight_column")
-        reject_without_effect(self, "the texts that prepared data is scored on are not for training", "no_refit")
+        reject_without_effect(self, "the texts that prepared data is scored on are not for training", "refit")
         require(not self.num_negations, "num_negations", self.num_negations, "0 with prepared data")
         if self.start_weights:
             raise UserError("--from needs texts in --data: prepared data has another tokenizer")

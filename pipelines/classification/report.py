@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pipelines.labelled import multi_label_report, report
 from pipelines.labelled.config import multi_label
+from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 
@@ -26,9 +27,12 @@ def _refit_lines(result: RunResult) -> list[str]:
     refitted = result.about.get("refitted_rows")
     if refitted is None:
         return []
+    again = "The linear model of the export was then fitted again"
+    if result.config.get("refit") == "all":
+        again = f"The export was then trained anew, for {counted(result.best_epoch, 'epoch')}"
     return [
-        "- The scores are those of the model as it was fitted to the training texts. The linear model of the export "
-        f"was then fitted again, with the same settings, to all {refitted:,} texts, those of the validation among them."
+        "- The scores are those of the model as it was fitted to the training texts. "
+        f"{again}, with the same settings, to all {refitted:,} texts, those of the validation among them."
     ]
 
 

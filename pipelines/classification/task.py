@@ -115,27 +115,32 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
         train, cut = inputs_of(config, tokenizer, splits.train)
         if config.start_weights:
             continuing.check_known(config, train["ids"].flat_values.numpy())
-    return with_ngrams(config, Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut))
+    encoded = Encoded(splits, train, inputs_of(config, tokenizer, splits.valid)[0], cut)
+    return with_ngrams(config, encoded, len(splits.train))
 
 
-def with_ngrams(config: ClassificationConfig, encoded: Encoded) -> Encoded:
-    """Finds the n-grams of training texts in memory, where a new linear model needs them; returns `encoded`."""
+def with_ngrams(config: ClassificationConfig, encoded: Encoded, num_texts: int) -> Encoded:
+    """Finds the n-grams of training texts in memory, where a new linear model needs them; returns `encoded`.
+
+    Args:
+        num_texts: of the training; it limits the number of n-grams.
+    """
     if not config.max_ngrams or config.start_weights or encoded.splits.sharded:
         return encoded
     train = encoded.splits.train
     lengths = networks.ngram_lengths(config, len(encoded.splits.classes))
     hashed, encoded.hashed_valid = (ngrams.hash_texts(each, **lengths) for each in (encoded.train, encoded.valid))
     # Generated sentences are not counted: their n-grams have labels that they do not have in real texts.
-    encoded.hashed = hashed[: len(train) - train.num_generated]
-    encoded.counted = ngrams.count(encoded.hashed, config.num_ngrams(len(train)))
+    encoded.hashed = hashed[: train.num_real]
+    encoded.counted = ngrams.count(encoded.hashed, config.num_ngrams(num_texts))
     if config.model == "best":
         occurrences = encoded.counted.occurrences
         encoded.telling = ngrams.most_telling(
             encoded.counted.hashes,
             ngrams.num_texts_with(occurrences),
             occurrences.shape[0],
-            ngrams.by_class(occurrences, train.labels[: len(encoded.hashed)]),
-            networks.num_ngrams_of_projection(config, len(train)),
+            ngrams.by_class(occurrences, train.labels[: train.num_real]),
+            networks.num_ngrams_of_projection(config, num_texts),
         )
         encoded.columns = ngrams.columns_of(hashed, encoded.telling.hashes)
     return encoded
@@ -224,11 +229,7 @@ def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encode
         _initialize_from_shards(config, model, encoded.splits)
     elif config.max_ngrams:
         console.say("fitting the linear model over n-grams ...")
-        linear = model.get_layer(networks.NGRAM_LOGITS)
-        labels = encoded.splits.train.labels[: len(encoded.hashed)]
-        weight = text_weight(config, encoded.splits, encoded.splits.train)
-        weight = None if weight is None else weight[: len(labels)]
-        encoded.choice = _fit_linear(linear, encoded.counted, labels, weight, config.seed)
+        encoded.choice = _fit_linear(config, model, encoded, encoded.choice)
         encoded.counted = None  # large
         if encoded.telling:
             known = encoded.telling
@@ -262,38 +263,57 @@ def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, sp
         model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
 
 
-def refit(config: ClassificationConfig, encoded: Encoded, model: keras.Model, servable: Classifier) -> int:
-    """Fits the linear model of `model`, and thus of `servable`, to the training and the validation texts.
+def _before_generated(train: Labelled, values: tf.RaggedTensor, added: tf.RaggedTensor) -> tf.RaggedTensor:
+    """Joins values of the training texts, [n, (length)], and of others, as `Labelled.with_texts` does the texts."""
+    return tf.concat([values[: train.num_real], added, values[train.num_real :]], axis=0)
 
-    Its settings are those that were chosen on the training texts. Weights that steps have trained stay.
+
+def refit(
+    config: ClassificationConfig,
+    encoded: Encoded,
+    model: keras.Model,
+    servable: Classifier,
+    train_again: Callable[[Encoded], None],
+) -> int:
+    """Fits what `--refit` names to the training and the validation texts; see `Task.refit`.
+
+    The settings of the linear model are those that were chosen on the training texts.
 
     Returns:
         The number of texts; 0 if nothing is fitted again.
     """
-    is_used = bool(config.max_ngrams) and servable.calibration.factors[-1] > 0
-    if not is_used or config.no_refit or config.start_weights or encoded.splits.sharded:
+    splits, factors = encoded.splits, servable.calibration.factors  # of the network, if there is one, comes first
+    new_linear = bool(config.max_ngrams) and factors[-1] > 0 and not config.start_weights
+    new_network = config.refit == "all" and config.model != "linear" and factors[0] > 0
+    if config.refit == "none" or splits.sharded or not (new_linear or new_network):
         return 0
+    if encoded.counted is not None:  # another process has fitted the linear model
+        encoded.choice = _fit_linear(config, model, encoded)
+        encoded.counted = None  # large
+    whole = dataclasses.replace(splits, train=splits.train.with_texts(splits.valid))
+    if new_network:
+        inputs = {
+            name: _before_generated(splits.train, values, encoded.valid[name]) for name, values in encoded.train.items()
+        }
+        joined = Encoded(whole, inputs, encoded.valid, encoded.cut, choice=encoded.choice)
+        train_again(with_ngrams(config, joined, len(splits.train)))
+        return len(whole.train)
     console.say("fitting the linear model to the validation texts, too ...")
-    linear = model.get_layer(networks.NGRAM_LOGITS)
-    splits = encoded.splits
-    labels = splits.train.labels[: len(encoded.hashed)]
-    weights = [text_weight(config, splits, part) for part in (splits.train, splits.valid)]
-    weight = None if weights[0] is None else weights[0][: len(labels)]
-    if encoded.choice is None:  # another process has fitted the linear model
-        encoded.choice = _fit_linear(linear, encoded.counted, labels, weight, config.seed)
-    labels = np.concatenate([labels, splits.valid.labels])
-    if weight is not None:
-        weight = np.concatenate([weight, weights[1]])
-    counted = ngrams.count(encoded.hashed + encoded.hashed_valid, linear.num_ngrams)
-    _fit_linear(linear, counted, labels, weight, config.seed, encoded.choice)
-    return len(labels)
+    hashed = encoded.hashed + encoded.hashed_valid
+    counted = ngrams.count(hashed, model.get_layer(networks.NGRAM_LOGITS).num_ngrams)
+    joined = dataclasses.replace(encoded, splits=whole, hashed=hashed, counted=counted)
+    _fit_linear(config, model, joined, encoded.choice)
+    return len(hashed)
 
 
-def _fit_linear(layer, counted: ngrams.Counted, labels: np.ndarray, weight, seed: int, choice=None):
-    """Fits the linear model; for the arguments and the result see `linear_model.fit`."""
+def _fit_linear(config: ClassificationConfig, model: keras.Model, encoded: Encoded, choice=None):
+    """Fits the linear model of `model`; for `choice` and the result see `linear_model.fit`."""
+    layer, train = model.get_layer(networks.NGRAM_LOGITS), encoded.splits.train
+    labels, weight = train.labels[: train.num_real], text_weight(config, encoded.splits, train)
+    weight = None if weight is None else weight[: train.num_real]
     if isinstance(layer, SparseNGramLogits):
-        return many_classes.fit(layer, counted, labels, weight, seed)
-    return linear_model.fit(layer, counted, labels, weight, seed, choice)
+        return many_classes.fit(layer, encoded.counted, labels, weight, config.seed)
+    return linear_model.fit(layer, encoded.counted, labels, weight, config.seed, choice)
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:

@@ -33,6 +33,8 @@ def check(config, count: int) -> None:
         raise UserError("--recipe trains several models: leave out --workers")
     if getattr(config, "weight_column", None):
         raise UserError("--weight-column is for one process: leave out --workers")
+    if getattr(config, "refit", None) == "all":
+        raise UserError("--refit all is for one process: leave out --workers")
     if config.model in ("ngram", "linear"):
         raise UserError(
             f"--model {config.model} is computed, it has no training steps: leave out --workers, or give another model"

@@ -42,6 +42,23 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.texts)
 
+    @property
+    def num_real(self) -> int:
+        """The number of texts that were not generated: the first ones."""
+        return len(self) - self.num_generated
+
+    def with_texts(self, others: "Labelled") -> "Labelled":
+        """Returns these texts with others, which come before those that were generated."""
+
+        def joined(own, added):
+            return np.concatenate([own[: self.num_real], added, own[self.num_real :]])
+
+        weights = self.weights
+        if weights is not None:
+            weights = joined(weights, np.ones(len(others)) if others.weights is None else others.weights)
+        texts, labels = joined(self.texts, others.texts), joined(self.labels, others.labels)
+        return Labelled(texts, labels, self.num_generated, weights)
+
     def rows_of_classes(self, num_classes: int) -> list[int]:
         """Returns the number of texts of each class."""
         if self.labels.ndim == 2:

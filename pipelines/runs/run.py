@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import random
 import shutil
 import time
 from collections.abc import Callable
@@ -16,13 +17,18 @@ from pipelines.export.exported import SAMPLE_SUFFIX, Exported, versions
 from pipelines.support import baselines, console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, folder_written_beside, make_folders, shown, sync
+from pipelines.support.numbers import counted
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.run_result import RunRecord, RunResult
 from pipelines.support.temporary import remove_leftovers
 from pipelines.task import TASKS, Task
 
 if TYPE_CHECKING:
-    from pipelines.training.fit import EpochEnd
+    import keras
+
+    from pipelines.training.fit import EpochEnd, Plan
+
+REFIT = "refit"  # in a run's folder: the training on all rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,6 +206,7 @@ def _train(
     )
     task.write_report(result, trained.details, folder)
     run_folder.write_result(folder, result)
+    shutil.rmtree(folder / REFIT, ignore_errors=True)  # the export has its weights
     return result
 
 
@@ -249,9 +256,6 @@ def fit_with_tokenizer(
     Args:
         on_epoch_end: see `fit.fit`.
     """
-    import keras
-
-    from pipelines.data import part
     from pipelines.training import fit, group, precision
 
     here = group.current()
@@ -263,31 +267,12 @@ def fit_with_tokenizer(
     with here.together():
         encoded = task.encode(config, splits, tokenizer, folder)
 
-    steps = task.steps_per_epoch(config, encoded)
-    policy = precision.training_policy(config.precision)
-    keras.config.set_dtype_policy(policy)
-    with part.computed(here.part):
-        model = task.build(config, splits, tokenizer, encoded, training=True)
-    keras.config.set_dtype_policy("float32")
-    inference_model = model
-    if policy != "float32" or task.needs_inference_model(config):
-        inference_model = task.build(config, splits, tokenizer, encoded, training=False)
-    for each in {id(m): m for m in (model, inference_model)}.values():
-        task.compile_model(config, each, steps * config.epochs)
+    model, inference_model = _models(task, config, splits, tokenizer, encoded)
     position = fit.fit(
         model,
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
         task.make_validator(config, tokenizer, encoded, inference_model) if here.is_chief else dict,
-        fit.Plan(
-            max_epochs=config.epochs,
-            patience=config.patience,
-            checkpoint_every=config.checkpoint_every,
-            steps=steps,
-            items=task.items_per_epoch(encoded),
-            unit=task.UNIT,
-            keep=config.keep_checkpoints,
-            seconds=60 * config.minutes if config.minutes else None,
-        ),
+        _plan(task, config, encoded),
         folder,
         task.fit_options(config, encoded, model),
         inference_model,
@@ -303,9 +288,14 @@ def fit_with_tokenizer(
     console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")
     servable = task.make_servable(config, splits, tokenizer, inference_model)
     scores, details = task.measure(config, splits, encoded, servable, position.rows[position.best_epoch])
+
+    def train_again(joined) -> None:
+        epochs = position.best_epoch + 1
+        _train_again(task, config, splits, tokenizer, joined, inference_model, epochs, folder / REFIT)
+
     return Trained(
         config=config,
-        precision=policy,
+        precision=precision.training_policy(config.precision),
         position=position,
         vocabulary_size=tokenizer.vocabulary_size,
         parameters=inference_model.count_params(),
@@ -314,8 +304,62 @@ def fit_with_tokenizer(
         servable=servable,
         scores=scores,
         details=details,
-        refit=functools.partial(task.refit, config, encoded, inference_model, servable),
+        refit=functools.partial(task.refit, config, encoded, inference_model, servable, train_again),
     )
+
+
+def _models(task: Task, config, splits, tokenizer, encoded) -> tuple["keras.Model", "keras.Model"]:
+    """Returns the model to train, and the one that is scored and exported, which may be the same; both are compiled."""
+    import keras
+
+    from pipelines.data import part
+    from pipelines.training import group, precision
+
+    policy = precision.training_policy(config.precision)
+    keras.config.set_dtype_policy(policy)
+    with part.computed(group.current().part):
+        model = task.build(config, splits, tokenizer, encoded, training=True)
+    keras.config.set_dtype_policy("float32")
+    inference_model = model
+    if policy != "float32" or task.needs_inference_model(config):
+        inference_model = task.build(config, splits, tokenizer, encoded, training=False)
+    for each in {id(m): m for m in (model, inference_model)}.values():
+        task.compile_model(config, each, task.steps_per_epoch(config, encoded) * config.epochs)
+    return model, inference_model
+
+
+def _plan(task: Task, config, encoded) -> "Plan":
+    from pipelines.training.fit import Plan
+
+    return Plan(
+        max_epochs=config.epochs,
+        patience=config.patience,
+        checkpoint_every=config.checkpoint_every,
+        steps=task.steps_per_epoch(config, encoded),
+        items=task.items_per_epoch(encoded),
+        unit=task.UNIT,
+        keep=config.keep_checkpoints,
+        seconds=60 * config.minutes if config.minutes else None,
+    )
+
+
+def _train_again(task: Task, config, splits, tokenizer, joined, model, num_epochs: int, folder: Path) -> None:
+    """Trains `model` anew on what is encoded in `joined`; interrupted, the same call continues. See `Task.refit`."""
+    from pipelines.training import fit
+
+    console.say(f"training once more, on all {len(joined):,} {task.UNIT}, for {counted(num_epochs, 'epoch')} ...")
+    random.seed(config.seed)  # of the first weights; `fit.make_deterministic` would unload the tokenizer
+    trained, inference_model = _models(task, config, splits, tokenizer, joined)
+    fit.fit(
+        trained,
+        lambda epoch, skip: task.batches(config, joined, epoch, skip),
+        dict,  # there is nothing to validate on: the last epoch counts
+        dataclasses.replace(_plan(task, config, joined), max_epochs=num_epochs, keep=0),
+        folder,
+        dataclasses.replace(task.fit_options(config, joined, trained), monitor=lambda row: -row["epoch"]),
+        inference_model,
+    )
+    fit.restore_best(model, folder)
 
 
 def _is_withheld(result: RunResult, destination: Destination) -> bool:

@@ -20,7 +20,7 @@ _NOT_COMPARABLE = {
     "polarity", "source_column", "target_column", "text_column", "label_column", "labels_separator", "label_columns",
     "encoding", "separator", "quote", "no_header", "positive", "threshold", "label_type", "no_baseline",
     "start_weights", "default_tokenizer", "vectors", "recipe", "precision", "checkpoint_every", "keep_checkpoints",
-    "minutes", "no_refit",
+    "minutes", "refit",
 }  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def make(num_classes=2, scale=0.1, **values) -> Small:
     keras.utils.set_random_seed(0)
     tokenizer, inputs = _encoded(config.tokenizer, config.vocabulary_size, config.max_tokens, config.max_characters)
     model = task.build(config, splits, tokenizer, None, training=False)
-    task.initialize(config, model, task.with_ngrams(config, task.Encoded(splits, inputs, inputs, {})))
+    task.initialize(config, model, task.with_ngrams(config, task.Encoded(splits, inputs, inputs, {}), len(TEXTS)))
     for i, weight in enumerate(model.trainable_variables):
         weight.assign(np.random.default_rng(i).normal(scale=scale, size=weight.shape))
     return Small(config, splits, tokenizer, model, task.make_servable(config, splits, tokenizer, model))

@@ -1,5 +1,6 @@
 import copy
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -86,3 +87,51 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
     for without, with_sentences in zip(*fitted, strict=True):
         np.testing.assert_array_equal(without, with_sentences)
     assert any(weight.any() for weight in fitted[0])
+
+
+@pytest.mark.parametrize("model", ["best", "bag"])
+def test_the_texts_of_validation_are_trained_on_before_those_that_are_generated(tmp_path, model):
+    small = make(model=model, max_ngrams=100, refit="all")
+    texts, labels = small.splits.train.texts, small.splits.train.labels
+    train = Labelled(texts[:50], labels[:50], num_generated=10, weights=np.arange(50.0))
+    splits = dataclasses.replace(small.splits, train=train, valid=Labelled(texts[50:], labels[50:]))
+    encoded = task.encode(small.config, splits, small.tokenizer, tmp_path)
+    task.initialize(small.config, small.model, encoded)
+    choice, joined = encoded.choice, []
+    assert task.refit(small.config, encoded, small.model, servable_with(1.0, 1.0), joined.append) == len(texts)
+    order = [*range(40), *range(50, 60), *range(40, 50)]
+    (joined,) = joined
+    assert joined.splits.train.texts.tolist() == texts[order].tolist()
+    assert joined.splits.train.labels.tolist() == labels[order].tolist()
+    assert joined.splits.train.weights.tolist() == [*range(40), *[1] * 10, *range(40, 50)]
+    expected = task.inputs_of(small.config, small.tokenizer, joined.splits.train)[0]
+    assert {name: values.to_list() for name, values in joined.train.items()} == {
+        name: values.to_list() for name, values in expected.items()
+    }
+    assert (len(joined), len(joined.hashed), joined.choice) == (60, 50, choice)
+    # The network has as many n-grams as before, although there are more texts.
+    task.build(small.config, splits, small.tokenizer, joined, training=True)
+    task.initialize(small.config, small.model, joined)
+
+
+@pytest.mark.parametrize(
+    ("values", "factors", "expected"),
+    [
+        ({"model": "bag", "refit": "linear"}, (1.0,), 0),
+        ({"model": "bag", "refit": "none", "max_ngrams": 50}, (1.0, 1.0), 0),
+        ({"model": "bag", "refit": "linear", "max_ngrams": 50}, (1.0, 1.0), 120),
+        ({"model": "bag", "refit": "linear", "max_ngrams": 50}, (1.0, 0.0), 0),
+        ({"model": "bag", "refit": "all", "max_ngrams": 50}, (0.0, 1.0), 120),
+        ({"model": "linear", "refit": "all"}, (1.0,), 120),
+    ],
+)
+def test_nothing_that_does_not_help_is_trained_again(tmp_path, values, factors, expected):
+    small = make(**values)
+    encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
+    task.initialize(small.config, small.model, encoded)
+    servable = servable_with(*factors)
+    assert task.refit(small.config, encoded, small.model, servable, lambda joined: pytest.fail("trained")) == expected
+
+
+def servable_with(*factors):
+    return types.SimpleNamespace(calibration=types.SimpleNamespace(factors=factors))

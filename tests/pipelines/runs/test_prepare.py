@@ -180,7 +180,7 @@ COMMANDS = [
     ("train language-model --data made", "made was prepared for `train sentiment`, not for `train language-model`"),
     ("train sentiment --data made --max-characters 101", "--max-characters 101: made was prepared with 100: lower it"),
     ("train sentiment --data made --model linear --max-tokens 39", "--max-tokens 39: made was prepared with 40: leave out"),
-    ("train sentiment --data made --no-refit", "--no-refit has no effect here: the texts that prepared data is scored"),
+    ("train sentiment --data made --refit none", "--refit has no effect here: the texts that prepared data is scored"),
     ("train sentiment --data made --model gru --max-tokens 41", "--max-tokens 41: made was prepared with 40: lower it"),
     ("train sentiment --data made --folds 3", "--folds has no effect here: the validation texts of prepared data"),
     ("train sentiment --data made --valid reviews.csv", "--valid has no effect here: the validation texts of prepared"),

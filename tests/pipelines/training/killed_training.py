@@ -11,17 +11,19 @@ from pipelines.training import checkpoints, fit
 from tests.forked import Forked
 
 
-def start(arguments, kind="never", count=0) -> Forked:
+def start(arguments, kind="never", count=0, whole=False) -> Forked:
     """Starts `main.py ARGUMENTS`, which kills itself.
 
     Args:
         kind: `step`: after `count` steps; `write`: in the middle of writing checkpoint number `count`.
+        whole: whether what follows the training is done, too.
     """
-    return Forked(_train, kind, count, [str(argument) for argument in arguments])
+    return Forked(_train, kind, count, whole, [str(argument) for argument in arguments])
 
 
-def _train(kind, count, arguments):
-    fit.restore_best = lambda *arguments: sys.exit(0)  # what follows the training has its own tests
+def _train(kind, count, whole, arguments):
+    if not whole:
+        fit.restore_best = lambda *arguments: sys.exit(0)  # what follows the training has its own tests
     done = 0
 
     def is_last():
