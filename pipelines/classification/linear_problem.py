@@ -1,13 +1,13 @@
 """The problem of the linear model over n-grams: its weightings, and what fits one classifier; see linear_model.py."""
 
 import dataclasses
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from layers import NGramLogits
+from pipelines.classification import solver
 from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with
 
 _SMOOTHING = 1.0  # added to every count
@@ -145,14 +145,20 @@ class Problem:
         if cost is None:
             return Fitted(ratios, weights, np.zeros(shape[1], np.float32), np.zeros(shape[1], np.float32))
         scale = np.where(self.is_token, token_weight, 1.0)
-        weighted = None
-        for i, is_class in enumerate(self.decisions):
-            if weighted is None or weigh is log_count_ratios_of:  # inverse frequencies are the same for all classes
-                weighted = Weighted.of(self.occurrences, scale * weigh(self, i), self.fading)
-            coefficients, constant = fit_one(weighted.scaled, is_class, self.text_weight, cost, self.seed)
-            ratios[:, i], weights[:, i] = weighted.ratios, coefficients * factor
+
+        def texts_of_decisions():
+            weighted = None
+            for i, is_class in enumerate(self.decisions):
+                if weighted is None or weigh is log_count_ratios_of:  # inverse frequencies are the same for all classes
+                    weighted = Weighted.of(self.occurrences, scale * weigh(self, i), self.fading)
+                ratios[:, i] = weighted.ratios
+                min_norm.append(weighted.least)
+                yield weighted.scaled, is_class, self.text_weight
+
+        size = self.occurrences.nnz * len(self.decisions)
+        for i, (coefficients, constant) in enumerate(solver.fit_all(texts_of_decisions(), cost, self.seed, size)):
+            weights[:, i] = coefficients * factor
             bias.append(constant * factor)
-            min_norm.append(weighted.least)
         return Fitted(ratios, weights, np.float32(bias), np.float32(min_norm))
 
     def bayes(self, token_weight: float) -> Fitted:
@@ -226,23 +232,3 @@ def compute_logits(occurrences, ratios, weights, bias, min_norm, prior, fading: 
     norm = _norms(occurrences, ratios)
     trust = np.minimum(1, norm / np.maximum(min_norm, _MIN_NORM)) ** fading
     return trust * (occurrences @ (ratios * weights) / norm + bias) + (1 - trust) * prior
-
-
-def fit_one(
-    scaled: sparse.csr_matrix, is_class: np.ndarray, text_weight: np.ndarray | None, cost: float, seed: int
-) -> tuple[np.ndarray, float]:
-    """Fits one class against the others; returns (weights [k], bias)."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.svm import LinearSVC
-
-    if text_weight is not None and not text_weight.all():
-        kept = text_weight > 0
-        scaled, is_class, text_weight = scaled[kept], is_class[kept], text_weight[kept]
-    if is_class.all() or not is_class.any():  # all texts have the label, or none: there is nothing to learn
-        return np.zeros(scaled.shape[1] - 1), np.log(len(is_class) + 1.0) * (1 if is_class.all() else -1)
-    # The time of the dual solver grows with the number of texts, not of n-grams.
-    solver = LinearSVC(C=cost, tol=0.01, max_iter=2000, random_state=seed, fit_intercept=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is close, which is enough
-        solver.fit(scaled, is_class, text_weight)
-    return solver.coef_[0, :-1], solver.coef_[0, -1]

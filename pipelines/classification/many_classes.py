@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from layers import SparseNGramLogits
-from pipelines.classification import linear_problem
+from pipelines.classification import linear_problem, solver
 from pipelines.classification.linear_model import Choice
 from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with
 from pipelines.support import console
@@ -46,14 +46,21 @@ def fit(
         console.say(f"{num_classes:,} classes: each is fitted to its own texts and the most similar others ...")
         others = _Others(problem.scaled, is_class, seed)
     kept_per_class = 4 * layer.num_weights // num_classes
+
+    def texts_of_classes():
+        for i in range(num_classes):
+            own = is_class.indices[is_class.indptr[i] : is_class.indptr[i + 1]]
+            has_label = np.zeros(num_texts, bool)
+            has_label[own] = True
+            if others is None:
+                yield problem.scaled, has_label, text_weight
+                continue
+            rows = others.rows(i, own)
+            yield problem.scaled[rows], has_label[rows], None if text_weight is None else text_weight[rows]
+
     columns, bias = [], np.zeros(num_classes)
-    for i in range(num_classes):
-        own = is_class.indices[is_class.indptr[i] : is_class.indptr[i + 1]]
-        has_label = np.zeros(num_texts, bool)
-        has_label[own] = True
-        rows = slice(None) if others is None else others.rows(i, own)
-        weight = None if text_weight is None else text_weight[rows]
-        found, constant = linear_problem.fit_one(problem.scaled[rows], has_label[rows], weight, _CHOICE.cost, seed)
+    size = min(num_classes * counted.occurrences.nnz, _MAX_READ)
+    for i, (found, constant) in enumerate(solver.fit_all(texts_of_classes(), _CHOICE.cost, seed, size)):
         columns.append(_largest(_FACTOR * found, np.abs(found * problem.ratios), kept_per_class))
         bias[i] = _FACTOR * constant
     weights = _prune(columns, problem.ratios, layer.num_weights)
