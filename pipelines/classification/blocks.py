@@ -143,7 +143,9 @@ def fit(
     choice, mean = None, _Mean()
     for counted, labels in blocks:
         problem = Problem.of(layer, counted, labels, weight_of(labels), num_classes, seed)
-        choice = choice or _for_mean(linear_model.choose(problem), len(blocks.labels) / len(labels))
+        if choice is None:
+            num_blocks = len(blocks.labels) / len(labels)
+            choice = _for_mean(linear_model.choose(problem, round(problem.occurrences.nnz * num_blocks)), num_blocks)
         mean.add(linear_model.fit_all(dataclasses.replace(problem, totals=totals), choice), counted, len(labels))
     weights = np.bincount(blocks.labels, minlength=num_classes) * (1 if class_weight is None else class_weight)
     prior = linear_problem.prior(weights[one_decision:], weights.sum(), exclude=not one_decision)

@@ -24,6 +24,7 @@ does not: its steps have the same size for rare and for frequent n-grams.
 import dataclasses
 import functools
 import math
+import time
 
 import numpy as np
 
@@ -47,6 +48,7 @@ _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
+_FORECAST_SECONDS = 60  # of a fit, from which on its time is said
 _LEAST_FACTOR = 0.4  # of the first classifier: where left out texts are too few to show that it helps, it still answers
 
 
@@ -95,7 +97,7 @@ def fit(
     num_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1
     problem = Problem.of(layer, counted, labels, text_weight, num_classes, seed)
     if choice is None:
-        choice = choose(problem)
+        choice = choose(problem, problem.occurrences.nnz)
     put(layer, counted.hashes, fit_all(problem, choice), choice, problem.prior())
     return choice
 
@@ -143,17 +145,26 @@ def _describe(choice: Choice) -> str:
     )
 
 
-def choose(problem: Problem) -> Choice:
-    """Chooses by the loss on texts that were left out of a fit, and says what."""
-    choice = _choose(problem)
+def choose(problem: Problem, size: int) -> Choice:
+    """Chooses by the loss on texts that were left out of a fit; says what, and how long the fit takes, if minutes.
+
+    Args:
+        size: number of n-grams in the texts of the fit.
+    """
+    choice, seconds = _choose(problem)
     console.say(_describe(choice))
+    if seconds * size > _FORECAST_SECONDS:
+        console.say(f"expected: about {max(1, round(seconds * size / 60))} min for the fit")
     return choice
 
 
-def _choose(problem: Problem) -> Choice:
+def _choose(problem: Problem) -> tuple[Choice, float]:
     """Chooses by the loss on texts that were left out of a fit, and the factor of the logits with it.
 
     First how much n-grams of tokens weigh, then the costs and the share of the log-count ratios.
+
+    Returns:
+        (The choice, seconds that the fit of the chosen classifiers takes for each n-gram of a text).
     """
     rng = np.random.default_rng(problem.seed)
     order = rng.permutation(problem.occurrences.shape[0])
@@ -169,25 +180,29 @@ def _choose(problem: Problem) -> Choice:
             weight[fold] *= fitted[-1].decisions.any(axis=1)[problem.decisions[:, fold].argmax(axis=0)]
     left_out = dataclasses.replace(problem, text_weight=weight).rows(np.concatenate(folds))
     if not left_out.text_weight.any():
-        return Choice(_FIRST_COST)
+        return Choice(_FIRST_COST), 0.0
+    seconds = {}  # of the fits of each weighting and cost
 
     @functools.cache
     def logits_of(weigh, cost: float | None, token_weight: float) -> np.ndarray:  # [left out texts, classes]
-        parts = []
+        parts, started = [], time.monotonic()
         for fold, fit in zip(folds, fitted, strict=True):
             if cost is None:
                 values, prior = fit.bayes(token_weight), 0.0
             else:
                 values, prior = fit.fit(weigh, cost, token_weight), fit.prior()
             parts.append(compute_logits(problem.occurrences[fold], *values, prior, problem.fading))
+        seconds[weigh, cost] = time.monotonic() - started
         return _of_classes(np.concatenate(parts))
 
     labels = _labels(left_out)
 
-    def loss_of(choice: Choice) -> tuple[float, Choice]:
+    def members_of(choice: Choice) -> list[tuple]:
         members = [(inverse_frequencies_of, choice.cost), (inverse_frequencies_of, None)]
-        members += [(log_count_ratios_of, choice.ratio_cost)] if choice.ratio_cost else []
-        logits = np.stack([logits_of(*member, choice.token_weight) for member in members])
+        return members + ([(log_count_ratios_of, choice.ratio_cost)] if choice.ratio_cost else [])
+
+    def loss_of(choice: Choice) -> tuple[float, Choice]:
+        logits = np.stack([logits_of(*member, choice.token_weight) for member in members_of(choice)])
         factors, loss = fit_factors(logits, labels, weight=left_out.text_weight)
         factors[0] = max(factors[0], _LEAST_FACTOR)
         return loss, dataclasses.replace(choice, factors=tuple(np.pad(factors, (0, 3 - len(factors))).tolist()))
@@ -202,7 +217,9 @@ def _choose(problem: Problem) -> Choice:
     # Among more texts than the search has read, the same C would regularise less.
     shrink = math.sqrt(len(read) / len(order))
     ratio_cost = best.ratio_cost and best.ratio_cost * shrink
-    return dataclasses.replace(best, cost=best.cost * shrink, ratio_cost=ratio_cost)
+    chosen = dataclasses.replace(best, cost=best.cost * shrink, ratio_cost=ratio_cost)
+    spent = sum(seconds[member] for member in members_of(best))
+    return chosen, spent / sum(fit.occurrences.nnz for fit in fitted)
 
 
 def _of_classes(logits: np.ndarray) -> np.ndarray:

@@ -155,8 +155,8 @@ class Problem:
                 min_norm.append(weighted.least)
                 yield weighted.scaled, is_class, self.text_weight
 
-        size = self.occurrences.nnz * len(self.decisions)
-        for i, (coefficients, constant) in enumerate(solver.fit_all(texts_of_decisions(), cost, self.seed, size)):
+        size = len(self.decisions), self.occurrences.nnz
+        for i, (coefficients, constant) in enumerate(solver.fit_all(texts_of_decisions(), cost, self.seed, *size)):
             weights[:, i] = coefficients * factor
             bias.append(constant * factor)
         return Fitted(ratios, weights, np.float32(bias), np.float32(min_norm))

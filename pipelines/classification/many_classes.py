@@ -59,8 +59,8 @@ def fit(
             yield problem.scaled[rows], has_label[rows], None if text_weight is None else text_weight[rows]
 
     columns, bias = [], np.zeros(num_classes)
-    size = min(num_classes * counted.occurrences.nnz, _MAX_READ)
-    for i, (found, constant) in enumerate(solver.fit_all(texts_of_classes(), _CHOICE.cost, seed, size)):
+    size = num_classes, min(counted.occurrences.nnz, _MAX_READ // num_classes)
+    for i, (found, constant) in enumerate(solver.fit_all(texts_of_classes(), _CHOICE.cost, seed, *size)):
         columns.append(_largest(_FACTOR * found, np.abs(found * problem.ratios), kept_per_class))
         bias[i] = _FACTOR * constant
     weights = _prune(columns, problem.ratios, layer.num_weights)

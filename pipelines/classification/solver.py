@@ -11,26 +11,31 @@ from scipy import sparse
 
 _TOLERANCE = 0.1  # logits differ by about .001 from the exact ones, and scikit-learn's 1e-4 takes three times as long
 _LARGE = 20_000_000  # n-grams in texts, over all classes, from which on processes gain more than their start takes
+_MAX_COPIED = 20_000_000  # n-grams in the texts of all processes, which take 30 bytes each
 
 Texts = tuple[sparse.csr_matrix, np.ndarray, np.ndarray | None]  # the first arguments of `fit_one`
 Solution = tuple[np.ndarray, float]  # weights [k], bias
 
 
-def fit_all(texts_of_classes: Iterable[Texts], cost: float, seed: int, size: int) -> Iterator[Solution]:
+def fit_all(
+    texts_of_classes: Iterable[Texts], cost: float, seed: int, num_classes: int, num_ngrams: int
+) -> Iterator[Solution]:
     """Fits each class against the others; yields its solution, in the order of the classes.
 
     The solutions do not depend on the number of processes.
 
     Args:
         texts_of_classes: of each class the first arguments of `fit_one`; read as processes become free.
-        size: number of n-grams in the texts, over all classes.
+        num_classes: number of classes.
+        num_ngrams: number of n-grams in the texts of one class.
     """
-    if size < _LARGE:
-        return (fit_one(*texts, cost, seed) for texts in texts_of_classes)
     import joblib
 
+    num_processes = min(joblib.cpu_count(), _MAX_COPIED // max(1, num_ngrams))
+    if num_processes < 2 or num_ngrams * num_classes < _LARGE:
+        return (fit_one(*texts, cost, seed) for texts in texts_of_classes)
     # Processes, because the threads of one share the random numbers of the solver.
-    parallel = joblib.Parallel(joblib.cpu_count(), backend="loky", return_as="generator")
+    parallel = joblib.Parallel(num_processes, backend="loky", return_as="generator")
     return parallel(joblib.delayed(fit_one)(*texts, cost, seed) for texts in texts_of_classes)
 
 

@@ -30,7 +30,7 @@ from pipelines.training.split_batches import train_on_split_batches
 from pipelines.training.state import State
 
 _FORECAST_STEPS = 20  # of the first epoch, after which the time of the training is forecast,
-_FORECAST_SECONDS = 60  # if it is longer than this
+_FORECAST_SECONDS = 60  # if it is longer than this; after each epoch, the rest is
 EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
 
 
@@ -153,7 +153,7 @@ def fit(
                 if inference_model is not model:
                     copy_weights(model, inference_model)
                 row = {"epoch": position.epoch + 1, **losses, **validate()}
-                _print_epoch(row, plan, rate if needs_steps else None)
+                _print_epoch(row, plan, rate if needs_steps else None, time.monotonic() - started, position.seconds)
             row = here.from_chief(row)
             kept_model = inference_model if here.is_chief else None
             _end_epoch(position, row, plan, options, kept_model, folder, time.monotonic() - started)
@@ -399,13 +399,23 @@ def _stop_signals():
             signal.signal(number, handler)
 
 
-def _print_epoch(row: dict, plan: Plan, rate: float | None) -> None:
-    """Prints the losses and scores of an epoch, and the speed of its training; None if there was none."""
+def _print_epoch(row: dict, plan: Plan, rate: float | None, seconds: float, seconds_before: float) -> None:
+    """Prints the losses and scores of an epoch, and how long the training still takes, if that is minutes.
+
+    Args:
+        rate: items per second; None if there was no training.
+        seconds: duration of the epoch.
+        seconds_before: duration of those before it.
+    """
     scores = {name.replace("val_", "validation "): value for name, value in row.items() if name != "epoch"}
     text = ", ".join(
         f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4f}" for name, value in scores.items()
     )
     if rate is None:
         console.say(text)
-    else:
-        console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s")
+        return
+    left = (plan.max_epochs - row["epoch"]) * seconds
+    if plan.seconds is not None:
+        left = min(left, plan.seconds - seconds_before - seconds)
+    ends = f", at most {round(left / 60)} min left" if left > _FORECAST_SECONDS else ""
+    console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s{ends}")

@@ -91,7 +91,7 @@ def test_the_weight_of_an_ngram_is_the_mean_over_the_texts_that_have_it(file, mo
 
     monkeypatch.setattr(blocks, "_MAX_OCCURRENCES", 6)
     monkeypatch.setattr(linear_model, "fit_all", fit_all)
-    monkeypatch.setattr(linear_model, "choose", lambda problem: linear_model.Choice(1.0))
+    monkeypatch.setattr(linear_model, "choose", lambda problem, size: linear_model.Choice(1.0))
     results = []
     monkeypatch.setattr(linear_model, "put", lambda layer, hashes, fitted, choice, prior: results.append(fitted))
     found = blocks.Blocks(file, [([first] * 3 + [second], np.array([0, 1, 0, 1]))], 10)
@@ -106,7 +106,7 @@ def test_blocks_have_the_regularisation_of_all_texts(file, monkeypatch):
     ids, labels = texts(2)
     _, found = blocks_of(file, ids, labels)
     choice = linear_model.Choice(cost=0.3, ratio_cost=0.1)
-    monkeypatch.setattr(linear_model, "choose", lambda problem: choice)
+    monkeypatch.setattr(linear_model, "choose", lambda problem, size: choice)
     costs, fit_all = [], linear_model.fit_all
     monkeypatch.setattr(
         linear_model, "fit_all", lambda problem, choice: costs.append(choice.cost) or fit_all(problem, choice)

@@ -73,7 +73,7 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     from sklearn.svm import LinearSVC
 
     choice = linear_model.Choice(cost=3, ratio_cost=0.3, factors=(1.5, 0.0, 0.75))
-    monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: choice)
+    monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: (choice, 0.0))
     ids, labels = texts(2)
     layer = layer_of(2, num_ngrams=5000, max_n=1)
     class_weight = {0: 1.0, 1: 3.0} if weighted else None
@@ -177,6 +177,26 @@ def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch
     expected = ops.convert_to_numpy(layer(ids.to_tensor()))
     logits = linear_problem.compute_logits(problem.occurrences, ratios, weights, bias, min_norm, prior, problem.fading)
     np.testing.assert_allclose(logits, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.001, []), (0.1, ["expected: about 2 min for the fit"])])
+def test_a_fit_of_minutes_says_so(monkeypatch, capsys, seconds, said):
+    monkeypatch.setattr(linear_model, "_choose", lambda problem: (linear_model.Choice(1.0), seconds))
+    linear_model.choose(None, size=1100)
+    assert capsys.readouterr().err.splitlines()[1:] == said
+
+
+def test_the_search_measures_the_time_of_a_fit(monkeypatch):
+    ids, labels = texts(2)
+    layer = layer_of(2, num_ngrams=5000, max_n=1)
+    found = counted(layer, {"ids": ids})
+    problem = linear_problem.Problem.of(layer, found, labels, None, 2, seed=1)
+    now = iter(np.arange(0, 10**6, 2.0))  # each call is two seconds later
+    monkeypatch.setattr(linear_model.time, "monotonic", lambda: next(now))
+    choice, seconds = linear_model._choose(problem)
+    members = 3 if choice.ratio_cost else 2  # with complement naive Bayes
+    # Each of the three folds is left out once: the fits read twice all n-grams.
+    assert seconds == pytest.approx(2 * members / (2 * found.occurrences.nnz))
 
 
 def test_it_counts_ngrams_of_characters():

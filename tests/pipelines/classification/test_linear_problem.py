@@ -17,7 +17,7 @@ def test_the_layer_computes_the_naive_bayes_of_scikit_learn(classes, weighted, m
     from sklearn.naive_bayes import ComplementNB, MultinomialNB
 
     choice = linear_model.Choice(cost=1, factors=(0.0, 1.0, 0.0))
-    monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: choice)
+    monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: (choice, 0.0))
     monkeypatch.setattr(linear_problem, "_SHORT_TEXTS", 0)
     ids, labels = texts(classes)
     layer = NGramLogits(classes, num_ngrams=5000, max_n=1)

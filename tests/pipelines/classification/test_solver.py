@@ -1,3 +1,4 @@
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -45,11 +46,30 @@ def test_a_label_that_all_texts_have_or_none_is_a_constant(has_label, sign):
     assert not weights.any() and bias * sign > 4
 
 
-def test_processes_give_the_same_solutions_in_the_order_of_the_classes(monkeypatch):
+@pytest.fixture
+def started(monkeypatch):
+    """The numbers of processes that were started."""
+    numbers, parallel = [], joblib.Parallel
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr(
+        joblib, "Parallel", lambda number, **options: numbers.append(number) or parallel(number, **options)
+    )
+    return numbers
+
+
+def test_processes_give_the_same_solutions_in_the_order_of_the_classes(started):
     scaled, labels = make_problem()
     texts = [(scaled, labels == i, None) for i in range(3)]
-    expected = list(solver.fit_all(texts, 1.0, 1, size=0))
-    monkeypatch.setattr(solver, "_LARGE", 0)
-    for (weights, bias), one in zip(solver.fit_all(iter(texts), 1.0, 1, size=1), expected, strict=True):
+    expected = list(solver.fit_all(texts, 1.0, 1, num_classes=3, num_ngrams=1000))
+    assert not started
+    found = solver.fit_all(iter(texts), 1.0, 1, num_classes=3, num_ngrams=7_000_000)
+    for (weights, bias), one in zip(found, expected, strict=True):
         np.testing.assert_array_equal(weights, one[0])
         assert bias == one[1]
+    assert started == [2]
+
+
+def test_texts_that_would_fill_the_memory_of_processes_are_fitted_here(started):
+    scaled, labels = make_problem()
+    assert len(list(solver.fit_all([(scaled, labels == 1, None)], 1.0, 1, num_classes=3, num_ngrams=11_000_000))) == 1
+    assert not started

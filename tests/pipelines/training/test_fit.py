@@ -310,6 +310,13 @@ def test_an_epoch_is_printed_with_its_scores_and_speed(tmp_path, capsys):
     assert line.endswith(" rows/s")
 
 
+@pytest.mark.parametrize(("limit", "ends"), [(None, ", at most 5 min left"), (250, ", at most 2 min left"), (200, "")])
+def test_an_epoch_says_how_long_the_training_still_takes(capsys, limit, ends):
+    plan = fit.Plan(5, patience=5, checkpoint_every=1, steps=1, items=1, unit="rows", seconds=limit)
+    fit._print_epoch({"epoch": 2, "loss": 0.5}, plan, 1000.0, seconds=100.0, seconds_before=50.0)
+    assert capsys.readouterr().err == f"epoch 2/5: loss 0.5000, 1,000 rows/s{ends}\n"
+
+
 def test_signals_are_left_alone_outside_the_main_thread():
     previous, found = signal.getsignal(signal.SIGINT), []
 
