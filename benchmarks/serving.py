@@ -5,6 +5,7 @@
     python benchmarks/serving.py kept       ...the same
     python benchmarks/serving.py stability  ...the same [--requests 100000]
     python benchmarks/serving.py swaps      ...the same
+    python benchmarks/serving.py memory     ...the same
     python benchmarks/serving.py fuzz       --models saved_models [--requests 1000000]
     python benchmarks/serving.py soak       --models saved_models [--language-model char-lm] [--minutes 30]
 
@@ -17,6 +18,7 @@ throughput  counts the answers for one client and for 64 clients and, if Flask i
 kept        measures one REST client that keeps its connection, and compares it with a minimal web application
 stability   sends many requests, one in ten malformed, and measures the server's memory
 swaps       adds 20 new versions while clients send requests
+memory      compares the server without a model and with copies of one
 fuzz        sends random requests, most of them malformed (serving_fuzz.py)
 soak        64 clients, new versions, idle connections and long requests at the same time (serving_soak.py)
 """
@@ -285,6 +287,26 @@ def swaps(arguments, texts: list[str]) -> None:
     print(f"20 versions, {sum(num_answers):,} answers, {len(failures)} failures")
 
 
+def memory(arguments, texts: list[str]) -> None:
+    """Measures the server with no model and with copies of one, after 200 requests to each."""
+    source, empty = served_version(arguments), 0.0
+    size = sum(path.stat().st_size for path in (source / "variables").iterdir()) / 2**20
+    print(f"the variables of {arguments.model} take {size:.0f} MiB")
+    for count in (0, 1, 2, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            for i in range(count):
+                shutil.copytree(source, Path(folder) / f"{arguments.model}-{i}" / "1")
+            with start_server(Path(folder)) as (process, _, address):
+                stub = make_stub(address)
+                for i in range(count):
+                    for text in texts[:200]:
+                        stub.Predict(make_request(f"{arguments.model}-{i}", text), timeout=60)
+                found = resident_mebibytes(process)
+        empty = empty or found
+        more = f", {(found - empty) / count:.0f} more for each" if count else ""
+        print(f"{count} models: {found:.0f} MiB{more}", flush=True)
+
+
 def wait_until_available(url: str) -> None:
     state = ""
     while state != "AVAILABLE":
@@ -327,7 +349,7 @@ def measure_kept(address: str, path: str, texts: list[str]) -> str:
 
 
 def main() -> None:
-    benchmarks = {"latency": latency, "throughput": throughput, "kept": kept, "stability": stability, "swaps": swaps}
+    benchmarks = {each.__name__: each for each in (latency, throughput, kept, stability, swaps, memory)}
     without_texts = {"fuzz": serving_fuzz.run, "soak": serving_soak.run}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("benchmark", choices=[*benchmarks, *without_texts])
