@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from serving import models_config
+from serving import memory, models_config
 from serving.batching import Batcher
 from serving.errors import Code, ServingError, invalid, not_found
 from serving.logs import printable
@@ -292,6 +292,7 @@ class Manager:
         with self._lock:
             version.servable, version.state, version.error = servable, State.AVAILABLE, ""
             self._once_available.add(model.name)
+        memory.return_freed()
         seconds = round(self._clock() - start, 1)
         self._log("loaded", model=model.name, version=number, warm_up_requests=num_requests, seconds=seconds)
         return True
@@ -341,6 +342,7 @@ class Manager:
         """
         if self._has_garbage:
             gc.collect()
+            memory.return_freed()
             self._has_garbage = False
 
     def _unload(self, version: Version, seconds: float | None = None) -> None:

@@ -32,7 +32,7 @@ def _refit_lines(result: RunResult) -> list[str]:
         again = f"The export was then trained anew, for {counted(result.best_epoch, 'epoch')}"
     return [
         "- The scores are those of the model as it was fitted to the training texts. "
-        f"{again}, with the same settings, to all {refitted:,} texts, those of the validation among them."
+        f"{again}, in the same way, to all {refitted:,} texts, those of the validation among them."
     ]
 
 

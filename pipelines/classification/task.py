@@ -51,6 +51,7 @@ from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
 
 UNIT = "texts"
+_FEW_TEXTS = 1500  # below, a tenth more of them changes which settings of the linear model are best
 Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_characters`, "characters" [n, (length)]
 
 
@@ -277,7 +278,8 @@ def refit(
 ) -> int:
     """Fits what `--refit` names to the training and the validation texts; see `Task.refit`.
 
-    The settings of the linear model are those that were chosen on the training texts.
+    The settings of the linear model are those that were chosen on the training texts; with few texts, they are chosen
+    once more on all.
 
     Returns:
         The number of texts; 0 if nothing is fitted again.
@@ -291,18 +293,19 @@ def refit(
         encoded.choice = _fit_linear(config, model, encoded)
         encoded.counted = None  # large
     whole = dataclasses.replace(splits, train=splits.train.with_texts(splits.valid))
+    choice = None if whole.train.num_real < _FEW_TEXTS else encoded.choice
     if new_network:
         inputs = {
             name: _before_generated(splits.train, values, encoded.valid[name]) for name, values in encoded.train.items()
         }
-        joined = Encoded(whole, inputs, encoded.valid, encoded.cut, choice=encoded.choice)
+        joined = Encoded(whole, inputs, encoded.valid, encoded.cut, choice=choice)
         train_again(with_ngrams(config, joined, len(splits.train)))
         return len(whole.train)
     console.say("fitting the linear model to the validation texts, too ...")
     hashed = encoded.hashed + encoded.hashed_valid
     counted = ngrams.count(hashed, model.get_layer(networks.NGRAM_LOGITS).num_ngrams)
     joined = dataclasses.replace(encoded, splits=whole, hashed=hashed, counted=counted)
-    _fit_linear(config, model, joined, encoded.choice)
+    _fit_linear(config, model, joined, choice)
     return len(hashed)
 
 

@@ -1,4 +1,4 @@
-"""The limit on the arenas of malloc."""
+"""The limit on the arenas of malloc, and the memory that it returns."""
 
 import ctypes
 import os
@@ -58,3 +58,37 @@ def test_other_c_libraries_are_left_alone(monkeypatch):
     monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     assert not memory.limit_arenas()
+
+
+RETURNING = """
+import ctypes
+from pathlib import Path
+from serving import memory
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+blocks = [libc.malloc(65536) for _ in range(1000)]
+for block in blocks:
+    ctypes.memset(block, 1, 65536)
+for block in blocks[:-1]:  # the last one keeps malloc from returning the others
+    libc.free(block)
+before = resident()
+memory.return_freed()
+print(before - resident())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another malloc")
+def test_memory_that_was_freed_is_returned():
+    command = [sys.executable, "-c", RETURNING]
+    returned = int(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    assert returned > 50_000_000
+
+
+def test_other_c_libraries_return_memory_themselves(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    memory.return_freed()
