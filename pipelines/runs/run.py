@@ -267,12 +267,13 @@ def fit_with_tokenizer(
     with here.together():
         encoded = task.encode(config, splits, tokenizer, folder)
 
-    model, inference_model = _models(task, config, splits, tokenizer, encoded)
+    plan = _plan(task, config, encoded)
+    model, inference_model = _models(task, config, splits, tokenizer, encoded, plan.steps)
     position = fit.fit(
         model,
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
         task.make_validator(config, tokenizer, encoded, inference_model) if here.is_chief else dict,
-        _plan(task, config, encoded),
+        plan,
         folder,
         task.fit_options(config, encoded, model),
         inference_model,
@@ -308,8 +309,14 @@ def fit_with_tokenizer(
     )
 
 
-def _models(task: Task, config, splits, tokenizer, encoded) -> tuple["keras.Model", "keras.Model"]:
-    """Returns the model to train, and the one that is scored and exported, which may be the same; both are compiled."""
+def _models(
+    task: Task, config, splits, tokenizer, encoded, steps: int
+) -> tuple["keras.Model", "keras.Model"]:
+    """Returns the model to train, and the one that is scored and exported, which may be the same; both are compiled.
+
+    Args:
+        steps: per epoch.
+    """
     import keras
 
     from pipelines.data import part
@@ -324,7 +331,7 @@ def _models(task: Task, config, splits, tokenizer, encoded) -> tuple["keras.Mode
     if policy != "float32" or task.needs_inference_model(config):
         inference_model = task.build(config, splits, tokenizer, encoded, training=False)
     for each in {id(m): m for m in (model, inference_model)}.values():
-        task.compile_model(config, each, task.steps_per_epoch(config, encoded) * config.epochs)
+        task.compile_model(config, each, steps * config.epochs)
     return model, inference_model
 
 
@@ -349,12 +356,13 @@ def _train_again(task: Task, config, splits, tokenizer, joined, model, num_epoch
 
     console.say(f"training once more, on all {len(joined):,} {task.UNIT}, for {counted(num_epochs, 'epoch')} ...")
     random.seed(config.seed)  # of the first weights; `fit.make_deterministic` would unload the tokenizer
-    trained, inference_model = _models(task, config, splits, tokenizer, joined)
+    plan = dataclasses.replace(_plan(task, config, joined), max_epochs=num_epochs, keep=0)
+    trained, inference_model = _models(task, config, splits, tokenizer, joined, plan.steps)
     fit.fit(
         trained,
         lambda epoch, skip: task.batches(config, joined, epoch, skip),
         dict,  # there is nothing to validate on: the last epoch counts
-        dataclasses.replace(_plan(task, config, joined), max_epochs=num_epochs, keep=0),
+        plan,
         folder,
         dataclasses.replace(task.fit_options(config, joined, trained), monitor=lambda row: -row["epoch"]),
         inference_model,
