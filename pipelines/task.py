@@ -92,6 +92,9 @@ class Task(Protocol):
     def steps_per_epoch(self, config, encoded) -> int:
         """Returns the number of training steps in every epoch, at least 1. Default: by `config.batch_size`."""
 
+    def items_per_epoch(self, encoded) -> int:
+        """Returns how many UNITs an epoch has, for the progress bar. Default: len(encoded)."""
+
     def build(self, config, splits, tokenizer, encoded, training: bool) -> "keras.Model":
         """Builds the network. With `training` False it is the inference model: the same weights in the same order."""
 
@@ -109,9 +112,6 @@ class Task(Protocol):
 
         The function's dict has "val_loss"; it becomes a part of the epoch's row in metrics.csv.
         """
-
-    def items_per_epoch(self, encoded) -> int:
-        """Returns how many UNITs an epoch has, for the progress bar. Default: len(encoded)."""
 
     def fit_options(self, config, encoded, model) -> "FitOptions":
         """Returns what `training.fit.fit` does besides plain epochs: class weights, callbacks, what to monitor.
