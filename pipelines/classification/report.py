@@ -29,7 +29,7 @@ def _refit_lines(result: RunResult) -> list[str]:
         return []
     again = "The linear model of the export was then fitted again"
     if result.config.get("refit") == "all":
-        again = f"The export was then trained anew, for {counted(result.best_epoch, 'epoch')}"
+        again = f"The export was then trained again from the start, for {counted(result.best_epoch, 'epoch')}"
     return [
         "- The scores are those of the model as it was fitted to the training texts. "
         f"{again}, in the same way, to all {refitted:,} texts, those of the validation among them."

@@ -30,7 +30,7 @@ def encode_texts(encode: Callable, texts: np.ndarray, batch_size: int = 1000):
     """
     encode = encode if hasattr(encode, "get_concrete_function") else of_texts(encode)
     batches = (texts[start : start + batch_size] for start in range(0, len(texts), batch_size))
-    # Threads, because tf.data compiles the function anew in each call, which takes longer than a thousand texts.
+    # Threads: a tf.data pipeline would compile `encode` again in each call, which takes longer than a thousand texts.
     with concurrent.futures.ThreadPoolExecutor(READERS) as readers:
         encoded = list(readers.map(lambda batch: encode(tf.constant(batch, tf.string)), batches))
     return tf.nest.map_structure(lambda *parts: tf.concat(parts, axis=0), *encoded)

@@ -351,7 +351,10 @@ def _plan(task: Task, config, encoded) -> "Plan":
 
 
 def _train_again(task: Task, config, splits, tokenizer, joined, model, num_epochs: int, folder: Path) -> None:
-    """Trains `model` anew on what is encoded in `joined`; interrupted, the same call continues. See `Task.refit`."""
+    """Trains `model` again from the start, on what is encoded in `joined`; see `Task.refit`.
+
+    Interrupted, the same call continues.
+    """
     from pipelines.training import fit
 
     console.say(f"training once more, on all {len(joined):,} {task.UNIT}, for {counted(num_epochs, 'epoch')} ...")

@@ -45,4 +45,4 @@ def test_a_training_on_all_rows_that_is_killed_ends_with_the_same_bits(tmp_path,
     for value, expected in zip(*values, strict=True):
         assert value == expected if isinstance(value, bytes) else (value == expected).all()
     report = (tmp_path / "whole/runs/classification/r/report.md").read_text()
-    assert "The export was then trained anew, for" in report
+    assert "The export was then trained again from the start, for" in report
