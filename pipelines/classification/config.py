@@ -89,6 +89,9 @@ _EPOCHS_HINT = "(default: {})".format(
 
 _LEAST_PATIENCE = 3
 _NGRAMS_PER_TEXT = 40  # known n-grams per training text
+MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting
+MAX_DENSE_CLASSES = 100  # with more, most weights of the linear model are zero and not stored
+_MAX_LENGTH_OF_CHARACTERS = 5  # of their n-grams
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
@@ -317,6 +320,14 @@ class ClassificationConfig(LabelledConfig):
     def num_ngrams(self, num_texts: int) -> int:
         """Returns how many n-grams the linear model knows at most: with few training texts, a smaller model."""
         return min(self.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
+
+    def ngram_lengths(self, num_classes: int) -> dict[str, int]:
+        """Returns the maximum lengths of n-grams: "max_n" of tokens, "max_characters" of characters.
+
+        Of many classes each has few texts: too few for n-grams of three tokens, and for ratios of a single class.
+        """
+        max_n = 3 if num_classes <= MAX_FEW_CLASSES else 2
+        return {"max_n": max_n, "max_characters": _MAX_LENGTH_OF_CHARACTERS if self.max_characters else 0}
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
         """Returns the config with the fields filled in that follow from the number of training texts.

@@ -18,9 +18,8 @@ def load(config: ClassificationConfig) -> LabelledSplits:
     if found:
         return sharded.load(found, config.batch_size)
     splits = complete(config, read_and_split(config, config.polarity))
-    note = forecast.shortage(config, splits)
-    if note:
-        console.say(f"note: {note}")
+    for line in forecast.remarks(config, splits):
+        console.say(line)
     return splits
 
 

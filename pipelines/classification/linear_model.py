@@ -39,6 +39,7 @@ from pipelines.classification.linear_problem import (
 from pipelines.classification.ngrams import Counted
 from pipelines.labelled.calibration import fit_factors
 from pipelines.support import console
+from pipelines.support.numbers import minutes
 
 _FOLDS = 3  # of the search
 _MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
@@ -48,7 +49,6 @@ _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
-_FORECAST_SECONDS = 60  # of a fit, from which on its time is said
 _LEAST_FACTOR = 0.4  # of the first classifier: where left out texts are too few to show that it helps, it still answers
 
 
@@ -153,8 +153,8 @@ def choose(problem: Problem, size: int) -> Choice:
     """
     choice, seconds = _choose(problem)
     console.say(_describe(choice))
-    if seconds * size > _FORECAST_SECONDS:
-        console.say(f"expected: about {max(1, round(seconds * size / 60))} min for the fit")
+    if expected := minutes(seconds * size):
+        console.say(f"expected: about {expected} for the fit")
     return choice
 
 

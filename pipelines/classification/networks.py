@@ -24,7 +24,7 @@ from layers import (
     SparseNGramLogits,
     WordDropout,
 )
-from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.config import MAX_DENSE_CLASSES, MAX_FEW_CLASSES, ClassificationConfig
 from pipelines.export.exported import Exported
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
@@ -45,13 +45,10 @@ NGRAM_PROJECTION = "ngram_projection"  # name of the first layer of the feedforw
 NETWORK_LOGITS = "logits"  # names of the logits of the network, of the linear model, and of their mean
 LINEAR_LOGITS = "mean_weighting"
 MEAN_LOGITS = "mean_logits"
-_MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting: see `network`
-MAX_DENSE_CLASSES = 100  # with more, most weights of the linear model are zero and not stored
 _WEIGHTS_PER_TEXT, _MAX_WEIGHTS = 400, 10_000_000  # of the linear model, which are then stored
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
-_MAX_CHARACTERS = 5  # per n-gram of characters
 FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
 _MAX_NGRAMS_OF_PROJECTION = 20_000  # each has `hidden_size` weights, and every step updates all of them
 
@@ -75,7 +72,7 @@ def network(
     inputs = {"ids": ids}
     if config.max_characters:
         inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
-    lengths = ngram_lengths(config, num_classes)
+    lengths = config.ngram_lengths(num_classes)
     if config.model == "linear":
         logits = None
     elif config.model == "best":
@@ -95,13 +92,13 @@ def network(
 
 def _linear_logits(config: ClassificationConfig, num_classes: int, num_texts: int, inputs: dict):
     """The logits of the linear model over n-grams, [batch, classes]."""
-    known, lengths = config.num_ngrams(num_texts), ngram_lengths(config, num_classes)
+    known, lengths = config.num_ngrams(num_texts), config.ngram_lengths(num_classes)
     if num_classes > MAX_DENSE_CLASSES:
         num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, _MAX_WEIGHTS)
         linear = SparseNGramLogits(num_classes, known, num_weights, **lengths, name=NGRAM_LOGITS)
         return layers.Identity(name=LINEAR_LOGITS)(linear(*inputs.values()))
     # They are the mean of those with each weighting of the n-grams.
-    num_weightings = 2 if num_classes <= _MAX_FEW_CLASSES else 1
+    num_weightings = 2 if num_classes <= MAX_FEW_CLASSES else 1
     fading = FADING if config.model == "linear" else _FADING_BESIDE_NETWORK
     linear = NGramLogits(num_weightings * num_classes, known, **lengths, fading=fading, name=NGRAM_LOGITS)
     by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
@@ -133,15 +130,6 @@ def _logits(config: ClassificationConfig, num_classes: int, features):
     """Features [batch, features] -> logits [batch, classes]."""
     features = layers.Dropout(config.dropout, name="dropout")(features)
     return layers.Dense(num_classes, dtype="float32", name=NETWORK_LOGITS)(features)
-
-
-def ngram_lengths(config: ClassificationConfig, num_classes: int) -> dict[str, int]:
-    """Returns the maximum lengths of n-grams: "max_n" of tokens, "max_characters" of characters.
-
-    Of many classes each has few texts: too few for n-grams of three tokens, and for ratios of a single class.
-    """
-    max_n = 3 if num_classes <= _MAX_FEW_CLASSES else 2
-    return {"max_n": max_n, "max_characters": _MAX_CHARACTERS if config.max_characters else 0}
 
 
 def num_ngrams_of_projection(config: ClassificationConfig, num_texts: int) -> int:

@@ -129,7 +129,7 @@ def with_ngrams(config: ClassificationConfig, encoded: Encoded, num_texts: int) 
     if not config.max_ngrams or config.start_weights or encoded.splits.sharded:
         return encoded
     train = encoded.splits.train
-    lengths = networks.ngram_lengths(config, len(encoded.splits.classes))
+    lengths = config.ngram_lengths(len(encoded.splits.classes))
     hashed, encoded.hashed_valid = (ngrams.hash_texts(each, **lengths) for each in (encoded.train, encoded.valid))
     # Generated sentences are not counted: their n-grams have labels that they do not have in real texts.
     encoded.hashed = hashed[: train.num_real]
@@ -241,7 +241,7 @@ def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, sp
     """Finds the n-grams of the training texts of prepared data, and fits the linear model to them."""
     console.say("finding the n-grams of all training texts ...")
     num_texts, num_classes = len(splits.train), len(splits.classes)
-    lengths = networks.ngram_lengths(config, num_classes)
+    lengths = config.ngram_lengths(num_classes)
     hashed = (
         (ngrams.hash_texts(inputs, **lengths), labels) for inputs, labels in shards.chunks(config, splits.sharded)
     )

@@ -13,7 +13,7 @@ from pipelines.settings.fields import NAME, PATH
 from pipelines.support import machine, paths
 from pipelines.support.errors import UserError
 from pipelines.support.installation import ROOT, called_name, ray_installation
-from pipelines.support.numbers import counted
+from pipelines.support.numbers import counted, minutes
 from pipelines.support.version import VERSION
 from pipelines.task import TASKS
 
@@ -75,7 +75,12 @@ class Doctor:
             data=self.data, valid=self.valid, label_column=self.label_column, **table
         )
         config = config.resolve()
-        return examine.examine(config, self.polarity, lambda splits: forecast.memory(config, splits))
+
+        def needs(splits) -> dict | None:
+            expected = forecast.needs(config, splits)
+            return expected and expected._asdict()
+
+        return examine.examine(config, self.polarity, needs)
 
 
 def describe_machine(runs: Path, saved_models: Path) -> dict:
@@ -185,9 +190,16 @@ def _training_lines(data: dict) -> list[str]:
         f"{training['validation']:,} ({kept_together})",
         f"  always predicting the most frequent label would be right on {100 * training['always_most_frequent']:.1f} % "
         "of the validation texts",
-        *([f"  would take about {training['memory'] / 1e9:.1f} GB of memory"] if training["memory"] else []),
+        *_expected(training["expected"]),
         *(f"  {note}: {n:,}" for note, n in training["notes"].items()),
     ]
+
+
+def _expected(expected: dict | None) -> list[str]:
+    if expected is None:
+        return []
+    time = minutes(expected["seconds"]) or "a minute"
+    return [f"  would take about {time} on two processors, and {expected['memory'] / 1e9:.1f} GB of memory"]
 
 
 def _warnings(data: dict) -> list[str]:
@@ -203,7 +215,7 @@ def _warnings(data: dict) -> list[str]:
     if training and training["not_in_validation"]:
         notes.append(f"no validation text has the label {_joined(training['not_in_validation'])}")
     free = machine.free_memory()
-    if training and free and (training["memory"] or 0) > free:
+    if training and free and training["expected"] and training["expected"]["memory"] > free:
         notes.append(f"{inventory.size(free)} of memory are free: `{called_name()} prepare` makes data that takes less")
     if training and training["validation"] < 100:
         notes.append(f"{training['validation']} validation texts are few: --valid-fraction or --valid gives more")

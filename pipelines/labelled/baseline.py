@@ -30,6 +30,7 @@ FEATURES = {
 _INVERSE_REGULARIZATION = 10.0
 # Of the training texts. With more, the baseline is left out: it would take minutes.
 _MAX_CHARACTERS = dict(zip(FEATURES, (60_000_000, 5_000_000, 10_000_000), strict=True))
+_MAX_CHARACTERS_OF_CLASSES = 200_000_000  # characters times classes, each of which is fitted and has its own weights
 
 
 def add_baselines(
@@ -50,7 +51,7 @@ def add_baselines(
     """
     console.say("fitting the baselines: TF-IDF with logistic regression and LinearSVC ...")
     parts = {"validation": splits.valid, "test": splits.test}
-    num_real = len(splits.train) - splits.train.num_generated
+    num_real = splits.train.num_real
     weights = None if splits.train.weights is None else splits.train.weights[:num_real]
     train = Labelled(splits.train.texts[:num_real], splits.train.labels[:num_real], weights=weights)
     for name in scores:
@@ -80,7 +81,7 @@ def fit_and_predict(
     Args:
         features: a key of FEATURES.
         texts: arrays of texts.
-        max_characters: of the training texts; by default that of the features.
+        max_characters: of the training texts; by default that of the features, and less with many classes.
         vectors: keeps the vectors for the other baselines on the same texts.
 
     Returns:
@@ -93,8 +94,12 @@ def fit_and_predict(
     from sklearn.svm import LinearSVC
 
     limit = max_characters or _MAX_CHARACTERS[features]
-    if sum(map(len, train.texts)) > limit:
+    num_characters = sum(map(len, train.texts))
+    if num_characters > limit:
         return [], f"the training texts have more than {limit / 1e6:g} million characters"
+    num_classes = train.labels.shape[1] if train.labels.ndim == 2 else int(train.labels.max()) + 1
+    if max_characters is None and num_characters * num_classes > _MAX_CHARACTERS_OF_CLASSES:
+        return [], f"{num_classes:,} classes and {num_characters / 1e6:.1f} million characters are too many"
     vectors = {} if vectors is None else vectors
     for name in FEATURES[features]:
         vectors[name] = vectors.get(name) or _vectorize(name, train.texts, texts)

@@ -23,14 +23,14 @@ _ZERO_WIDTH = "\u200b\u200c\u200d\ufeff"
 
 
 def examine(
-    config: LabelledConfig, polarity: bool, memory: Callable[[LabelledSplits], int | None] = lambda splits: None
+    config: LabelledConfig, polarity: bool, needs: Callable[[LabelledSplits], dict | None] = lambda splits: None
 ) -> dict:
     """Reads the labelled texts and describes them.
 
     Args:
         config: the fields on the data.
         polarity: as for training.
-        memory: splits -> the bytes that a training takes, if that is known.
+        needs: splits -> "memory" (bytes) and "seconds" that a training takes, if they are known.
 
     Returns:
         "columns" (of a table), "rows", "left_out", "labels", "scripts", "characters", "words", those of
@@ -73,7 +73,7 @@ def examine(
         "groups": rows.groups is not None and labelled_texts.num_without_group(rows) < len(rows),
         "notes": splits.notes,
         "doubtful_labels": doubtful(splits.classes),
-        "memory": memory(splits),
+        "expected": needs(splits),
     }
     return about | {"training": training}
 

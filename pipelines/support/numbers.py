@@ -3,11 +3,17 @@
 from collections.abc import Collection
 
 _MAX_NAMED = 10
+_SHORT = 60  # seconds, of which nobody needs to be told
 
 
 def counted(number: int, noun: str) -> str:
     """Returns `1 trial`, `2 trials`, `1,200 trials`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def minutes(seconds: float) -> str:
+    """Returns the time of a forecast, such as `3 min`; "" up to one minute."""
+    return f"{round(seconds / 60):,} min" if seconds > _SHORT else ""
 
 
 def listed(names: Collection[str]) -> str:

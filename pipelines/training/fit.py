@@ -21,7 +21,7 @@ from pipelines.data import part
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
-from pipelines.support.numbers import counted
+from pipelines.support.numbers import counted, minutes
 from pipelines.training import checkpoints, group, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
@@ -29,8 +29,7 @@ from pipelines.training.parallel_step import train_on_parts
 from pipelines.training.split_batches import train_on_split_batches
 from pipelines.training.state import State
 
-_FORECAST_STEPS = 20  # of the first epoch, after which the time of the training is forecast,
-_FORECAST_SECONDS = 60  # if it is longer than this; after each epoch, the rest is
+_FORECAST_STEPS = 20  # of the first epoch, after which the time of the training is forecast
 EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
 
 
@@ -358,10 +357,10 @@ class _Progress(keras.callbacks.Callback):
         seconds = (time.monotonic() - self._started) / max(1, self._step - 1) * self._plan.steps * self._plan.max_epochs
         if self._plan.seconds is not None:
             seconds = min(seconds, self._plan.seconds)
-        if seconds > _FORECAST_SECONDS:
+        if expected := minutes(seconds):
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (30 if sys.platform == "darwin" else 20))
             console.say(
-                f"expected: at most {max(1, round(seconds / 60))} min for {counted(self._plan.max_epochs, 'epoch')}, "
+                f"expected: at most {expected} for {counted(self._plan.max_epochs, 'epoch')}, "
                 f"{peak:.1f} GiB of memory so far"
             )
 
@@ -417,5 +416,5 @@ def _print_epoch(row: dict, plan: Plan, rate: float | None, seconds: float, seco
     left = (plan.max_epochs - row["epoch"]) * seconds
     if plan.seconds is not None:
         left = min(left, plan.seconds - seconds_before - seconds)
-    ends = f", at most {round(left / 60)} min left" if left > _FORECAST_SECONDS else ""
+    ends = f", at most {expected} left" if (expected := minutes(left)) else ""
     console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s{ends}")

@@ -24,7 +24,7 @@ def test_the_network_of_columns_computes_what_the_model_does(small, tmp_path):
 
 def test_the_validator_scores_both_members_together(small, tmp_path):
     encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
-    hashed = ngrams.hash_texts(encoded.valid, **networks.ngram_lengths(small.config, 2))
+    hashed = ngrams.hash_texts(encoded.valid, **small.config.ngram_lengths(2))
     columns = encoded.valid | {networks.COLUMNS: ngrams.columns_of(hashed, encoded.telling.hashes)}
     valid = small.splits.valid
     layers = [small.model.get_layer(name) for name in (networks.NETWORK_LOGITS, networks.LINEAR_LOGITS)]

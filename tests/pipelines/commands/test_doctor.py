@@ -38,6 +38,7 @@ def test_the_data_is_described_with_what_training_would_do(data, run_main):
         "duplicates      2 texts also in an earlier row",
         "contradictions  1 text with several labels",
         "ham 1, spam 1: word 1 here",
+        "would take about a minute on two processors, and 0.9 GB of memory",
     ):
         assert expected in lines, process.stdout
     assert any(line.startswith("would learn 2 labels from ") for line in lines)
@@ -47,6 +48,7 @@ def test_the_data_is_described_with_what_training_would_do(data, run_main):
 def test_json_is_one_object(data, run_main):
     document = json.loads(run_main(data, "doctor", "a.csv", *WHERE, "--json").stdout)
     assert document["data"]["labels"] == {"ham": 46, "spam": 16}
+    assert 1 < document["data"]["training"]["expected"]["seconds"] < 60
     assert document["machine"]["processor"]["cores"] >= 1 and isinstance(document["machine"]["advice"], list)
 
 

@@ -93,6 +93,12 @@ def test_a_baseline_that_would_take_minutes_is_left_out(phones):
     assert "accuracy" in for_both
 
 
+def test_many_classes_with_much_text_are_left_out():
+    train = labelled(["some words " * 40] * 1000, range(1000))
+    predicted, reason = baseline.fit_and_predict(WORDS, train, [train.texts], False)
+    assert (predicted, reason) == ([], "1,000 classes and 0.4 million characters are too many")
+
+
 def test_texts_without_words_have_no_baseline_of_words():
     train = labelled(["!", "?"] * 3, [0, 1] * 3)
     scores = compared(splits_of(train, train), {"validation": train.labels})
