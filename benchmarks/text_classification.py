@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--corpora", required=True, type=Path)
     parser.add_argument("--sets", nargs="+", default=list(DATA_SETS), choices=list(DATA_SETS))
     parser.add_argument("--sizes", nargs="+", default=["500", "2500", "all"])
-    parser.add_argument("--presets", nargs="+", default=["quick", "full"])
+    parser.add_argument("--presets", nargs="+", default=["quick", "full"], help="full:all is full with --refit all")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="keeps the data sets and the results (default: a new folder)")
     arguments = parser.parse_args()
@@ -93,7 +93,9 @@ def config_of(train: pd.DataFrame, path: Path, preset: str) -> ClassificationCon
     """Writes the training texts to a file, and returns the config of a training on it."""
     train.to_csv(path, index=False)
     separator = SEPARATOR if train.label.str.contains(SEPARATOR, regex=False).any() else None
+    preset, _, refit = preset.partition(":")
     options = {"data": str(path), "preset": preset, "labels_separator": separator, "no_baseline": True}
+    options |= {"refit": refit} if refit else {}
     return ClassificationConfig(**options, label_column="label", text_column="text").resolve()
 
 
