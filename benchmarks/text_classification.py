@@ -125,7 +125,7 @@ def trained(train: pd.DataFrame, test: pd.DataFrame, preset: str) -> dict:
     import_tensorflow()
     import keras
 
-    from pipelines.runs.run import fit_and_measure
+    from pipelines.runs.fitting import fit_and_measure
     from pipelines.task import TASKS
 
     keras.backend.clear_session()

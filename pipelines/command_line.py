@@ -20,7 +20,7 @@ from pipelines.support import installation
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
-Fit = Callable[..., Any]  # `run.Fit`, whose module is imported when it is needed
+Fit = Callable[..., Any]  # `fitting.Fit`, whose module is imported when it is needed
 RUNS, SAVED_MODELS = installation.default_folder("runs"), installation.default_folder("saved_models")
 _WHERE = "beside main.py" if installation.is_checkout() else "in the current folder"
 RunsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hint=f"(default: runs {_WHERE})")]
@@ -72,10 +72,10 @@ class TrainCommand:
 
         Args:
             name: name of the export without --name; by default the task's name.
-            fit: trains instead of `run.fit_and_measure`.
+            fit: trains instead of `fitting.fit_and_measure`.
         """
         from pipelines.distributed import cluster, tf_config
-        from pipelines.runs import run
+        from pipelines.runs import fitting, run
 
         if self.minutes is not None:
             config = dataclasses.replace(config, minutes=self.minutes)
@@ -103,7 +103,7 @@ class TrainCommand:
 
             result = worker.train(self.task, config, destination, part)
         else:
-            result = run.train(self.task, config, destination, fit or run.fit_and_measure)
+            result = run.train(self.task, config, destination, fit or fitting.fit_and_measure)
         if result is None:
             return  # the chief has it
         if self.json:

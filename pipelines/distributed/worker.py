@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipelines.data.part import Part
 from pipelines.distributed import cluster, tf_config
-from pipelines.runs import run
+from pipelines.runs import fitting, run
 from pipelines.settings.fields import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
@@ -113,13 +113,13 @@ def _lead(here, task_name: str, config, destination: run.Destination) -> RunResu
 
     def fit(task, config, splits, folder, events, on_fitted):
         nonlocal is_announced
-        run.save_tokenizer(task, config, splits, folder)
+        fitting.save_tokenizer(task, config, splits, folder)
         is_announced = True
         here.from_chief(str(folder.resolve()))
         _check_alike(here, config)
         with here.together():
             pass  # the others load the data
-        return run.fit_with_tokenizer(task, config, splits, folder, folder, events, on_fitted=on_fitted)
+        return fitting.fit_with_tokenizer(task, config, splits, folder, folder, events, on_fitted=on_fitted)
 
     try:
         return run.train(task_name, config, destination, fit)
@@ -141,7 +141,7 @@ def _help(here, task_name: str, config) -> None:
                 f"{socket.gethostname()} does not see {folder}: give --runs a folder that all machines share"
             )
         splits = TASKS[task_name].load(config)
-    run.fit_with_tokenizer(TASKS[task_name].task(), config, splits, folder, folder)
+    fitting.fit_with_tokenizer(TASKS[task_name].task(), config, splits, folder, folder)
 
 
 def _check_alike(here, config) -> None:

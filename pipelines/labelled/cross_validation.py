@@ -18,7 +18,8 @@ from pipelines.labelled import folds_report, label_errors, metrics
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.splits import LabelledData, class_ids, fold_splits, read
 from pipelines.runs import run_folder
-from pipelines.runs.run import fit_and_measure, removed_if_refused
+from pipelines.runs.fitting import fit_and_measure
+from pipelines.runs.run import removed_if_refused
 from pipelines.support import console
 from pipelines.support.files import make_folders, shown, written_beside
 from pipelines.support.quiet import import_tensorflow

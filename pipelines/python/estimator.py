@@ -14,7 +14,7 @@ from pipelines.python import settings
 from pipelines.python.errors import UserError, user_errors
 from pipelines.python.fitted import FittedExport, Unexported
 from pipelines.python.runs import Place, undisturbed
-from pipelines.runs import run
+from pipelines.runs import fitting, run
 from pipelines.settings.config import TrainingConfig
 from pipelines.support import console
 from pipelines.support.files import check_folder, with_home
@@ -69,7 +69,7 @@ class Estimator(BaseEstimator):
         kept = []
 
         def fit(*arguments):
-            kept.append(run.fit_and_measure(*arguments))
+            kept.append(fitting.fit_and_measure(*arguments))
             return kept[-1]
 
         destination = dataclasses.replace(destination, export=False, verify=False)

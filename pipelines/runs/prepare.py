@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipelines.settings.config import TrainingConfig
 from pipelines.data import prepared, sources
-from pipelines.support import paths
-from pipelines.support.paths import Data
 from pipelines.data.prepared import Prepared
+from pipelines.settings.config import TrainingConfig
+from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, folder_written_beside, with_home
+from pipelines.support.paths import Data
 from pipelines.support.quiet import import_tensorflow
 from pipelines.task import TASKS
 

@@ -11,7 +11,17 @@ from pipelines.support.files import shown
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
 
-_OF_THE_DATA = ("data", "valid", "valid_fraction", "folds", "encoding", "separator", "quote", "no_header", "weight_column")
+_OF_THE_DATA = (
+    "data",
+    "valid",
+    "valid_fraction",
+    "folds",
+    "encoding",
+    "separator",
+    "quote",
+    "no_header",
+    "weight_column",
+)
 
 
 class Start(NamedTuple):

@@ -11,17 +11,17 @@ import platform
 import secrets
 from pathlib import Path
 
-from pipelines.settings.config import TrainingConfig, recorded
 from pipelines.data import sources
 from pipelines.export.exported import Exported, difference, versions
+from pipelines.settings.config import TrainingConfig, recorded
 from pipelines.settings.fields import flag
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_folder, read_json, shown
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import READABLE, SCHEMA, RunRecord, RunResult
-from pipelines.task import TaskEntry
 from pipelines.support.version import VERSION
+from pipelines.task import TaskEntry
 
 PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
 
@@ -117,7 +117,8 @@ def save_or_check_record(folder: Path, record: RunRecord, config: TrainingConfig
         The record with the number, versions, modules and start time of the existing run, if there is one.
 
     Raises:
-        UserError: the folder holds a run with other flags, other data, or of a schema that this version does not read; or the file is damaged.
+        UserError: the folder holds a run with other flags, other data, or of a schema that this version does not read;
+            or the file is damaged.
     """
     path = folder / "config.json"
     if not path.exists():

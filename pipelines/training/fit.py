@@ -5,9 +5,7 @@ A run that is killed at any moment continues from its last checkpoint and ends w
 
 import contextlib
 import dataclasses
-import resource
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -21,15 +19,14 @@ from pipelines.data import part
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
-from pipelines.support.numbers import counted, minutes
 from pipelines.training import checkpoints, group, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
 from pipelines.training.parallel_step import train_on_parts
+from pipelines.training.progress import Progress, print_epoch
 from pipelines.training.split_batches import train_on_split_batches
 from pipelines.training.state import State
 
-_FORECAST_STEPS = 20  # of the first epoch, after which the time of the training is forecast
 EpochEnd = Callable[[Position, float], None]  # takes the position after the epoch and its monitored value
 
 
@@ -152,7 +149,7 @@ def fit(
                 if inference_model is not model:
                     copy_weights(model, inference_model)
                 row = {"epoch": position.epoch + 1, **losses, **validate()}
-                _print_epoch(row, plan, rate if needs_steps else None, time.monotonic() - started, position.seconds)
+                print_epoch(row, plan, rate if needs_steps else None, time.monotonic() - started, position.seconds)
             row = here.from_chief(row)
             kept_model = inference_model if here.is_chief else None
             _end_epoch(position, row, plan, options, kept_model, folder, time.monotonic() - started)
@@ -232,7 +229,7 @@ def _train_epoch(
     model, batches, plan: Plan, options: FitOptions, position: Position, saver: "_Saver"
 ) -> dict[str, float]:
     """Trains one epoch, or the rest of an interrupted one; returns its losses and metrics."""
-    progress = _Progress(plan, position)
+    progress = Progress(plan, position)
     options.on_epoch_begin(position)
     try:
         history = model.fit(
@@ -331,43 +328,6 @@ class _Saver(keras.callbacks.Callback):
             raise KeyboardInterrupt
 
 
-class _Progress(keras.callbacks.Callback):
-    """The progress bar of one epoch."""
-
-    def __init__(self, plan: Plan, position: Position):
-        super().__init__()
-        self._per_step = plan.items / plan.steps
-        self._done = position.step * self._per_step
-        self._plan, self._position = plan, position
-        self._started, self._first, self._step = time.monotonic(), position.step, 0
-        description = f"epoch {position.epoch + 1}/{plan.max_epochs}"
-        self._bar = console.bar(plan.items, plan.unit, description, initial=round(self._done))
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._done += self._per_step
-        self._bar.set_postfix({name: f"{value:.4f}" for name, value in logs.items()}, refresh=False)
-        self._bar.update(round(self._done) - self._bar.n)
-        self._step += 1
-        if self._position.epoch == 0 and self._first == 0 and self._step == min(_FORECAST_STEPS, self._plan.steps):
-            self._say_forecast()
-        if self._step == 1:
-            self._started = time.monotonic()  # the first step also builds the graph
-
-    def _say_forecast(self) -> None:
-        seconds = (time.monotonic() - self._started) / max(1, self._step - 1) * self._plan.steps * self._plan.max_epochs
-        if self._plan.seconds is not None:
-            seconds = min(seconds, self._plan.seconds)
-        if expected := minutes(seconds):
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (30 if sys.platform == "darwin" else 20))
-            console.say(
-                f"expected: at most {expected} for {counted(self._plan.max_epochs, 'epoch')}, "
-                f"{peak:.1f} GiB of memory so far"
-            )
-
-    def close(self):
-        self._bar.close()
-
-
 _stop_requested = threading.Event()
 
 
@@ -396,25 +356,3 @@ def _stop_signals():
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-def _print_epoch(row: dict, plan: Plan, rate: float | None, seconds: float, seconds_before: float) -> None:
-    """Prints the losses and scores of an epoch, and how long the training still takes, if that is minutes.
-
-    Args:
-        rate: items per second; None if there was no training.
-        seconds: duration of the epoch.
-        seconds_before: duration of those before it.
-    """
-    scores = {name.replace("val_", "validation "): value for name, value in row.items() if name != "epoch"}
-    text = ", ".join(
-        f"{name} {value:,}" if isinstance(value, int) else f"{name} {value:.4f}" for name, value in scores.items()
-    )
-    if rate is None:
-        console.say(text)
-        return
-    left = (plan.max_epochs - row["epoch"]) * seconds
-    if plan.seconds is not None:
-        left = min(left, plan.seconds - seconds_before - seconds)
-    ends = f", at most {expected} left" if (expected := minutes(left)) else ""
-    console.say(f"epoch {row['epoch']}/{plan.max_epochs}: {text}, {rate:,.0f} {plan.unit}/s{ends}")

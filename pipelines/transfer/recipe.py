@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.runs.run import Trained, fit_with_tokenizer, save_tokenizer
+from pipelines.runs.fitting import Trained, fit_with_tokenizer, save_tokenizer
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders

@@ -95,7 +95,7 @@ def _counter(study_folder: Path, task_name: str, config: TrainingConfig) -> Call
     """Returns a function: hidden size -> number of parameters of the network that the config builds."""
     import keras
 
-    from pipelines.runs.run import save_tokenizer
+    from pipelines.runs.fitting import save_tokenizer
 
     task = TASKS[task_name].task()
     shared = studies.shared_folder(study_folder, config)

@@ -78,7 +78,7 @@ def run(spec: Spec) -> Outcome:
 
 
 def _train(spec: Spec, folder: Path) -> Outcome:
-    from pipelines.runs import run as runs
+    from pipelines.runs import fitting
     from pipelines.support.quiet import import_tensorflow
     from pipelines.task import TASKS
 
@@ -88,7 +88,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
     import_tensorflow(config.parallel_ops())
     task = TASKS[task_name].task()
     with studies.exclusive(shared):
-        runs.save_tokenizer(task, config, splits, shared)
+        fitting.save_tokenizer(task, config, splits, shared)
     stopped = Outcome(UNFINISHED)
     should_prune = _reporter(spec) if spec.trial_id is not None else lambda epoch, value: False
 
@@ -111,7 +111,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
             raise _Stop
 
     try:
-        trained = runs.fit_with_tokenizer(task, config, splits, shared, folder, on_epoch_end=on_epoch_end)
+        trained = fitting.fit_with_tokenizer(task, config, splits, shared, folder, on_epoch_end=on_epoch_end)
     except _Stop:
         return stopped
     position = trained.position

@@ -17,7 +17,7 @@ from pipelines.command_line import (
     print_json,
     subset,
 )
-from pipelines.runs import run
+from pipelines.runs import fitting, run
 from pipelines.settings.config import TrainingConfig
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -32,7 +32,7 @@ def trained(monkeypatch):
     calls = []
 
     def train(task, config, destination, fit):
-        assert fit is run.fit_and_measure
+        assert fit is fitting.fit_and_measure
         calls.append((task, config, destination))
         return make_result()
 

@@ -2,8 +2,7 @@ import datetime
 
 import pytest
 
-from pipelines.runs import inventory
-from pipelines.runs import run_folder
+from pipelines.runs import inventory, run_folder
 from pipelines.support.errors import UserError
 from tests.pipelines.small_runs import write_export, write_run
 

@@ -3,8 +3,8 @@ import dataclasses
 import pytest
 
 import main
-from pipelines.runs import repeat
 from pipelines.classification.config import ClassificationConfig
+from pipelines.runs import repeat
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record, write_record
 from tests.pipelines.small_runs import write_export, write_run

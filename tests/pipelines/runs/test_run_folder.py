@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
+from pipelines.export.exported import files_of
 from pipelines.runs import run_folder
 from pipelines.settings.config import TrainingConfig
-from pipelines.export.exported import files_of
 from pipelines.support.errors import UserError
 from pipelines.support.records import write_record
 from pipelines.support.run_result import READABLE, SCHEMA

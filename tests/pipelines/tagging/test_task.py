@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from pipelines.data.tagged_sentences import TaggedSentences
-from pipelines.runs import run
+from pipelines.runs import fitting
 from pipelines.tagging import task
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import Splits
@@ -33,7 +33,7 @@ def splits():
 def trained(splits, tmp_path_factory):
     config = TaggingConfig(**SMALL).resolve()
     folder = tmp_path_factory.mktemp("run")
-    return run.fit_and_measure(task, config, splits, folder)
+    return fitting.fit_and_measure(task, config, splits, folder)
 
 
 def test_a_training_scores_validation_and_test_with_baselines(trained, splits):

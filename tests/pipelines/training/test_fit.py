@@ -272,7 +272,7 @@ def test_split_batches_train_the_same_model_up_to_rounding(tmp_path, monkeypatch
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_saves_and_the_training_resumes_where_it_stopped(tmp_path, number, uninterrupted, capsys, monkeypatch):
     steps = []
-    show_progress = fit._Progress.on_train_batch_end
+    show_progress = fit.Progress.on_train_batch_end
 
     def send_signal(self, batch, logs=None):
         steps.append(batch)
@@ -280,7 +280,7 @@ def test_a_signal_saves_and_the_training_resumes_where_it_stopped(tmp_path, numb
             signal.raise_signal(number)
         show_progress(self, batch, logs)
 
-    monkeypatch.setattr(fit._Progress, "on_train_batch_end", send_signal)
+    monkeypatch.setattr(fit.Progress, "on_train_batch_end", send_signal)
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     stopped = make_model()
     with pytest.raises(KeyboardInterrupt):
@@ -308,13 +308,6 @@ def test_an_epoch_is_printed_with_its_scores_and_speed(tmp_path, capsys):
     for part in ("loss ", "mae ", "validation loss 0.5000", "validation bleu 12.5000", "learning weights 1,234"):
         assert part in line
     assert line.endswith(" rows/s")
-
-
-@pytest.mark.parametrize(("limit", "ends"), [(None, ", at most 5 min left"), (250, ", at most 2 min left"), (200, "")])
-def test_an_epoch_says_how_long_the_training_still_takes(capsys, limit, ends):
-    plan = fit.Plan(5, patience=5, checkpoint_every=1, steps=1, items=1, unit="rows", seconds=limit)
-    fit._print_epoch({"epoch": 2, "loss": 0.5}, plan, 1000.0, seconds=100.0, seconds_before=50.0)
-    assert capsys.readouterr().err == f"epoch 2/5: loss 0.5000, 1,000 rows/s{ends}\n"
 
 
 def test_signals_are_left_alone_outside_the_main_thread():
