@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled import baseline
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 
 NUM_TEST = 1500
 LINEAR_SVC = "words, word pairs and characters, LinearSVC"

@@ -3,8 +3,9 @@
 from pipelines.classification import continuing, forecast, negations
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled import sharded
+from pipelines.labelled.labelled_splits import LabelledSplits
 from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
-from pipelines.labelled.splits import LabelledSplits, read_and_split, with_generated
+from pipelines.labelled.splits import read_and_split, with_generated
 from pipelines.support import console
 
 

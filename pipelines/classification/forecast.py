@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.classification.config import MAX_DENSE_CLASSES, MAX_FEW_CLASSES, ClassificationConfig
-from pipelines.labelled.splits import LabelledSplits
+from pipelines.labelled.labelled_splits import LabelledSplits
 from pipelines.runs import inventory
 from pipelines.support import machine, numbers
 from pipelines.support.installation import called_name

@@ -10,7 +10,7 @@ from pipelines.classification import networks
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import batching
 from pipelines.labelled.calibration import Calibration, calibrate
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from pipelines.support import console
 
 Inputs = dict[str, tf.RaggedTensor]  # of `Encoded`

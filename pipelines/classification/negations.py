@@ -13,7 +13,7 @@ import re
 
 import numpy as np
 
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from pipelines.text.invisible import visible
 
 _DEGREE = "very|really|quite|pretty|extremely|truly"

@@ -36,8 +36,8 @@ from pipelines.labelled.describe import (  # noqa: F401 (`describe` is of Task)
     describe_splits,
     text_weight,
 )
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
-from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
 from pipelines.task import (  # noqa: F401 (members of Task)
     example_requests,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.metrics import wilson_interval
 from pipelines.labelled.multi_label_metrics import compare_micro_f1
 from pipelines.labelled.paired import difference_interval
-from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import baselines, console
 from pipelines.support.scores import score_of
 from pipelines.text.invisible import visible

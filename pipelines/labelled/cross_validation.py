@@ -16,7 +16,8 @@ import pandas as pd
 from pipelines.data import splits
 from pipelines.labelled import folds_report, label_errors, metrics
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.splits import LabelledData, class_ids, fold_splits, read
+from pipelines.labelled.labelled_splits import LabelledData
+from pipelines.labelled.splits import class_ids, fold_splits, read
 from pipelines.runs import run_folder
 from pipelines.runs.fitting import fit_and_measure
 from pipelines.runs.run import removed_if_refused

@@ -6,7 +6,8 @@ import numpy as np
 
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.examples import text_to_try
-from pipelines.labelled.splits import LEFT_OUT, Labelled, LabelledSplits, class_rows
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
+from pipelines.labelled.splits import LEFT_OUT, class_rows
 
 
 def describe(splits: LabelledSplits) -> str:

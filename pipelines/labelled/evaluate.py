@@ -13,9 +13,10 @@ from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, Tab
 from pipelines.export.exported import Exported
 from pipelines.labelled import group_scores
 from pipelines.labelled.config import multi_label
+from pipelines.labelled.labelled_splits import Labelled
 from pipelines.labelled.measure import compute_scores, predicted
 from pipelines.labelled.metrics import most_frequent_classes
-from pipelines.labelled.splits import Labelled, with_class_ids
+from pipelines.labelled.splits import with_class_ids
 from pipelines.predicting import row_files
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError

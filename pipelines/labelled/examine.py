@@ -13,7 +13,8 @@ from pipelines.data.labels import doubtful, normalize_labels
 from pipelines.data.splits import comparable
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.splits import LabelledSplits, class_rows, read_and_split
+from pipelines.labelled.labelled_splits import LabelledSplits
+from pipelines.labelled.splits import class_rows, read_and_split
 from pipelines.support import paths
 from pipelines.support.errors import UserError
 

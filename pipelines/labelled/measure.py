@@ -6,7 +6,7 @@ import numpy as np
 
 from pipelines.labelled import abstention, metrics, multi_label_metrics
 from pipelines.labelled.baseline import add_baselines
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
 ANY_LABEL = ""  # whose threshold is that of all labels
 

@@ -11,15 +11,8 @@ from pipelines.data.labels import class_ids
 from pipelines.data.prepared import Prepared
 from pipelines.labelled import survey as surveys
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.splits import (
-    Labelled,
-    LabelledSplits,
-    ShardedTexts,
-    classes_of,
-    require_rows,
-    unknown_label_notes,
-    without_group_note,
-)
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits, ShardedTexts
+from pipelines.labelled.splits import classes_of, require_rows, unknown_label_notes, without_group_note
 from pipelines.labelled.survey import Survey
 from pipelines.shards import first_pass, shard_order
 from pipelines.shards.held_out import HeldOut

@@ -7,8 +7,8 @@ import numpy as np
 from pipelines.labelled import abstention, precision_recall
 from pipelines.labelled.calibration import Calibration, calibrate, logits_of
 from pipelines.labelled.config import LabelledConfig, ThresholdChoice, parse_threshold
+from pipelines.labelled.labelled_splits import LabelledSplits
 from pipelines.labelled.outputs import Decision
-from pipelines.labelled.splits import LabelledSplits
 from pipelines.support import console
 
 MIN_ROWS = 10  # validation texts with a label, for a threshold of its own

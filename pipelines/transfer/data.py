@@ -3,8 +3,9 @@
 import numpy as np
 
 from pipelines.labelled import sharded
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
-from pipelines.labelled.splits import Labelled, LabelledSplits, read_and_split
+from pipelines.labelled.splits import read_and_split
 from pipelines.settings.fields import require
 from pipelines.transfer.config import TransferConfig
 

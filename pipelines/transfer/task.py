@@ -14,8 +14,8 @@ from pipelines.data import batching
 from pipelines.data.part import current
 from pipelines.labelled import losses, thresholds
 from pipelines.labelled.describe import class_weight, describe, describe_splits  # noqa: F401 (`describe` is of Task)
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
-from pipelines.labelled.splits import Labelled, LabelledSplits
 from pipelines.support import console
 from pipelines.task import (  # noqa: F401 (members of Task)
     example_requests,

@@ -10,7 +10,7 @@ from pipelines.classification import task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.servable import Classifier
 from pipelines.data import sample_reviews
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
 TEXTS = sample_reviews.generate(60)[0]
 CLASSES = {2: ("negative", "positive"), 3: ("bad", "fair", "good")}

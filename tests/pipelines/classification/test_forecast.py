@@ -6,7 +6,7 @@ import pytest
 from pipelines.classification import forecast, ngrams, task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load
-from pipelines.labelled.splits import ShardedTexts
+from pipelines.labelled.labelled_splits import ShardedTexts
 from pipelines.support import machine
 from tests.pipelines.classification.conftest import make
 

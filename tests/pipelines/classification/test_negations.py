@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pipelines.classification import negations
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 
 
 def labelled(*rows):

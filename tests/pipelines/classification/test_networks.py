@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from pipelines.classification import task
 from pipelines.classification.servable import network_inputs
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from pipelines.text.tokenizers import keep_ends
 from tests.pipelines.classification.conftest import TEXTS, make
 

@@ -3,8 +3,8 @@ import pytest
 
 from pipelines.classification.report import summarize, write_report
 from pipelines.labelled import multi_label_metrics
+from pipelines.labelled.labelled_splits import Labelled
 from pipelines.labelled.metrics import compute_scores
-from pipelines.labelled.splits import Labelled
 from tests.pipelines.results import make_result
 
 CLASSES = ["bad", "good"]

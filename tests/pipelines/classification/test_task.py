@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.classification import linear_model, task
 from pipelines.classification.config import ClassificationConfig
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from tests.pipelines.classification.conftest import make
 from tests.pipelines.classification.test_data import load_rows, phones
 

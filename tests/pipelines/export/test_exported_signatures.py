@@ -20,7 +20,7 @@ from pipelines.data.pairs import Pairs
 from pipelines.encoder import task as encoder
 from pipelines.encoder.config import EncoderConfig
 from pipelines.export.saved_model import concrete_function
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.language_model import task as language_model
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.tagging import data as tagging_data

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pipelines.labelled import baseline
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
 WORDS, CHARACTERS, BOTH = baseline.FEATURES
 

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 
 from pipelines.labelled import coverage_report
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from tests.pipelines.results import make_result
 
 CLASSES = ["a", "b", "c"]

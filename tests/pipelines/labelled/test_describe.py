@@ -3,7 +3,7 @@ import pytest
 
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled.describe import class_weight, describe_splits
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
 
 def test_class_weights_give_all_classes_the_same_weight():

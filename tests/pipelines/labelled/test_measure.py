@@ -5,8 +5,8 @@ from scipy import special
 from pipelines.labelled import measure
 from pipelines.labelled.calibration import Calibration
 from pipelines.labelled.config import LabelledConfig
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.outputs import Decision, label_outputs
-from pipelines.labelled.splits import Labelled, LabelledSplits
 
 CLASSES = ("a", "b", "c")
 TEXTS = np.array(["4 -4 -4", "4 4 -4", "-4 -4 1"], dtype=object)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pipelines.labelled import multi_label_metrics, multi_label_report, predictions
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from tests.pipelines.results import make_result
 
 CLASSES = ["news", "sport", "rare"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipelines.labelled import metrics, report
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from pipelines.support.run_result import RunResult
 
 TEXTS = np.array(["good", "bad", "the fog<br />was thick " * 30, "fine"], dtype=object)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pipelines.labelled import metrics, threshold_report
-from pipelines.labelled.splits import Labelled
+from pipelines.labelled.labelled_splits import Labelled
 from tests.pipelines.results import make_result
 
 RNG = np.random.default_rng(0)

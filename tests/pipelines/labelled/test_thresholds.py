@@ -5,7 +5,7 @@ import tensorflow as tf
 from pipelines.labelled import thresholds
 from pipelines.labelled.calibration import Calibration, calibrate, logits_of
 from pipelines.labelled.config import LabelledConfig, ThresholdChoice
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
 BEST_F1 = ThresholdChoice()
 TEXTS = np.array([f"{i / 10}" for i in range(10)], dtype=object)

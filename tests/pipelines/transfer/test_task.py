@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from pipelines.labelled.splits import Labelled, LabelledSplits
+from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.training.checkpoints import Position
 from pipelines.transfer import task
 from pipelines.transfer.config import TransferConfig
