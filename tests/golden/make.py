@@ -23,6 +23,7 @@ ANSWERS = "answers.tfrecord"
 _TINY = "--epochs 1 --hidden-size 8 --vocabulary-size 100"
 TRAININGS = {
     "sentiment": f"sentiment --model gru --max-ngrams 1000 --embedding-size 8 {_TINY}",
+    "best": "sentiment --model best --least-texts 0 --max-ngrams 1000 --epochs 1 --hidden-size 8",
     "char-lm": "char-lm --model lstm --epochs 1 --hidden-size 8 --num-layers 1 --embedding-size 8",
     "language-model": f"language-model --model transformer --tokenizer subword --num-layers 1 --num-heads 2 {_TINY}",
     "nmt-attention": f"nmt --model attention --num-layers 1 --embedding-size 8 {_TINY}",
