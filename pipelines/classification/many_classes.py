@@ -58,12 +58,12 @@ def fit(
             rows = others.rows(i, own)
             yield problem.scaled[rows], has_label[rows], None if text_weight is None else text_weight[rows]
 
-    columns, bias = [], np.zeros(num_classes)
+    kept, bias = _Largest(problem.ratios, layer.num_weights), np.zeros(num_classes)
     size = num_classes, min(counted.occurrences.nnz, _MAX_READ // num_classes)
     for i, (found, constant) in enumerate(solver.fit_all(texts_of_classes(), _CHOICE.cost, seed, *size)):
-        columns.append(_largest(_FACTOR * found, np.abs(found * problem.ratios), kept_per_class))
+        kept.add(i, _FACTOR * found, kept_per_class)
         bias[i] = _FACTOR * constant
-    weights = _prune(columns, problem.ratios, layer.num_weights)
+    weights = kept.matrix(num_classes)
     counts = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
     prior = linear_problem.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)
     layer.set_ngrams(counted.hashes, problem.ratios, weights, bias, problem.least, prior)
@@ -76,22 +76,44 @@ def _indicators(labels: np.ndarray) -> sparse.csc_array:
     return sparse.csc_array((np.ones(len(labels), bool), (np.arange(len(labels)), labels)), shape)
 
 
-def _largest(values: np.ndarray, size: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns (indices, values) of the `count` elements with the largest `size`, without zeros."""
-    kept = np.flatnonzero(size)
-    if len(kept) > count:
-        kept = kept[np.argpartition(size[kept], len(kept) - count)[len(kept) - count :]]
-    return kept.astype(np.int32), values[kept].astype(np.float32)
+class _Largest:
+    """The weights that change logits most, of all classes.
+
+    Args:
+        ratios: of each n-gram, float [k].
+        count: number of weights that are kept.
+    """
+
+    def __init__(self, ratios: np.ndarray, count: int):
+        self._ratios, self._count = ratios, count
+        self._parts: list[tuple[np.ndarray, ...]] = []  # n-grams, classes and values of weights
+
+    def add(self, i: int, weights: np.ndarray, most: int) -> None:
+        """Adds the weights of class `i`, float [k]: at most `most` of them, and none that is zero."""
+        size = np.abs(weights * self._ratios)
+        kept = np.flatnonzero(size)
+        kept = kept[_indices_of_largest(size[kept], most)]
+        self._parts.append((kept.astype(np.int32), np.full(len(kept), i, np.int32), weights[kept].astype(np.float32)))
+        if sum(len(ngrams) for ngrams, _, _ in self._parts) > 2 * self._count:
+            self._prune()
+
+    def _prune(self) -> None:
+        ngrams, classes, values = map(np.concatenate, zip(*self._parts, strict=True))
+        kept = _indices_of_largest(np.abs(values * self._ratios[ngrams]), self._count)
+        self._parts = [(ngrams[kept], classes[kept], values[kept])]
+
+    def matrix(self, num_classes: int) -> sparse.csr_array:
+        """Returns the weights, [n-grams, classes]."""
+        self._prune()
+        ((ngrams, classes, values),) = self._parts
+        return sparse.csr_array((values, (ngrams, classes)), (len(self._ratios), num_classes))
 
 
-def _prune(columns: list[tuple[np.ndarray, np.ndarray]], ratios: np.ndarray, count: int) -> sparse.csr_array:
-    """Returns the weights of all classes, [n-grams, classes], the `count` ones that change logits most."""
-    ngrams = np.concatenate([indices for indices, _ in columns])
-    values = np.concatenate([of_class for _, of_class in columns])
-    classes = np.repeat(np.arange(len(columns), dtype=np.int32), [len(indices) for indices, _ in columns])
-    kept, _ = _largest(values, np.abs(values * ratios[ngrams]), count)
-    shape = (len(ratios), len(columns))
-    return sparse.csr_array((values[kept], (ngrams[kept], classes[kept])), shape)
+def _indices_of_largest(size: np.ndarray, count: int) -> np.ndarray:
+    """Returns the indices, ascending, of the `count` largest elements."""
+    if len(size) <= count:
+        return np.arange(len(size))
+    return np.sort(np.argpartition(size, len(size) - count)[len(size) - count :])
 
 
 class _Others:

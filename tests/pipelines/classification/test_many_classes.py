@@ -63,6 +63,18 @@ def test_few_weights_and_similar_texts_are_enough(monkeypatch):
     assert right.mean() > 0.9
 
 
+def test_the_largest_weights_of_all_classes_are_kept():
+    rng = np.random.default_rng(0)
+    ratios, weights = rng.random(50), rng.normal(size=(50, 20))
+    weights[rng.random((50, 20)) < 0.3] = 0
+    largest = many_classes._Largest(ratios, 60)
+    for i in range(20):
+        largest.add(i, weights[:, i], 50)
+    size = np.abs(weights * ratios[:, None])
+    expected = np.where(size >= np.sort(size, axis=None)[-60], weights, 0)
+    np.testing.assert_array_equal(largest.matrix(20).toarray(), expected.astype(np.float32))
+
+
 def test_without_ngrams_there_is_nothing_to_fit():
     layer = SparseNGramLogits(2, num_ngrams=10, num_weights=10)
     layer.build((None, None))
