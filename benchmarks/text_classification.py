@@ -1,4 +1,4 @@
-"""Compares `train classification` with LinearSVC on 14 data sets, each with 500, 2,500 and all texts.
+"""Compares `train classification` with LinearSVC on 17 data sets, each with 500, 2,500 and all texts.
 
     python benchmarks/text_classification.py --corpora FOLDER [--sets genres ...] [--sizes 500 2500 all] [--draws 5]
 
@@ -6,7 +6,8 @@ LinearSVC is ten lines of scikit-learn: TF-IDF of words, word pairs and 2 to 5 c
 Each draw of a data set takes 1,500 texts for the test, with all that belong to the same group, and trains on some of
 the others; a training splits its own validation texts off these. Prints a table in Markdown: accuracy (micro-F1 with
 several labels per text), means over the draws, and the difference with its 95 % interval over the draws (Student's t).
-FOLDER has classification/, ud_ewt/, imdb/, tinyshakespeare/, multi30k/ and tatoeba/ (see text_classification_data.py).
+FOLDER has classification/, ud_ewt/, imdb/, tinyshakespeare/, multi30k/, tatoeba/ and wikitext-2/, from which
+text_classification_data.py makes them.
 Each finished cell is kept in --folder, so that the same command resumes an interrupted benchmark.
 """
 

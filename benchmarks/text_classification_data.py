@@ -6,7 +6,9 @@ them.
 
 import functools
 import gzip
+import json
 import lzma
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +20,8 @@ NUM_SPEAKERS = 10
 NUM_WORDS = 50  # of a review, for its stars
 NUM_CHARACTERS = 12
 NUM_PER_LANGUAGE = 5000
+NUM_ARTICLES = 60
+MIN_PARAGRAPH = 100  # characters
 
 
 def genres(corpora: Path) -> pd.DataFrame:
@@ -66,6 +70,32 @@ def imdb(corpora: Path) -> pd.DataFrame:
     return pd.DataFrame({"text": reviews.review, "label": reviews.sentiment, "url": reviews.url})
 
 
+def entailment(corpora: Path) -> pd.DataFrame:
+    """Two sentences of SICK -> whether the first one entails, contradicts or says nothing about the second one."""
+    rows = pd.read_csv(corpora / "classification" / "sick_pairs.csv.xz")
+    return pd.DataFrame({"text": rows.sentence_a + " / " + rows.sentence_b, "label": rows.entailment})
+
+
+def slots(corpora: Path) -> pd.DataFrame:
+    """A sentence of Restaurants-8k -> the first slot that it fills, or none."""
+    lines = _read_lines(corpora / "classification" / "restaurant8k_spans.jsonl.xz")
+    rows = [(row["text"], row["label"][0][2] if row["label"] else "none") for row in map(json.loads, lines)]
+    return pd.DataFrame(rows, columns=["text", "label"]).drop_duplicates("text")
+
+
+def articles(corpora: Path) -> pd.DataFrame:
+    """A paragraph of WikiText-2 -> its article, one of the 60 with the most paragraphs."""
+    rows, title = [], ""
+    for line in _read_lines(corpora / "wikitext-2" / "train.txt.xz"):
+        heading = re.match(r" = ([^=].*[^=]) = $", line)
+        if heading:
+            title = heading.group(1)
+        elif title and len(line) > MIN_PARAGRAPH and not line.startswith(" ="):
+            rows.append((line.strip(), title))
+    found = pd.DataFrame(rows, columns=["text", "label"])
+    return found[found.label.isin(found.label.value_counts().index[:NUM_ARTICLES])]
+
+
 def published(name: str, corpora: Path) -> pd.DataFrame:
     """A data set of its own: a file classification/NAME.csv.xz with the columns text and label, or labels."""
     rows = pd.read_csv(corpora / "classification" / f"{name}.csv.xz", keep_default_na=False, dtype=str)
@@ -74,6 +104,7 @@ def published(name: str, corpora: Path) -> pd.DataFrame:
 
 _PUBLISHED = ("trec", "sst5", "subj", "mr", "banking77", "clinc150", "tweets_fr_it_pt", "hotel_zh", "goemotions")
 DATA_SETS = {each.__name__: each for each in (genres, stars, speakers, languages)}
+DATA_SETS |= {each.__name__: each for each in (entailment, slots, articles)}
 DATA_SETS |= {name: functools.partial(published, name) for name in _PUBLISHED} | {"imdb": imdb}
 
 
