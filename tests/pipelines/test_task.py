@@ -20,6 +20,7 @@ PACKAGES = sorted({entry.package for entry in TASKS.values()})
 MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
 ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
 FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py"}
+RUN = [ast.parse((ROOT / "pipelines" / "runs" / name).read_text()) for name in ("run.py", "fitting.py")]
 HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 
 
@@ -50,18 +51,13 @@ def imports_of(*folders):
 
 
 def test_the_contract_lists_what_a_run_calls():
-    tree = ast.parse((ROOT / "pipelines" / "runs" / "run.py").read_text())
-    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    attributes = [node for tree in RUN for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     called = {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == "task"}
     assert called == set(MEMBERS) - {"load", "summarize"} | {"UNIT"}
 
 
 def test_a_run_uses_no_getattr():
-    names = {
-        node.id
-        for node in ast.walk(ast.parse((ROOT / "pipelines" / "runs" / "run.py").read_text()))
-        if hasattr(node, "id")
-    }
+    names = {node.id for tree in RUN for node in ast.walk(tree) if hasattr(node, "id")}
     assert "task" in names and not {"getattr", "hasattr", "setattr"} & names
 
 
@@ -151,9 +147,6 @@ def test_the_name_of_an_entry_is_its_key(entry):
 
 def test_nothing_imports_the_entry_point():
     assert not [each for each in imports_of("pipelines", "layers", "serving") if each[1].split(".")[0] == "main"]
-
-
-HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 
 
 def light_modules():
