@@ -1,4 +1,4 @@
-"""Runs the small task of tests/pipelines/runs/test_run.py in a process of its own: `python small_run.py FOLDER`."""
+"""Runs the small task of tests/pipelines/runs/conftest.py in a process of its own: `python small_run.py FOLDER`."""
 
 import contextlib
 import dataclasses
@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from pipelines.export import saved_model  # noqa: E402
 from pipelines.support.quiet import import_tensorflow  # noqa: E402
 from pipelines.task import TASKS  # noqa: E402
-from tests.pipelines.runs.test_run import Entry, SmallTask, train  # noqa: E402
+from tests.pipelines.runs.conftest import Entry, SmallTask, train  # noqa: E402
 
 
 def run(folder: Path, moment: str | None = None) -> None:
