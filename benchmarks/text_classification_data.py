@@ -73,7 +73,8 @@ def imdb(corpora: Path) -> pd.DataFrame:
 def entailment(corpora: Path) -> pd.DataFrame:
     """Two sentences of SICK -> whether the first one entails, contradicts or says nothing about the second one."""
     rows = pd.read_csv(corpora / "classification" / "sick_pairs.csv.xz")
-    return pd.DataFrame({"text": rows.sentence_a + " / " + rows.sentence_b, "label": rows.entailment})
+    texts = rows.sentence_a + " / " + rows.sentence_b
+    return pd.DataFrame({"text": texts, "label": rows.entailment}).drop_duplicates("text")
 
 
 def slots(corpora: Path) -> pd.DataFrame:
@@ -90,10 +91,10 @@ def articles(corpora: Path) -> pd.DataFrame:
         heading = re.match(r" = ([^=].*[^=]) = $", line)
         if heading:
             title = heading.group(1)
-        elif title and len(line) > MIN_PARAGRAPH and not line.startswith(" ="):
+        elif title and len(line) >= MIN_PARAGRAPH and not line.startswith(" ="):
             rows.append((line.strip(), title))
     found = pd.DataFrame(rows, columns=["text", "label"])
-    return found[found.label.isin(found.label.value_counts().index[:NUM_ARTICLES])]
+    return found[found.label.isin(found.label.value_counts().index[:NUM_ARTICLES])].drop_duplicates("text")
 
 
 def published(name: str, corpora: Path) -> pd.DataFrame:

@@ -30,7 +30,7 @@ FEATURES = {
 _INVERSE_REGULARIZATION = 10.0
 # Of the training texts. With more, the baseline is left out: it would take minutes.
 _MAX_CHARACTERS = dict(zip(FEATURES, (60_000_000, 5_000_000, 10_000_000), strict=True))
-_MAX_CHARACTERS_OF_CLASSES = 200_000_000  # characters times classes, each of which is fitted and has its own weights
+_MAX_CHARACTERS_OF_CLASSES = 200_000_000  # characters times classes: a classifier is fitted for each class
 
 
 def add_baselines(

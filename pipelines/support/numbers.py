@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 _MAX_NAMED = 10
-_SHORT = 60  # seconds, of which nobody needs to be told
+_SHORT = 60  # seconds; a shorter time is not worth a forecast
 
 
 def counted(number: int, noun: str) -> str:
