@@ -44,20 +44,23 @@ class _KnownNGrams(keras.layers.Layer):
         return ops.concatenate(hashes, axis=1)
 
     def _find(self, ids, characters):
-        """Finds the known n-grams of each text; each counts once.
+        """Finds the known n-grams of each text.
 
         Returns:
-            (row in the batch, index in `hashes`) of each n-gram that is known, int32 [known].
+            (row in the batch, index in `hashes`, how often the text has it) of each n-gram that is known, int32
+            [known].
         """
         hashes = ops.sort(self.hash_ngrams(ids, characters), axis=-1)
-        # Only the first of equal hashes counts.
-        is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-1) != hashes
-        flat = ops.reshape(hashes, (-1,))
-        index = ops.minimum(ops.searchsorted(self.hashes, flat), self.num_ngrams - 1)
-        is_known = ops.logical_and(ops.reshape(is_first, (-1,)), ops.take(self.hashes, index) == flat)
-        (position,) = ops.nonzero(is_known)  # [known]
-        position = ops.cast(position, "int32")
-        return position // ops.cast(ops.shape(hashes)[1], "int32"), ops.take(index, position)
+        # Equal hashes of a text stand side by side. No hash is -2, so the first place of a row starts new ones.
+        is_first = ops.pad(hashes[:, :-1], ((0, 0), (1, 0)), constant_values=-2) != hashes
+        (start,) = ops.nonzero(ops.reshape(is_first, (-1,)))  # [different n-grams of a text]
+        start, flat = ops.cast(start, "int32"), ops.reshape(hashes, (-1,))
+        count = ops.append(start[1:], ops.shape(flat)[0]) - start
+        found = ops.take(flat, start)
+        index = ops.minimum(ops.searchsorted(self.hashes, found), self.num_ngrams - 1)
+        (known,) = ops.nonzero(ops.take(self.hashes, index) == found)
+        row = ops.take(start, known) // ops.cast(ops.shape(hashes)[1], "int32")
+        return row, ops.take(index, known), ops.take(count, known)
 
     def _assign(self, hashes, values: dict) -> None:
         """Assigns the hashes, and the values of each n-gram, in the order of the hashes and padded.
@@ -86,11 +89,14 @@ class _KnownNGrams(keras.layers.Layer):
 class NGramLogits(_KnownNGrams):
     """A linear classifier over the n-grams of a text: of its tokens and, if wanted, of the characters of each word.
 
-    F is the set of known n-grams in a text, r_fc the weight of n-gram f for class c that is known before training (such
-    as its inverse document frequency, or its naive Bayes log-count ratio), and w_fc its learned weight:
+    F is the set of known n-grams in a text, n_f how often it has n-gram f, r_fc the weight of n-gram f for class c that
+    is known before training (such as its inverse document frequency, or its naive Bayes log-count ratio), and w_fc its
+    learned weight:
 
-        logit_c = t_c (sum_(f in F) w_fc r_fc / |r_c| + b_c) + (1 - t_c) p_c
-        t_c = min(1, |r_c| / m_c)^a,  |r_c| = sqrt(sum_(f in F) r_fc^2)
+        logit_c = t_c (sum_(f in F) v_f w_fc r_fc / |r_c| + b_c) + (1 - t_c) p_c
+        t_c = min(1, |r_c| / m_c)^a,  |r_c| = sqrt(sum_(f in F) (v_f r_fc)^2),  v_f = 1 + s log(n_f)
+
+    With s = 0 an n-gram counts once; with s = 1 its weight grows with the logarithm of its number.
 
     A text without known n-grams has the logits p_c. A text whose |r_c| is below m_c has logits between its own and p_c:
     for example a sentence, if the training texts are whole reviews.
@@ -100,7 +106,7 @@ class NGramLogits(_KnownNGrams):
     Gradients train nothing in this layer: `set_ngrams` sets what was computed elsewhere. Until then no n-gram is known
     and all logits are zero.
 
-    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + 3 num_classes.
+    Parameters, none of them trainable: num_ngrams (1 + 2 num_classes) + 3 num_classes + 1.
 
     Source: Wang and Manning 2012, "Baselines and Bigrams".
 
@@ -140,8 +146,9 @@ class NGramLogits(_KnownNGrams):
         self.bias = self.add_weight((self.num_classes,), "zeros", trainable=False, name="bias")
         self.min_norm = self.add_weight((self.num_classes,), "zeros", trainable=False, name="min_norm")  # m
         self.prior = self.add_weight((self.num_classes,), "zeros", trainable=False, name="prior")  # p
+        self.repeats = self.add_weight((1,), "zeros", trainable=False, name="repeats")  # s
 
-    def set_ngrams(self, hashes, ratios, weights, bias, min_norm, prior):
+    def set_ngrams(self, hashes, ratios, weights, bias, min_norm, prior, repeats=0.0):
         """Sets the known n-grams. The layer must be built.
 
         Args:
@@ -151,6 +158,7 @@ class NGramLogits(_KnownNGrams):
             bias: b, float [classes].
             min_norm: m, float [classes]; 0 changes no text.
             prior: p, float [classes].
+            repeats: s.
 
         Raises:
             ValueError: if there are more than num_ngrams hashes.
@@ -159,12 +167,14 @@ class NGramLogits(_KnownNGrams):
         self.bias.assign(bias)
         self.min_norm.assign(min_norm)
         self.prior.assign(prior)
+        self.repeats.assign([repeats])
 
     def call(self, ids, characters=None):
-        row, index = self._find(ids, characters)  # of each known n-gram, [known]
+        row, index, count = self._find(ids, characters)  # of each known n-gram, [known]
+        value = ops.expand_dims(_values(count, self.repeats), 1)  # [known, 1]
         num_rows = ops.shape(ids)[0]
-        total = ops.segment_sum(ops.take(self.weighted, index, axis=0), row, num_rows)  # [batch, classes]
-        norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index, axis=0), row, num_rows))
+        total = ops.segment_sum(value * ops.take(self.weighted, index, axis=0), row, num_rows)  # [batch, classes]
+        norm = ops.sqrt(ops.segment_sum(ops.square(value) * ops.take(self.squared, index, axis=0), row, num_rows))
         return _fade(total, norm, self.bias, self.min_norm, self.prior, self.fading)
 
     def compute_output_spec(self, ids, characters=None):
@@ -175,12 +185,12 @@ class NGramLogits(_KnownNGrams):
 class SparseNGramLogits(_KnownNGrams):
     """`NGramLogits` for many classes: most weights are zero and not stored, and the ratios are those of all classes.
 
-        logit_c = t (sum_(f in F) w_fc r_f / |r| + b_c) + (1 - t) p_c
-        t = min(1, |r| / m)^a,  |r| = sqrt(sum_(f in F) r_f^2)
+        logit_c = t (sum_(f in F) v_f w_fc r_f / |r| + b_c) + (1 - t) p_c
+        t = min(1, |r| / m)^a,  |r| = sqrt(sum_(f in F) (v_f r_f)^2),  v_f = 1 + s log(n_f)
 
     The weights are stored as a sparse matrix of compressed rows: one row for each n-gram.
 
-    Parameters, none of them trainable: 3 num_ngrams + 2 num_weights + 2 num_classes + 2.
+    Parameters, none of them trainable: 3 num_ngrams + 2 num_weights + 2 num_classes + 3.
 
     Source of the pruning: Babbar and Schoelkopf 2017, "DiSMEC: Distributed Sparse Machines for Extreme Multi-label
     Classification".
@@ -230,8 +240,9 @@ class SparseNGramLogits(_KnownNGrams):
         self.bias = self.add_weight((self.num_classes,), "zeros", **fixed, name="bias")
         self.min_norm = self.add_weight((1,), "zeros", **fixed, name="min_norm")  # m
         self.prior = self.add_weight((self.num_classes,), "zeros", **fixed, name="prior")  # p
+        self.repeats = self.add_weight((1,), "zeros", **fixed, name="repeats")  # s
 
-    def set_ngrams(self, hashes, ratios, weights, bias, min_norm, prior):
+    def set_ngrams(self, hashes, ratios, weights, bias, min_norm, prior, repeats=0.0):
         """Sets the known n-grams. The layer must be built.
 
         Args:
@@ -241,6 +252,7 @@ class SparseNGramLogits(_KnownNGrams):
             bias: b, float [classes].
             min_norm: m; 0 changes no text.
             prior: p, float [classes].
+            repeats: s.
 
         Raises:
             ValueError: if there are more than num_ngrams hashes or num_weights weights.
@@ -256,24 +268,32 @@ class SparseNGramLogits(_KnownNGrams):
         self.bias.assign(bias)
         self.min_norm.assign([min_norm])
         self.prior.assign(prior)
+        self.repeats.assign([repeats])
 
     def call(self, ids, characters=None):
-        row, index = self._find(ids, characters)  # of each known n-gram, [known]
+        row, index, count = self._find(ids, characters)  # of each known n-gram, [known]
+        value = _values(count, self.repeats)  # [known]
         num_rows = ops.shape(ids)[0]
-        norm = ops.sqrt(ops.segment_sum(ops.take(self.squared, index), row, num_rows))  # [batch]
+        norm = ops.sqrt(ops.segment_sum(ops.square(value) * ops.take(self.squared, index), row, num_rows))  # [batch]
         first = ops.take(self.starts, index)
-        counts = ops.take(self.starts, index + 1) - first
-        ends = ops.cumsum(counts)  # where the weights of each n-gram end, one n-gram after the other
-        place = ops.arange(ops.sum(counts), dtype="int32")  # [pairs of a known n-gram and a class]
+        sizes = ops.take(self.starts, index + 1) - first
+        ends = ops.cumsum(sizes)  # where the weights of each n-gram end, one n-gram after the other
+        place = ops.arange(ops.sum(sizes), dtype="int32")  # [pairs of a known n-gram and a class]
         ngram = ops.searchsorted(ends, place, side="right")
-        place = place + ops.take(first - ends + counts, ngram)
+        place = place + ops.take(first - ends + sizes, ngram)
         cell = ops.take(row, ngram) * self.num_classes + ops.take(self.classes, place)
-        total = ops.segment_sum(ops.take(self.weighted, place), cell, num_rows * self.num_classes)
+        weighted = ops.take(value, ngram) * ops.take(self.weighted, place)
+        total = ops.segment_sum(weighted, cell, num_rows * self.num_classes)
         total = ops.reshape(total, (-1, self.num_classes))  # [batch, classes]
         return _fade(total, ops.expand_dims(norm, 1), self.bias, self.min_norm, self.prior, self.fading)
 
     def compute_output_spec(self, ids, characters=None):
         return keras.KerasTensor((ids.shape[0], self.num_classes), dtype=self.compute_dtype)
+
+
+def _values(count, repeats):
+    """Returns 1 + repeats log(count), [known]."""
+    return 1 + repeats * ops.log(ops.cast(count, repeats.dtype))
 
 
 def _fade(total, norm, bias, min_norm, prior, fading):
@@ -344,7 +364,7 @@ class NGramProjection(_KnownNGrams):
         num_rows = ops.shape(ids)[0]
         if columns is not None:
             return self._project(columns, num_rows)
-        row, index = self._find(ids, characters)  # of each known n-gram, [known]
+        row, index, _ = self._find(ids, characters)  # of each known n-gram, [known]
         ratios = ops.expand_dims(ops.take(self.ratios, index), -1)  # [known, 1]
         total = ops.segment_sum(ops.take(self.kernel, index, axis=0) * ratios, row, num_rows)  # [batch, units]
         norm = ops.sqrt(ops.segment_sum(ops.square(ratios), row, num_rows))  # [batch, 1]

@@ -42,7 +42,7 @@ class Blocks:
 
     Args:
         file: an empty file for the hashes, open for reading and writing.
-        chunks: (hashes of each text, see `ngrams.hash_texts`; class ids, int [n]).
+        chunks: (n-grams of each text, see `ngrams.hash_texts`; class ids, int [n]).
         num_ngrams: the maximum number of n-grams.
 
     Attributes:
@@ -54,9 +54,9 @@ class Blocks:
         self._file = file
         counts, lengths, labels = _Counts(), [], []
         for texts, of_chunk in chunks:
-            hashes = np.concatenate(texts)
-            self._file.write(hashes.tobytes())
-            counts.add(hashes)
+            found = np.concatenate(texts)
+            self._file.write(found.tobytes())
+            counts.add(found["hash"].copy())
             lengths.append(np.array([len(text) for text in texts]))
             labels.append(of_chunk)
         self.labels = np.concatenate(labels)
@@ -68,9 +68,9 @@ class Blocks:
         while first < len(self._ends):
             start = int(self._ends[first - 1]) if first else 0
             last = max(first + 1, int(np.searchsorted(self._ends, start + _MAX_OCCURRENCES, side="right")))
-            self._file.seek(start * self.hashes.itemsize)
-            data = self._file.read((int(self._ends[last - 1]) - start) * self.hashes.itemsize)
-            texts = np.split(np.frombuffer(data, self.hashes.dtype), self._ends[first : last - 1] - start)
+            self._file.seek(start * ngrams.NGRAM.itemsize)
+            data = self._file.read((int(self._ends[last - 1]) - start) * ngrams.NGRAM.itemsize)
+            texts = np.split(np.frombuffer(data, ngrams.NGRAM), self._ends[first : last - 1] - start)
             yield Block(ngrams.find(texts, self.hashes), self.labels[first:last])
             first = last
 
@@ -80,7 +80,7 @@ class Blocks:
         for counted, labels in self:
             rows = len(labels)
             is_class = sparse.csr_array((np.ones(rows, np.float32), (labels, np.arange(rows))), (num_classes, rows))
-            of_classes += is_class @ sparse.csr_array(counted.occurrences)
+            of_classes += is_class @ sparse.csr_array(ngrams.with_repeats(counted.occurrences, 0))
         return Totals(len(self.labels), np.asarray(of_classes.sum(axis=0)).ravel(), of_classes)
 
 
@@ -146,7 +146,8 @@ def fit(
         if choice is None:
             num_blocks = len(blocks.labels) / len(labels)
             choice = _for_mean(linear_model.choose(problem, round(problem.occurrences.nnz * num_blocks)), num_blocks)
-        mean.add(linear_model.fit_all(dataclasses.replace(problem, totals=totals), choice), counted, len(labels))
+        problem = dataclasses.replace(problem.with_repeats(choice.repeats), totals=totals)
+        mean.add(linear_model.fit_all(problem, choice), counted, len(labels))
     weights = np.bincount(blocks.labels, minlength=num_classes) * (1 if class_weight is None else class_weight)
     prior = linear_problem.prior(weights[one_decision:], weights.sum(), exclude=not one_decision)
     linear_model.put(layer, blocks.hashes, mean.result(), choice, prior)

@@ -36,7 +36,7 @@ from pipelines.classification.linear_problem import (
     inverse_frequencies_of,
     log_count_ratios_of,
 )
-from pipelines.classification.ngrams import Counted
+from pipelines.classification.ngrams import Counted, with_repeats
 from pipelines.labelled.calibration import fit_factors
 from pipelines.support import console
 from pipelines.support.numbers import minutes
@@ -45,6 +45,7 @@ _FOLDS = 3  # of the search
 _MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
 _MAX_OCCURRENCES = 12_000_000  # of n-grams in texts that the search reads
 _TOKEN_WEIGHTS = (1.0, 2.0, 4.0)  # of n-grams of tokens; those of characters weigh 1
+_REPEATS = (0.0, 1.0)  # whether a repeated n-gram weighs more, as its logarithm: see `NGramLogits`
 _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
@@ -62,12 +63,14 @@ class Choice:
         token_weight: of n-grams of tokens, beside those of characters.
         factors: of the logits of the support vector machines with inverse frequencies, of complement naive Bayes, and
             of the support vector machines with log-count ratios.
+        repeats: how much more an n-gram weighs that a text has several times, see `NGramLogits`.
     """
 
     cost: float
     ratio_cost: float | None = None
     token_weight: float = 1.0
     factors: tuple[float, float, float] = (1.0, 0.0, 0.0)
+    repeats: float = 0.0
 
 
 def fit(
@@ -98,12 +101,13 @@ def fit(
     problem = Problem.of(layer, counted, labels, text_weight, num_classes, seed)
     if choice is None:
         choice = choose(problem, problem.occurrences.nnz)
-    put(layer, counted.hashes, fit_all(problem, choice), choice, problem.prior())
+    fitted = fit_all(problem.with_repeats(choice.repeats), choice)
+    put(layer, counted.hashes, fitted, choice, problem.prior())
     return choice
 
 
 def fit_all(problem: Problem, choice: Choice) -> Fitted:
-    """Fits all classifiers of all decisions."""
+    """Fits all classifiers of all decisions to a problem with the repeats of `choice`."""
     # The model takes the mean of the weightings.
     of_machine, of_bayes, of_ratios = (problem.num_weightings * factor for factor in choice.factors)
     weight = choice.token_weight
@@ -133,15 +137,16 @@ def put(layer: NGramLogits, hashes: np.ndarray, fitted: Fitted, choice: Choice, 
         half = np.tile(np.float32([-0.5, 0.5]), num_weightings)
         ratios, min_norm = np.repeat(ratios, 2, -1), np.repeat(min_norm, 2)
         weights, bias, prior = (np.repeat(each, 2, -1) * half for each in (weights, bias, prior))
-    layer.set_ngrams(hashes, ratios, weights, bias, min_norm, prior)
+    layer.set_ngrams(hashes, ratios, weights, bias, min_norm, prior, choice.repeats)
 
 
 def _describe(choice: Choice) -> str:
     bayes = ", naive Bayes" * (choice.factors[1] > 0)
     ratios = f", naive Bayes ratios (C {choice.ratio_cost:.2g})" if choice.ratio_cost else ""
+    repeats = ", and repeated ones more than others" * (choice.repeats > 0)
     return (
         f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:.2g}){bayes}{ratios}; n-grams of "
-        f"words weigh {choice.token_weight:g} times those of characters"
+        f"words weigh {choice.token_weight:g} times those of characters{repeats}"
     )
 
 
@@ -161,7 +166,8 @@ def choose(problem: Problem, size: int) -> Choice:
 def _choose(problem: Problem) -> tuple[Choice, float]:
     """Chooses by the loss on texts that were left out of a fit, and the factor of the logits with it.
 
-    First how much n-grams of tokens weigh, then the costs and the share of the log-count ratios.
+    First how much n-grams of tokens weigh, then whether repeated ones weigh more, then the costs and the share of the
+    log-count ratios.
 
     Returns:
         (The choice, seconds that the fit of the chosen classifiers takes for each n-gram of a text).
@@ -184,14 +190,19 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
     seconds = {}  # of the fits of each weighting and cost
 
     @functools.cache
-    def logits_of(weigh, cost: float | None, token_weight: float) -> np.ndarray:  # [left out texts, classes]
+    def parts_of(repeats: float) -> list:  # of each fold, the problem and what is left out
+        left_out = (with_repeats(problem.occurrences[fold], repeats) for fold in folds)
+        return list(zip([fit.with_repeats(repeats) for fit in fitted], left_out, strict=True))
+
+    @functools.cache
+    def logits_of(weigh, cost: float | None, token_weight: float, repeats: float) -> np.ndarray:  # [texts, classes]
         parts, started = [], time.monotonic()
-        for fold, fit in zip(folds, fitted, strict=True):
+        for fit, occurrences in parts_of(repeats):
             if cost is None:
                 values, prior = fit.bayes(token_weight), 0.0
             else:
                 values, prior = fit.fit(weigh, cost, token_weight), fit.prior()
-            parts.append(compute_logits(problem.occurrences[fold], *values, prior, problem.fading))
+            parts.append(compute_logits(occurrences, *values, prior, problem.fading))
         seconds[weigh, cost] = time.monotonic() - started
         return _of_classes(np.concatenate(parts))
 
@@ -202,7 +213,7 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
         return members + ([(log_count_ratios_of, choice.ratio_cost)] if choice.ratio_cost else [])
 
     def loss_of(choice: Choice) -> tuple[float, Choice]:
-        logits = np.stack([logits_of(*member, choice.token_weight) for member in members_of(choice)])
+        logits = np.stack([logits_of(*member, choice.token_weight, choice.repeats) for member in members_of(choice)])
         factors, loss = fit_factors(logits, labels, weight=left_out.text_weight)
         factors[0] = max(factors[0], _LEAST_FACTOR)
         return loss, dataclasses.replace(choice, factors=tuple(np.pad(factors, (0, 3 - len(factors))).tolist()))
@@ -211,9 +222,10 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
         return min(map(loss_of, choices), key=lambda pair: pair[0])[1]
 
     first = best_of(Choice(_FIRST_COST, token_weight=token_weight) for token_weight in _TOKEN_WEIGHTS)
+    first = best_of(dataclasses.replace(first, repeats=repeats) for repeats in _REPEATS)
     costs = _COSTS if problem.num_weightings == 2 else _COSTS_OF_MANY_CLASSES
     ratio_costs = (None, *_RATIO_COSTS) if problem.num_weightings == 2 else (None,)
-    best = best_of(Choice(cost, ratio, first.token_weight) for cost in costs for ratio in ratio_costs)
+    best = best_of(dataclasses.replace(first, cost=cost, ratio_cost=ratio) for cost in costs for ratio in ratio_costs)
     # Among more texts than the search has read, the same C would regularise less.
     shrink = math.sqrt(len(read) / len(order))
     ratio_cost = best.ratio_cost and best.ratio_cost * shrink

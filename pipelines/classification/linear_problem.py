@@ -8,7 +8,7 @@ from scipy import sparse
 
 from layers import NGramLogits
 from pipelines.classification import solver
-from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with
+from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
 
 _SMOOTHING = 1.0  # added to every count
 _MIN_NORM = 1e-6
@@ -73,7 +73,7 @@ class Problem:
     """The texts and decisions that linear classifiers are fitted to.
 
     Attributes:
-        occurrences: float32 [n, k], 1 where the text has the n-gram.
+        occurrences: float32 [n, k], what each n-gram of a text weighs, see `ngrams.with_repeats`.
         is_token: bool [k], which n-grams are those of tokens.
         decisions: bool [decisions, n], the texts of the class against the others.
         text_weight: float [n].
@@ -123,6 +123,10 @@ class Problem:
         weight = np.ones(self.decisions.shape[1]) if self.text_weight is None else self.text_weight
         exclude = len(self.decisions) > 1 and not self.several_labels
         return prior(self.decisions @ weight, weight.sum(), exclude)
+
+    def with_repeats(self, repeats: float) -> "Problem":
+        """Returns the problem with 1 + repeats log(count) in place of how often a text has an n-gram."""
+        return dataclasses.replace(self, occurrences=with_repeats(self.occurrences, repeats))
 
     def rows(self, chosen: np.ndarray) -> "Problem":
         """Returns the problem of some of the texts."""
@@ -199,7 +203,8 @@ def prior(counts: np.ndarray, total: float, exclude: bool) -> np.ndarray:
 
 def _norms(occurrences: sparse.csr_matrix, ratios: np.ndarray) -> np.ndarray:
     """Returns the norm of each text's ratios: [n] of ratios [k], [n, decisions] of ratios [k, decisions]."""
-    return np.maximum(np.sqrt(occurrences @ np.square(ratios)), _MIN_NORM)
+    squared = np.square(occurrences.data), occurrences.indices, occurrences.indptr
+    return np.maximum(np.sqrt(sparse.csr_matrix(squared, occurrences.shape) @ np.square(ratios)), _MIN_NORM)
 
 
 class Weighted(NamedTuple):
@@ -217,12 +222,13 @@ class Weighted(NamedTuple):
 
     @classmethod
     def of(cls, occurrences: sparse.csr_matrix, ratios: np.ndarray, fading: int = 4) -> "Weighted":
-        """Returns the texts with these n-grams (1 where the text has it, [n, k])."""
+        """Returns the texts with these n-grams (what each weighs in a text, [n, k])."""
         norm = _norms(occurrences, ratios)
         least = float(np.percentile(norm, _SHORT_TEXTS))
         trust = np.minimum(1, norm / least) ** fading
         scale = (trust / norm).astype(np.float32)
         data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))
+        data *= occurrences.data
         weighted = sparse.csr_matrix((data, occurrences.indices, occurrences.indptr), occurrences.shape)
         return cls(ratios, sparse.hstack([weighted, trust[:, None].astype(np.float32)], "csr"), least)
 

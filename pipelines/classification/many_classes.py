@@ -12,11 +12,11 @@ from scipy import sparse
 from layers import SparseNGramLogits
 from pipelines.classification import linear_problem, solver
 from pipelines.classification.linear_model import Choice
-from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with
+from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
 from pipelines.support import console
 
 _FACTOR = 5.0  # makes logits of margins, until calibration
-_CHOICE = Choice(cost=3.0, token_weight=2.0, factors=(_FACTOR, 0.0, 0.0))
+_CHOICE = Choice(cost=3.0, token_weight=2.0, factors=(_FACTOR, 0.0, 0.0), repeats=1.0)
 _MAX_READ = 2_000_000_000  # n-grams, over all classes, up to which a class is fitted to all texts
 _LEAST_SIMILAR, _SIMILAR_PER_TEXT = 200, 10  # of the other texts that a class is fitted to, and more for large classes
 _RANDOM = 200
@@ -40,7 +40,7 @@ def fit(
     num_texts, num_classes = is_class.shape
     scale = np.where(counted.is_token, _CHOICE.token_weight, 1.0)
     frequencies = inverse_frequencies(num_texts_with(counted.occurrences), num_texts)
-    problem = linear_problem.Weighted.of(counted.occurrences, scale * frequencies)
+    problem = linear_problem.Weighted.of(with_repeats(counted.occurrences, _CHOICE.repeats), scale * frequencies)
     others = None
     if num_classes * counted.occurrences.nnz > _MAX_READ:
         console.say(f"{num_classes:,} classes: each is fitted to its own texts and the most similar others ...")
@@ -66,7 +66,7 @@ def fit(
     weights = kept.matrix(num_classes)
     counts = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
     prior = linear_problem.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)
-    layer.set_ngrams(counted.hashes, problem.ratios, weights, bias, problem.least, prior)
+    layer.set_ngrams(counted.hashes, problem.ratios, weights, bias, problem.least, prior, _CHOICE.repeats)
     return _CHOICE
 
 

@@ -14,6 +14,7 @@ from layers import NGramLogits
 _TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
 _MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
 _LEAST_COUNT = 3  # in `most_telling`: texts with an n-gram, if there are such n-grams
+NGRAM = np.dtype([("hash", np.int32), ("count", np.uint8)])  # of a text: how often it has the n-gram, at most 255
 _TOKEN_WEIGHT = 2.0  # in `most_telling`: of n-grams of tokens, because a text has fewer of them than of characters
 
 
@@ -23,7 +24,7 @@ class Counted:
 
     Attributes:
         hashes: int32 [k], ascending, those of `NGramLogits.hash_ngrams`.
-        occurrences: float32 [n, k], 1 where the text has the n-gram.
+        occurrences: float32 [n, k], how often the text has the n-gram.
         is_token: bool [k], which n-grams are those of tokens; the others are those of characters.
     """
 
@@ -40,7 +41,7 @@ def _hasher(max_n: int, max_characters: int) -> Callable:
 
 
 def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: int) -> list[np.ndarray]:
-    """Returns the hashes of each text's n-grams, ascending, each once.
+    """Returns the n-grams of each text, arrays of NGRAM: hashes, ascending, each once, and how often the text has them.
 
     Args:
         inputs: of the texts: "ids", ragged int32 [n, (tokens)], and with `max_characters` "characters", ragged int32
@@ -53,8 +54,10 @@ def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: i
     for start in range(0, ids[0].shape[0], 100):
         hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
         for row in hashes:
-            found = np.unique(row)
-            texts.append(found[found >= 0])  # a negative hash stands for no n-gram
+            found, counts = np.unique(row[row >= 0], return_counts=True)  # a negative hash stands for no n-gram
+            text = np.empty(len(found), NGRAM)
+            text["hash"], text["count"] = found, np.minimum(counts, 255)
+            texts.append(text)
     return texts
 
 
@@ -65,7 +68,8 @@ def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
         texts: of `hash_texts`.
         num_ngrams: the maximum number of them.
     """
-    return find(texts, most_frequent(*np.unique(np.concatenate(texts), return_counts=True), len(texts), num_ngrams))
+    found = np.unique(np.concatenate([text["hash"] for text in texts]), return_counts=True)
+    return find(texts, most_frequent(*found, len(texts), num_ngrams))
 
 
 def most_frequent(hashes: np.ndarray, counts: np.ndarray, num_texts: int, num_ngrams: int) -> np.ndarray:
@@ -84,7 +88,7 @@ def most_frequent(hashes: np.ndarray, counts: np.ndarray, num_texts: int, num_ng
 
 def find(texts: list[np.ndarray], hashes: np.ndarray) -> Counted:
     """Finds the n-grams with these hashes (int32 [k], ascending) in the texts, see `hash_texts`."""
-    all_hashes = np.concatenate(texts)
+    all_hashes = np.concatenate([text["hash"] for text in texts])
     column = np.searchsorted(hashes, all_hashes).astype(np.int32)
     known = column < len(hashes)
     known[known] = hashes[column[known]] == all_hashes[known]
@@ -92,9 +96,15 @@ def find(texts: list[np.ndarray], hashes: np.ndarray) -> Counted:
     per_text = [np.count_nonzero(each) for each in np.split(known, ends[:-1])]
     # The n-grams of a text ascend, so these are compressed rows already: there is no copy to sort, which may be large.
     indptr = np.concatenate([[0], np.cumsum(per_text)])
-    shape = (len(texts), len(hashes))
-    occurrences = sparse.csr_matrix((np.ones(indptr[-1], np.float32), column[known], indptr), shape)
+    counts = np.concatenate([text["count"] for text in texts])[known].astype(np.float32)
+    occurrences = sparse.csr_matrix((counts, column[known], indptr), (len(texts), len(hashes)))
     return Counted(hashes, occurrences, is_token(hashes))
+
+
+def with_repeats(occurrences: sparse.csr_matrix, repeats: float) -> sparse.csr_matrix:
+    """Returns 1 + repeats log(count) in place of the counts; 1 for repeats = 0. See `NGramLogits`."""
+    values = np.float32(1) + np.float32(repeats) * np.log(occurrences.data)
+    return sparse.csr_matrix((values, occurrences.indices, occurrences.indptr), occurrences.shape)
 
 
 def inverse_frequencies(counts: np.ndarray, num_texts: int) -> np.ndarray:
@@ -157,7 +167,7 @@ def by_class(occurrences: sparse.csr_matrix, labels: np.ndarray) -> Iterator[tup
 
 def num_texts_with(occurrences: sparse.csr_matrix) -> np.ndarray:
     """Returns the number of texts with each n-gram, float32 [k]."""
-    return np.asarray(occurrences.sum(axis=0)).ravel()
+    return np.bincount(occurrences.indices, minlength=occurrences.shape[1]).astype(np.float32)
 
 
 def is_token(hashes: np.ndarray) -> np.ndarray:
@@ -169,9 +179,9 @@ def columns_of(texts: list[np.ndarray], hashes: np.ndarray) -> tf.RaggedTensor:
     """Returns the numbers of each text's n-grams in `hashes` (ascending), from 1: ragged int32 [n, (known)]."""
     found = []
     for text in texts:
-        position = np.searchsorted(hashes, text)
+        position = np.searchsorted(hashes, text["hash"])
         is_known = position < len(hashes)
-        is_known[is_known] = hashes[position[is_known]] == text[is_known]
+        is_known[is_known] = hashes[position[is_known]] == text["hash"][is_known]
         found.append(position[is_known] + 1)
     return tf.RaggedTensor.from_row_lengths(
         np.concatenate(found).astype(np.int32), np.array([len(each) for each in found], np.int64)

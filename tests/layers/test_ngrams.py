@@ -1,3 +1,5 @@
+import collections
+
 import keras
 import numpy as np
 import pytest
@@ -9,9 +11,9 @@ PRIOR = np.array([0.5, -0.4, 0.0])
 
 
 def ngrams(row, max_n):
-    """The set of n-grams of a row, as tuples, without padding."""
+    """The n-grams of a row, as tuples, without padding, and how often it has them."""
     row = [int(token) for token in row if token]
-    return {tuple(row[i : i + n]) for n in range(1, max_n + 1) for i in range(len(row) - n + 1)}
+    return collections.Counter(tuple(row[i : i + n]) for n in range(1, max_n + 1) for i in range(len(row) - n + 1))
 
 
 @pytest.fixture
@@ -35,22 +37,25 @@ def known():
     return layer, ids, meaning
 
 
-def reference(row, meaning, min_norm, fading):
+def reference(row, meaning, min_norm, fading, repeats=0.0):
     """The docstring's equation in NumPy."""
-    known = [meaning[gram] for gram in ngrams(row, 2) if gram in meaning]
-    ratios, weights = np.array([k[0] for k in known]), np.array([k[1] for k in known])
+    known = [(1 + repeats * np.log(count), *meaning[gram]) for gram, count in ngrams(row, 2).items() if gram in meaning]
+    ratios, weights = np.array([value * r for value, r, _ in known]), np.array([w for _, _, w in known])
     norm = np.sqrt((ratios**2).sum(0))
     trust = np.minimum(1, norm / min_norm) ** fading if min_norm else 1
     return trust * ((ratios * weights).sum(0) / norm + [0.1, 0.2, 0.3]) + (1 - trust) * PRIOR
 
 
 @pytest.mark.any_backend
+@pytest.mark.parametrize("repeats", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(("min_norm", "fading"), [(0.0, 4), (2.5, 4), (2.5, 8)])
-def test_equals_the_equation_with_each_ngram_counted_once(known, min_norm, fading):
+def test_equals_the_equation(known, min_norm, fading, repeats):
     layer, ids, meaning = known
     layer.min_norm.assign([min_norm] * 3)
+    layer.repeats.assign([repeats])
     layer.fading = fading
-    expected = [reference(row, meaning, min_norm, fading) for row in ids]
+    assert max(ngrams(ids[0], 2).values()) > 1
+    expected = [reference(row, meaning, min_norm, fading, repeats) for row in ids]
     np.testing.assert_allclose(ops.convert_to_numpy(layer(ids)), expected, atol=1e-5)
 
 
@@ -137,7 +142,7 @@ def test_no_weight_is_trainable():
     layer = NGramLogits(2, 10)
     layer.build((None, None))
     assert not layer.trainable_variables
-    assert layer.count_params() == 10 * (1 + 2 * 2) + 3 * 2
+    assert layer.count_params() == 10 * (1 + 2 * 2) + 3 * 2 + 1
 
 
 def test_more_ngrams_than_num_ngrams_are_refused():
@@ -156,7 +161,7 @@ def test_passes_the_layer_test_of_keras(keras_layer_test):
         input_data=np.array([[1, 2, 0], [3, 4, 5]]),
         expected_output_shape=(2, 2),
         expected_num_trainable_weights=0,
-        expected_num_non_trainable_weights=6,
+        expected_num_non_trainable_weights=7,
         expected_num_losses=0,
         run_training_check=False,
     )

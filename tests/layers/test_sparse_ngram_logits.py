@@ -6,6 +6,7 @@ from scipy import sparse
 from layers import NGramLogits, SparseNGramLogits
 
 BIAS, PRIOR = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, -0.4, 0.0, 1.0])
+REPEATS = 0.7
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def both():
     weights = (rng.normal(size=(len(hashes), 4)) * (rng.uniform(size=(len(hashes), 4)) < 0.4)).astype("float32")
     weights[3] = 0  # an n-gram without weights counts in the norm
     of_classes = np.repeat(ratios[:, None], 4, axis=1)
-    dense.set_ngrams(hashes, of_classes, weights, BIAS, np.full(4, 2.5), PRIOR)
-    layer.set_ngrams(hashes, ratios, sparse.csr_array(weights), BIAS, 2.5, PRIOR)
+    dense.set_ngrams(hashes, of_classes, weights, BIAS, np.full(4, 2.5), PRIOR, REPEATS)
+    layer.set_ngrams(hashes, ratios, sparse.csr_array(weights), BIAS, 2.5, PRIOR, REPEATS)
     return dense, layer, ids
 
 
@@ -59,7 +60,7 @@ def test_passes_the_layer_test_of_keras(keras_layer_test):
         input_data=np.array([[1, 2, 0], [3, 4, 5]]),
         expected_output_shape=(2, 3),
         expected_num_trainable_weights=0,
-        expected_num_non_trainable_weights=8,
+        expected_num_non_trainable_weights=9,
         expected_num_losses=0,
         run_training_check=False,
     )

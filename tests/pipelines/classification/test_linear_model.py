@@ -68,20 +68,19 @@ def test_several_labels_have_a_decision_each():
     np.testing.assert_array_equal(answers[1], answers[0][:, :2])  # no decision depends on the others
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
+@pytest.mark.parametrize(("weighted", "repeats"), [(False, 0.0), (True, 0.0), (False, 1.0)])
+def test_the_layer_computes_what_scikit_learn_fitted(weighted, repeats, monkeypatch):
     from sklearn.svm import LinearSVC
 
-    choice = linear_model.Choice(cost=3, ratio_cost=0.3, factors=(1.5, 0.0, 0.75))
+    choice = linear_model.Choice(cost=3, ratio_cost=0.3, factors=(1.5, 0.0, 0.75), repeats=repeats)
     monkeypatch.setattr(linear_model, "_choose", lambda *arguments, **options: (choice, 0.0))
     ids, labels = texts(2)
     layer = layer_of(2, num_ngrams=5000, max_n=1)
     class_weight = {0: 1.0, 1: 3.0} if weighted else None
     text_weight = np.where(labels == 1, 3.0, 1.0) if weighted else None
     linear_model.fit(layer, counted(layer, {"ids": ids}), labels, text_weight, seed=1)
-    occurrences = np.zeros((300, 41))
-    for row, text in zip(occurrences, ids.to_list()):
-        row[text] = 1
+    counts = np.stack([np.bincount(text, minlength=41) for text in ids.to_list()])
+    occurrences = (counts > 0).astype(float)
     p, q = occurrences[labels == 1].sum(0) + 1, occurrences[labels == 0].sum(0) + 1
     known = occurrences.any(axis=0)
     p, q = p * known, q * known
@@ -90,7 +89,7 @@ def test_the_layer_computes_what_scikit_learn_fitted(weighted, monkeypatch):
     idf = np.where(known, np.log(301 / (1 + occurrences.sum(0))) + 1, 0)
     expected = []
     for ratios in (idf, log_count_ratios):
-        scaled = occurrences * ratios * 2
+        scaled = occurrences * (1 + repeats * np.log(np.maximum(counts, 1))) * ratios * 2
         norm = np.sqrt((scaled**2).sum(axis=1, keepdims=True))
         trust = np.minimum(1, norm / np.percentile(norm, 1)) ** 4
         scaled = trust * np.concatenate([scaled / norm, np.ones_like(norm)], axis=1)  # the last column is the bias
@@ -155,6 +154,22 @@ def test_the_factors_follow_the_data(capsys):
     assert factors[0] > 3 * factors[1]
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_repeated_ngrams_count_where_their_number_tells_the_class(classes):
+    """All tokens are in every text; that of its class is there six times."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, 300)
+    rows = [[5 + k for k in range(classes)] + [5 + label] * 5 + rng.integers(10, 40, 6).tolist() for label in labels]
+    ids = tf.ragged.constant([rng.permutation(row).tolist() for row in rows], dtype=tf.int32)
+    layer = layer_of(classes, num_ngrams=5000, max_n=1)
+    choice = linear_model.fit(layer, counted(layer, {"ids": ids[:200]}), labels[:200], None, seed=1)
+    assert choice.repeats == layer.repeats[0] == 1
+    assert (labels_of(layer, ids[200:]) == labels[200:]).mean() > 0.95
+    once = linear_model.Choice(3.0)
+    linear_model.fit(layer, counted(layer, {"ids": ids[:200]}), labels[:200], None, seed=1, choice=once)
+    assert layer.repeats[0] == 0 and (labels_of(layer, ids[200:]) == labels[200:]).mean() < 0.7
+
+
 @pytest.mark.parametrize("num_weightings", [1, 2])
 def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch):
     ids, labels = texts(4)
@@ -175,7 +190,8 @@ def test_the_search_computes_what_the_layer_computes(num_weightings, monkeypatch
         weights = np.nan_to_num(values[1] / ratios)
     bias, min_norm, prior = map(ops.convert_to_numpy, (layer.bias, layer.min_norm, layer.prior))
     expected = ops.convert_to_numpy(layer(ids.to_tensor()))
-    logits = linear_problem.compute_logits(problem.occurrences, ratios, weights, bias, min_norm, prior, problem.fading)
+    occurrences = ngrams.with_repeats(problem.occurrences, float(layer.repeats[0]))
+    logits = linear_problem.compute_logits(occurrences, ratios, weights, bias, min_norm, prior, problem.fading)
     np.testing.assert_allclose(logits, expected, atol=1e-3)
 
 

@@ -78,5 +78,5 @@ def test_the_largest_weights_of_all_classes_are_kept():
 def test_without_ngrams_there_is_nothing_to_fit():
     layer = SparseNGramLogits(2, num_ngrams=10, num_weights=10)
     layer.build((None, None))
-    counted = ngrams.count([np.zeros(0, np.int32)] * 2, 10)
+    counted = ngrams.count([np.zeros(0, ngrams.NGRAM)] * 2, 10)
     assert many_classes.fit(layer, counted, np.array([0, 1]), None, seed=1) is None
