@@ -88,7 +88,7 @@ _EPOCHS_HINT = "(default: {})".format(
 )
 
 _LEAST_PATIENCE = 3
-_NGRAMS_PER_TEXT = 40  # known n-grams per training text
+_NGRAMS_PER_TEXT = 120  # known n-grams per training text
 MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting
 MAX_DENSE_CLASSES = 100  # with more, most weights of the linear model are zero and not stored
 _MAX_LENGTH_OF_CHARACTERS = 5  # of their n-grams

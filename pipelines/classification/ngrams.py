@@ -14,7 +14,8 @@ from layers import NGramLogits
 _TEXTS_PER_COUNT = 5000  # for each 5,000 training texts, an n-gram must occur in one more text,
 _MAX_MIN_COUNT = 5  # up to this number: n-grams that are rare among many texts would be learned by heart
 _LEAST_COUNT = 3  # in `most_telling`: texts with an n-gram, if there are such n-grams
-NGRAM = np.dtype([("hash", np.int32), ("count", np.uint8)])  # of a text: how often it has the n-gram, at most 255
+NGRAM = np.dtype([("hash", np.int32), ("count", np.uint16)])  # of a text: how often it has the n-gram
+_MAX_COUNT = 2**16 - 1
 _TOKEN_WEIGHT = 2.0  # in `most_telling`: of n-grams of tokens, because a text has fewer of them than of characters
 
 
@@ -56,7 +57,7 @@ def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: i
         for row in hashes:
             found, counts = np.unique(row[row >= 0], return_counts=True)  # a negative hash stands for no n-gram
             text = np.empty(len(found), NGRAM)
-            text["hash"], text["count"] = found, np.minimum(counts, 255)
+            text["hash"], text["count"] = found, np.minimum(counts, _MAX_COUNT)
             texts.append(text)
     return texts
 

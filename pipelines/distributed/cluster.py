@@ -16,6 +16,7 @@ from pipelines.support.installation import ROOT, is_checkout, ray_installation
 LOCAL = "local"
 _CLIENT = "ray://"
 _OBJECT_STORE = 512 * 2**20  # bytes, of a local cluster: what is on its way between tasks
+_TOO_SLOW = "timed out during startup"  # in what Ray says of it
 _TIMEOUT = 5  # seconds, to reach the address
 _MAX_PER_PROCESSOR = 2  # processes on this machine
 _NOT_SENT = [".git", ".venv", "/runs", "/saved_models", "/tests", "/docs", "/benchmarks", "__pycache__"]
@@ -110,19 +111,57 @@ def _connect(address: str, num_cpus: int | None) -> str | None:
     settings = {"log_to_driver": False, "logging_level": "critical"}
     try:
         if address == LOCAL:
-            ray.init(
-                LOCAL,
-                include_dashboard=False,
-                num_cpus=num_cpus or machine.processor()["cores"],
-                object_store_memory=_OBJECT_STORE,
-                runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-                **settings,
-            )
+            _start(num_cpus or machine.processor()["cores"], settings)
         else:
             ray.init(address, runtime_env=_code(), **settings)
     except (RuntimeError, ConnectionError, ray.exceptions.RayError) as error:
         return _reason(error)
     return None
+
+
+def _start(num_cpus: int, settings: dict) -> None:
+    """Starts a cluster on this machine; once more if its processes do not start in Ray's 30 s, on a busy machine.
+
+    Raises:
+        RuntimeError: they did not start either time.
+    """
+    import ray
+
+    for _ in range(2):
+        before = set(_ray_processes())
+        try:
+            ray.init(
+                LOCAL,
+                include_dashboard=False,
+                num_cpus=num_cpus,
+                object_store_memory=_OBJECT_STORE,
+                runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+                **settings,
+            )
+        except Exception as error:  # Ray raises no narrower one
+            if _TOO_SLOW not in str(error):
+                raise
+            import psutil
+
+            left = set(_ray_processes()) - before
+            for process in left:
+                process.kill()
+            psutil.wait_procs(left)
+        else:
+            return
+    raise RuntimeError("its processes did not start within 30 s, twice: is this machine busy, or short of memory?")
+
+
+def _ray_processes() -> list:
+    """Returns Ray's processes that this process has started."""
+    import psutil  # Ray brings it
+
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # it has ended
+            if "ray" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
 
 
 def versions(*others: str) -> dict[str, str]:

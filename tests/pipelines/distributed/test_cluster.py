@@ -2,6 +2,8 @@
 
 import functools
 import socket
+import subprocess
+import sys
 from importlib import util
 
 import pytest
@@ -106,6 +108,33 @@ def test_a_cluster_on_this_machine_runs_tasks():
 
         assert ray.get(versions.remote()) == cluster.versions()
     assert not ray.is_initialized()
+
+
+@needs_ray
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_cluster_that_does_not_start_in_time_is_started_once_more(monkeypatch, failures):
+    import ray
+
+    started = []
+
+    def init(address, **_):
+        # Named as a process of Ray, so that it is found among the processes of the tests.
+        started.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "ray"]))
+        if len(started) <= failures:
+            raise Exception("The current node timed out during startup. This could happen because")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "shutdown", lambda: started[-1].kill())
+    if failures == 1:
+        with cluster.connected("local", 1):
+            assert started[0].poll() is not None and started[1].poll() is None
+    else:
+        with pytest.raises(UserError, match="--ray local: its processes did not start within 30 s, twice: is this"):
+            with cluster.connected("local", 1):
+                pass
+    assert len(started) == 2
+    for process in started:
+        process.wait(10)
 
 
 @needs_ray
