@@ -46,6 +46,7 @@ _MANY_TEXTS = 3000  # from which on the search leaves out one fold alone
 _MAX_OCCURRENCES = 12_000_000  # of n-grams in texts that the search reads
 _TOKEN_WEIGHTS = (1.0, 2.0, 4.0)  # of n-grams of tokens; those of characters weigh 1
 _REPEATS = (0.0, 1.0)  # whether a repeated n-gram weighs more, as its logarithm: see `NGramLogits`
+_MANY_REPEATS = 0.15  # mean logarithm of the counts, from which on that is searched: sentences have .05 to .11
 _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
@@ -166,8 +167,8 @@ def choose(problem: Problem, size: int) -> Choice:
 def _choose(problem: Problem) -> tuple[Choice, float]:
     """Chooses by the loss on texts that were left out of a fit, and the factor of the logits with it.
 
-    First how much n-grams of tokens weigh, then whether repeated ones weigh more, then the costs and the share of the
-    log-count ratios.
+    First how much n-grams of tokens weigh; in long texts, whether repeated ones weigh more; then the costs and the
+    share of the log-count ratios.
 
     Returns:
         (The choice, seconds that the fit of the chosen classifiers takes for each n-gram of a text).
@@ -222,7 +223,8 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
         return min(map(loss_of, choices), key=lambda pair: pair[0])[1]
 
     first = best_of(Choice(_FIRST_COST, token_weight=token_weight) for token_weight in _TOKEN_WEIGHTS)
-    first = best_of(dataclasses.replace(first, repeats=repeats) for repeats in _REPEATS)
+    if np.log(problem.occurrences.data).mean() >= _MANY_REPEATS:
+        first = best_of(dataclasses.replace(first, repeats=repeats) for repeats in _REPEATS)
     costs = _COSTS if problem.num_weightings == 2 else _COSTS_OF_MANY_CLASSES
     ratio_costs = (None, *_RATIO_COSTS) if problem.num_weightings == 2 else (None,)
     best = best_of(dataclasses.replace(first, cost=cost, ratio_cost=ratio) for cost in costs for ratio in ratio_costs)
