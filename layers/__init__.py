@@ -13,6 +13,7 @@ from layers.pooling import AttentionPooling, MaskedLastPooling, MaskedMaxPooling
 from layers.positional import LearnedPositionalEmbedding, RotaryEmbedding, SinusoidalPositionalEncoding
 from layers.recurrent import InitialStates, JordanCell, PeepholeLSTMCell
 from layers.recurrent_trace import RecurrentTrace
+from layers.token_features import TokenFeatureLogits
 from layers.tokens import HeadAndTail, RandomSpan, ReverseTokens, WordDropout
 from layers.transformer import TransformerDecoderBlock, TransformerEncoderBlock
 
@@ -48,6 +49,7 @@ __all__ = [
     "RotaryEmbedding",
     "SinusoidalPositionalEncoding",
     "SparseNGramLogits",
+    "TokenFeatureLogits",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
     "WordDropout",

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from layers.known_ngrams import KnownNGrams
+from layers.sparse_rows import add_rows
 
 _MIN_NORM = 1e-6
 
@@ -199,16 +200,8 @@ class SparseNGramLogits(KnownNGrams):
         value = _values(count, self.repeats)  # [known]
         num_rows = ops.shape(ids)[0]
         norm = ops.sqrt(ops.segment_sum(ops.square(value) * ops.take(self.squared, index), row, num_rows))  # [batch]
-        first = ops.take(self.starts, index)
-        sizes = ops.take(self.starts, index + 1) - first
-        ends = ops.cumsum(sizes)  # where the weights of each n-gram end, one n-gram after the other
-        place = ops.arange(ops.sum(sizes), dtype="int32")  # [pairs of a known n-gram and a class]
-        ngram = ops.searchsorted(ends, place, side="right")
-        place = place + ops.take(first - ends + sizes, ngram)
-        cell = ops.take(row, ngram) * self.num_classes + ops.take(self.classes, place)
-        weighted = ops.take(value, ngram) * ops.take(self.weighted, place)
-        total = ops.segment_sum(weighted, cell, num_rows * self.num_classes)
-        total = ops.reshape(total, (-1, self.num_classes))  # [batch, classes]
+        sparse = self.starts, self.classes, self.weighted
+        total = add_rows(*sparse, index, value, row, num_rows, self.num_classes)  # [batch, classes]
         return _fade(total, ops.expand_dims(norm, 1), self.bias, self.min_norm, self.prior, self.fading)
 
     def compute_output_spec(self, ids, characters=None):

@@ -25,10 +25,7 @@ class EncodedSentences:
     """Sentences as the network reads them. The tokens of all sentences follow each other.
 
     Attributes:
-        words, spellings: int32 [tokens].
-        affixes: int32 [tokens, NUM_AFFIXES].
-        characters: ragged int32 [tokens, (characters)]; None if the network reads no characters.
-        vectors: float32 [tokens, size], of the encoder; None without one.
+        inputs: of the network, see `TokenFeatures`: each [tokens, ...].
         tags: int32 [tokens].
         starts, ends: int32 [rows], the first token of each row and the one after its last. A row is a sentence, or a
             part of one that has more than `max_tokens` tokens.
@@ -36,11 +33,7 @@ class EncodedSentences:
         has_stop: bool [rows], whether the last of several tokens is punctuation.
     """
 
-    words: np.ndarray
-    spellings: np.ndarray
-    affixes: np.ndarray
-    characters: tf.RaggedTensor | None
-    vectors: np.ndarray | None
+    inputs: Inputs
     tags: np.ndarray
     starts: np.ndarray
     ends: np.ndarray
@@ -93,11 +86,7 @@ def encode_with(
     next_ends = np.append(ends[1:], ends[-1:])
     can_join = np.append(np.equal(documents[1:], documents[:-1]), False) & (next_ends - starts <= max_tokens)
     return EncodedSentences(
-        words=inputs["words"].numpy(),
-        spellings=inputs["spellings"].numpy(),
-        affixes=inputs["affixes"].numpy(),
-        characters=inputs.get("characters"),
-        vectors=inputs["vectors"].numpy() if "vectors" in inputs else None,
+        inputs=inputs,
         tags=np.array(tag_ids, np.int32),
         starts=starts,
         ends=ends,
@@ -131,11 +120,14 @@ def training_batches(config: TaggingConfig, encoded: EncodedSentences, epoch: in
     Some words become unknown, some rows lose their final punctuation, and some continue with the next row.
     """
     rng = np.random.default_rng([config.seed, epoch, 1])  # bucketed_order has [seed, epoch]
-    words = np.where(rng.random(len(encoded.words)) < config.word_dropout, UNKNOWN, encoded.words)
+    inputs = dict(encoded.inputs)
+    if "words" in inputs:
+        is_unknown = rng.random(len(encoded.tags)) < config.word_dropout
+        inputs["words"] = tf.where(is_unknown, UNKNOWN, inputs["words"])
     is_joined = rng.random(len(encoded.starts)) < config.join_rate
     ends = np.where(is_joined, encoded.joined_ends, encoded.ends)
     is_cut = encoded.has_stop & ~is_joined & (rng.random(len(ends)) < config.final_stop_dropout)
-    changed = dataclasses.replace(encoded, words=words, ends=ends - is_cut)
+    changed = dataclasses.replace(encoded, inputs=inputs, ends=ends - is_cut)
     order = batching.bucketed_order(changed.lengths, config.batch_size, config.seed, epoch)
     return batches(changed, order[skip * config.batch_size :], config.batch_size)
 
@@ -151,10 +143,7 @@ def batches(encoded: EncodedSentences, order: np.ndarray, batch_size: int) -> tf
         rows (see `batching.rows_of_part`).
     """
     starts, ends = tf.constant(encoded.starts), tf.constant(encoded.ends)
-    names = ("words", "spellings", "affixes", "vectors", "tags")
-    values = {name: tf.constant(getattr(encoded, name)) for name in names if getattr(encoded, name) is not None}
-    if encoded.characters is not None:
-        values["characters"] = encoded.characters
+    values = encoded.inputs | {"tags": tf.constant(encoded.tags)}
     part = current()
 
     def gather(rows):

@@ -76,6 +76,7 @@ _QUICK = _FULL | {
 PRESETS: Presets = {
     **{(model, "full"): _FULL for model in RECURRENT},
     **{(model, "quick"): _QUICK for model in RECURRENT},
+    **{("linear", preset): _FULL | {"epochs": 1} for preset in ("quick", "full")},
     ("transformer", "full"): _FULL
     | _LESS_DROPOUT
     | {"num_layers": 4, "positions": "rotary", "dropout": 0.2, "learning_rate": 0.001},
@@ -83,6 +84,7 @@ PRESETS: Presets = {
 }
 
 
+_NETWORKS = (*RECURRENT, "transformer")
 _WITH_CHARACTERS = Only("it needs --characters cnn or lstm", lambda config: config.characters != "none")
 # `prepare` fixes the characters of a word, also for trainings that read none.
 _WITH_CHARACTERS_OR_PREPARED = Only(
@@ -118,37 +120,54 @@ class TaggingConfig(TrainingConfig):
     preset: Resolved[Literal["quick", "full"]] = UNSET
     """quick: a small network in two minutes; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Resolved[Literal[(*RECURRENT, "transformer")]] = UNSET
-    """Network that reads the sentence: a recurrent network with these cells (simple is Elman's), or self-attention. By
-    default lstm."""
+    model: Resolved[Literal[("linear", *RECURRENT, "transformer")]] = UNSET
+    """linear: a conditional random field over features of each token and its neighbours, in seconds; the others: a
+    network that reads the sentence, recurrent with these cells (simple is Elman's), or with self-attention. By default
+    lstm."""
     tokenizer: Literal["english", "unicode", "whitespace"] | None = None
     """How the exported model divides a text into tokens. english: as in the Penn Treebank and UD English; unicode:
     words, and each other character; whitespace: at spaces. By default the one that gives most of the training
     tokens."""
-    encoder: Annotated[str | None, PATH] = None
+    penalty: Annotated[float, POSITIVE, only("linear"), Tuned(Range(0.01, 1.0, log=True))] = 0.1
+    """Weight of the sum of the squared weights of the linear model, beside the negative log-likelihood."""
+    encoder: Annotated[str | None, PATH, only(*_NETWORKS)] = None
     """Also give the network the vectors of a pretrained encoder, one for each token: the folder of an export of
     `train encoder`, such as saved_models/encoder/1. The encoder is not trained further."""
-    vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(1)] = UNSET
+    vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), only(*_NETWORKS), at_least(1)] = (
+        UNSET
+    )
     """Maximum number of words in the vocabulary. Words are lower-cased, and their digits are 0."""
     embedding_size: Annotated[
-        Resolved[int], by_preset(PRESETS, "embedding_size"), at_least(1), Tuned((50, 100, 200))
+        Resolved[int], by_preset(PRESETS, "embedding_size"), only(*_NETWORKS), at_least(1), Tuned((50, 100, 200))
     ] = UNSET
     """Size of a word's vector."""
-    characters: Literal["cnn", "lstm", "none"] = "cnn"
+    characters: Annotated[Literal["cnn", "lstm", "none"], only(*_NETWORKS)] = "cnn"
     """How the characters of a word become a vector: convolutions, or an LSTM in both directions. With none, unknown
     words differ only in their capitalization and digits."""
     character_size: Annotated[
-        Resolved[int], by_preset(PRESETS, "character_size"), at_least(1), _WITH_CHARACTERS, Tuned((25, 50, 100))
+        Resolved[int],
+        by_preset(PRESETS, "character_size"),
+        only(*_NETWORKS),
+        at_least(1),
+        _WITH_CHARACTERS,
+        Tuned((25, 50, 100)),
     ] = UNSET
     """cnn: number of filters of each length (2, 3 and 4); lstm: hidden size of each direction."""
-    max_characters: Annotated[int, tyro.conf.arg(metavar="N"), from_to(4, 100), _WITH_CHARACTERS_OR_PREPARED] = 20
+    max_characters: Annotated[
+        int, tyro.conf.arg(metavar="N"), from_to(4, 100), only(*_NETWORKS), _WITH_CHARACTERS_OR_PREPARED
+    ] = 20
     """Maximum characters per word; longer words keep their first and last half."""
     hidden_size: Annotated[
-        Resolved[int], by_preset(PRESETS, "hidden_size"), at_least(1), Tuned((32, 64, 128, 256, 384))
+        Resolved[int], by_preset(PRESETS, "hidden_size"), only(*_NETWORKS), at_least(1), Tuned((32, 64, 128, 256, 384))
     ] = UNSET
     """Recurrent networks: hidden size of each direction. transformer: size of its vectors."""
     num_layers: Annotated[
-        Resolved[int], by_preset(PRESETS, "num_layers"), at_least(1), Tuned(Range(1, 3), RECURRENT), Tuned(Range(1, 6))
+        Resolved[int],
+        by_preset(PRESETS, "num_layers"),
+        only(*_NETWORKS),
+        at_least(1),
+        Tuned(Range(1, 3), RECURRENT),
+        Tuned(Range(1, 6)),
     ] = UNSET
     """Number of layers."""
     bidirectional: Annotated[bool, NEGATED, only(*RECURRENT)] = True
@@ -163,39 +182,55 @@ class TaggingConfig(TrainingConfig):
         Positions | None, only("transformer"), tyro.conf.arg(help_behavior_hint="(default: rotary)")
     ] = None
     """Positional encoding."""
-    crf: Annotated[bool, NEGATED] = True
+    crf: Annotated[bool, NEGATED, only(*_NETWORKS)] = True
     """Score each tag on its own. By default a conditional random field scores whole sequences of tags."""
     word_dropout: Annotated[
-        Resolved[float], by_preset(PRESETS, "word_dropout", "X"), RATE, Tuned(Range(0.0, 0.4, step=0.05))
+        Resolved[float],
+        by_preset(PRESETS, "word_dropout", "X"),
+        only(*_NETWORKS),
+        RATE,
+        Tuned(Range(0.0, 0.4, step=0.05)),
     ] = UNSET
     """Fraction of the words that are replaced by the unknown word in training; their characters are kept."""
     embedding_dropout: Annotated[
-        Resolved[float], by_preset(PRESETS, "embedding_dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))
+        Resolved[float],
+        by_preset(PRESETS, "embedding_dropout", "X"),
+        only(*_NETWORKS),
+        RATE,
+        Tuned(Range(0.0, 0.6, step=0.05)),
     ] = UNSET
     """Dropout rate of the vectors of words and characters."""
-    dropout: Annotated[Resolved[float], by_preset(PRESETS, "dropout", "X"), RATE, Tuned(Range(0.0, 0.6, step=0.05))] = (
-        UNSET
-    )
+    dropout: Annotated[
+        Resolved[float], by_preset(PRESETS, "dropout", "X"), only(*_NETWORKS), RATE, Tuned(Range(0.0, 0.6, step=0.05))
+    ] = UNSET
     """Dropout rate of the outputs of each layer."""
-    join_rate: Annotated[Resolved[float], by_preset(PRESETS, "join_rate", "X"), FRACTION] = UNSET
+    join_rate: Annotated[Resolved[float], by_preset(PRESETS, "join_rate", "X"), only(*_NETWORKS), FRACTION] = UNSET
     """Fraction of the training sentences that are joined with the next one, because sentences of raw text are not
     always divided correctly."""
-    final_stop_dropout: Annotated[Resolved[float], by_preset(PRESETS, "final_stop_dropout", "X"), FRACTION] = UNSET
+    final_stop_dropout: Annotated[
+        Resolved[float], by_preset(PRESETS, "final_stop_dropout", "X"), only(*_NETWORKS), FRACTION
+    ] = UNSET
     """Fraction of the training sentences that lose their last token if it is punctuation."""
     max_tokens: Annotated[int, tyro.conf.arg(metavar="N"), from_to(4, 1000)] = 150
     """Maximum tokens that the network reads at once; longer sentences are divided."""
     max_bytes: Annotated[int, tyro.conf.arg(metavar="N"), from_to(1, 10**6)] = 40_000
     """Maximum bytes per text in the exported model; the rest is cut."""
-    batch_size: Annotated[Resolved[int], by_preset(PRESETS, "batch_size"), at_least(1), Tuned((16, 32, 64))] = UNSET
+    batch_size: Annotated[
+        Resolved[int], by_preset(PRESETS, "batch_size"), only(*_NETWORKS), at_least(1), Tuned((16, 32, 64))
+    ] = UNSET
     """Sentences per training step."""
-    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), at_least(1)] = UNSET
+    epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), only(*_NETWORKS), at_least(1)] = UNSET
     """Maximum number of passes over the training sentences."""
     learning_rate: Annotated[
-        Resolved[float], by_preset(PRESETS, "learning_rate", "X"), POSITIVE, Tuned(Range(0.0005, 0.02, log=True))
+        Resolved[float],
+        by_preset(PRESETS, "learning_rate", "X"),
+        only(*_NETWORKS),
+        POSITIVE,
+        Tuned(Range(0.0005, 0.02, log=True)),
     ] = UNSET
     """Highest learning rate."""
-    schedule: Schedule = "cosine"
-    patience: Patience = 5
+    schedule: Annotated[Schedule, only(*_NETWORKS)] = "cosine"
+    patience: Annotated[Patience, only(*_NETWORKS)] = 5
     """Stop after N epochs without a better validation score: F1 of spans, or accuracy. The weights of the best epoch
     are kept."""
     no_baseline: bool = False
@@ -236,6 +271,11 @@ class TaggingConfig(TrainingConfig):
         Raises:
             UserError: a setting needs all sentences in memory, or would change what is prepared.
         """
+        if self.model == "linear":
+            raise UserError(
+                "--model linear counts the features of all sentences in memory, and prepared data has none: give the "
+                "data that it was made from, or train a network"
+            )
         if self.encoder:
             raise UserError(
                 f"--encoder {self.encoder}: its vectors are computed from all sentences in memory, and prepared data "

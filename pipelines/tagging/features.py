@@ -3,12 +3,13 @@
 words        id of the normalized word: NFKC, lower case, digits as 0
 spellings    capitalization and digits, which the normalized word has lost
 characters   ids of the characters as they are in the text
+hashes       of its word, its shape and its affixes, for the linear model (hashed.py)
 
 Invisible characters (text/invisible.py) are left out of all of them.
 """
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import tensorflow as tf
@@ -16,7 +17,7 @@ import tensorflow_text as tf_text
 
 from pipelines.data.tagged_sentences import TaggedSentences, character_spans
 from pipelines.support.records import read_record, write_record
-from pipelines.tagging import word_encoder
+from pipelines.tagging import hashed, word_encoder
 from pipelines.tagging.word_encoder import WordEncoder
 from pipelines.text.invisible import visible
 from pipelines.text.normalization import without_invisible
@@ -62,6 +63,7 @@ class TokenFeatures(tf.Module):
         max_bytes: number of bytes that are read of each text.
         encoder: gives each token a pretrained vector; None for none.
         removes_invisible: False for a run that was trained with invisible characters.
+        reads: what the model reads: "ids" for a network, "hashes" for the linear model.
     """
 
     def __init__(
@@ -73,9 +75,10 @@ class TokenFeatures(tf.Module):
         max_bytes: int,
         encoder: WordEncoder | None = None,
         removes_invisible: bool = True,
+        reads: Collection[str] = ("ids",),
     ):
         super().__init__()
-        self._removes_invisible = removes_invisible
+        self._removes_invisible, self._reads = removes_invisible, tuple(reads)
         self.encoder = encoder
         self.kind = kind
         self._lists = {"words": list(words), "characters": list(characters)}
@@ -97,15 +100,18 @@ class TokenFeatures(tf.Module):
             {"words": ragged int32 [batch, (tokens)], "spellings": the same, "affixes": ragged int32 [batch, (tokens),
             NUM_AFFIXES], "characters": ragged int32 [batch, (tokens), (characters)]}. Each token has a character: that
             of an empty token is UNKNOWN. If `max_characters` is 0, there is no "characters". With an encoder also
-            "vectors": ragged float32 [batch, (tokens), size].
+            "vectors": ragged float32 [batch, (tokens), size]. The linear model alone reads "hashes", ragged int32
+            [batch, (tokens), NUM_HASHES], and none of the others.
         """
         flat = without_invisible(tokens.flat_values) if self._removes_invisible else tokens.flat_values
         words = normalized(flat)
-        inputs = {
-            "words": tokens.with_flat_values(self._word_ids.lookup(words)),
-            "spellings": tokens.with_flat_values(spelling_of(flat)),
-            "affixes": tokens.with_flat_values(affixes_of(words)),
-        }
+        inputs = {}
+        if "hashes" in self._reads:
+            inputs["hashes"] = tokens.with_flat_values(hashed.hashes_of(flat, words))
+        if "ids" in self._reads:
+            inputs["words"] = tokens.with_flat_values(self._word_ids.lookup(words))
+            inputs["spellings"] = tokens.with_flat_values(spelling_of(flat))
+            inputs["affixes"] = tokens.with_flat_values(affixes_of(words))
         if self._max_characters:
             codes = tf.strings.unicode_decode(tf.where(flat == "", "\N{REPLACEMENT CHARACTER}", flat), "UTF-8")
             codes = keep_ends(codes, self._max_characters)
@@ -123,6 +129,7 @@ class TokenFeatures(tf.Module):
             "max_characters": self._max_characters,
             "max_bytes": self._max_bytes,
             "removes_invisible": self._removes_invisible,
+            "reads": self._reads,
         }
         files = self.encoder.save(Path(folder) / _ENCODER) if self.encoder else None
         write_record(Path(folder) / "tokens.json", settings | self._lists | {"encoder_files": files})
@@ -135,10 +142,11 @@ def train(
     max_characters: int,
     max_bytes: int,
     encoder: WordEncoder | None = None,
+    reads: Collection[str] = ("ids",),
 ) -> TokenFeatures:
     """Collects the words and characters of the training sentences; see `from_counts`."""
     tokens = collections.Counter(token for sentence in sentences for token in sentence)
-    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder)
+    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder, reads)
 
 
 def from_counts(
@@ -148,6 +156,7 @@ def from_counts(
     max_characters: int,
     max_bytes: int,
     encoder: WordEncoder | None = None,
+    reads: Collection[str] = ("ids",),
 ) -> TokenFeatures:
     """Collects the words and characters of tokens.
 
@@ -170,6 +179,7 @@ def from_counts(
         max_characters,
         max_bytes,
         encoder,
+        reads=reads,
     )
 
 
@@ -187,6 +197,7 @@ def load(folder: Path, with_characters: bool = True) -> TokenFeatures:
         saved["max_characters"] = 0
     files = saved.pop("encoder_files")
     saved.setdefault("removes_invisible", False)  # no record: an older run, which keeps them
+    saved.setdefault("reads", ["ids"])
     encoder = word_encoder.load(Path(folder) / _ENCODER, files, _REMEDY) if files else None
     return TokenFeatures(**saved, encoder=encoder)
 

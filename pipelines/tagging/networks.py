@@ -1,4 +1,4 @@
-"""The network of a tagger: words with their characters -> scores of the tags of each token.
+"""The model of a tagger: words with their characters -> scores of the tags of each token; or a linear one of features.
 
 Source: Lample et al. 2016, "Neural Architectures for Named Entity Recognition"; Ma and Hovy 2016, "End-to-end Sequence
 Labeling via Bi-directional LSTM-CNNs-CRF".
@@ -10,20 +10,34 @@ from collections.abc import Callable
 import keras
 from keras import layers, ops
 
-from layers import CRF, MaxOfConvolutions, OverTokens
+from layers import CRF, MaxOfConvolutions, OverTokens, TokenFeatureLogits
 from pipelines.data.tag_schemes import is_spans
 from pipelines.export.exported import Exported
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.networks.transformer import stacked_transformer
 from pipelines.tagging.config import TaggingConfig
+from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.features import NUM_AFFIX_HASHES, NUM_AFFIXES, NUM_SPELLINGS, PAD, TokenFeatures
+from pipelines.tagging.hashed import NUM_HASHES, TEMPLATES
 
 _SPELLING_SIZE = 16
 _AFFIX_SIZE = 24
 _CHARACTER_EMBEDDING_SIZE = 32
 _CHARACTER_DROPOUT = 0.1
 _FILTER_LENGTHS = (2, 3, 4)
+
+
+def build_linear(tags: tuple[str, ...], spans: bool, num_features: int, num_weights: int) -> keras.Model:
+    """Returns "hashes" of `TokenFeatures` -> scores of the tags, as `build`; the layer "logits" has known features.
+
+    Args:
+        num_features, num_weights: see `TokenFeatureLogits`.
+    """
+    hashes = keras.Input((None, NUM_HASHES), dtype="int32", name="hashes")
+    mask = ops.any(ops.not_equal(hashes, 0), axis=-1)  # [batch, time]
+    logits = TokenFeatureLogits(len(tags), max(1, num_features), max(1, num_weights), TEMPLATES, name="logits")(hashes)
+    return keras.Model({"hashes": hashes}, _crf(tags, spans, trainable=False)(logits, mask=mask), name="tagger_linear")
 
 
 def build(config: TaggingConfig, features: TokenFeatures, tags: tuple[str, ...], spans: bool) -> keras.Model:
@@ -55,8 +69,8 @@ def build(config: TaggingConfig, features: TokenFeatures, tags: tuple[str, ...],
     x = layers.Dropout(config.embedding_dropout)(ops.concatenate(vectors, axis=-1))  # [batch, time, features]
     x = (_transformer if config.model == "transformer" else _recurrent)(config, x, mask)  # [batch, time, units]
     logits = layers.Dense(len(tags), dtype="float32", name="logits")(x)
-    crf = CRF(trainable=config.crf, name="crf", **(_span_rules(tags) if spans else {}))
-    return keras.Model(inputs, crf(logits, mask=mask), name=f"tagger_{config.model}")
+    scores = _crf(tags, spans, config.crf)(logits, mask=mask)
+    return keras.Model(inputs, scores, name=f"tagger_{config.model}")
 
 
 def _character_vectors(config, num_characters, ids):
@@ -98,13 +112,9 @@ def _transformer(config, x, mask):
     )
 
 
-def _span_rules(tags: tuple[str, ...]) -> dict[str, list]:
-    """The arguments of `CRF` that allow I-x only after B-x and I-x."""
-    before = [None if not tag.startswith("I-") else (f"B-{tag[2:]}", tag) for tag in tags]
-    return {
-        "allowed": [[of is None or tag in of for of in before] for tag in tags],
-        "allowed_start": [of is None for of in before],
-    }
+def _crf(tags: tuple[str, ...], spans: bool, trainable: bool) -> CRF:
+    rules = Rules.of_spans(tags)._asdict() if spans else {}
+    return CRF(trainable=trainable, name="crf", **rules)
 
 
 def of_export(config: TaggingConfig, exported: Exported, read: Callable[[], list]) -> tuple[keras.Model, list]:

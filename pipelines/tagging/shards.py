@@ -102,14 +102,16 @@ def with_next(chunks: Iterable[TaggedSentences]) -> Iterator[tuple[TaggedSentenc
 
 def _rows(encoded: EncodedSentences, count: int) -> Iterator[Row]:
     """Yields the first `count` rows of encoded sentences."""
-    characters, splits = encoded.characters.values.numpy(), encoded.characters.row_splits.numpy()
+    words, spellings, affixes = (encoded.inputs[name].numpy() for name in ("words", "spellings", "affixes"))
+    ragged = encoded.inputs["characters"]
+    characters, splits = ragged.values.numpy(), ragged.row_splits.numpy()
     fields = (encoded.starts, encoded.ends, encoded.joined_ends, encoded.has_stop)
     for start, end, joined_end, has_stop in zip(*(field[:count].tolist() for field in fields), strict=True):
         row = slice(start, joined_end)
         example = shard_writer.features(
-            words=encoded.words[row].tolist(),
-            spellings=encoded.spellings[row].tolist(),
-            affixes=encoded.affixes[row].ravel().tolist(),
+            words=words[row].tolist(),
+            spellings=spellings[row].tolist(),
+            affixes=affixes[row].ravel().tolist(),
             characters=characters[splits[start] : splits[joined_end]].tolist(),
             character_lengths=(splits[start + 1 : joined_end + 1] - splits[start:joined_end]).tolist(),
             tags=encoded.tags[row].tolist(),

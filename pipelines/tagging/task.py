@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
 from pipelines.tagging import batches as sentence_batches
-from pipelines.tagging import features, metrics, networks, shards, word_encoder
+from pipelines.tagging import features, linear, metrics, networks, shards, word_encoder
 from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
@@ -42,6 +42,7 @@ class Encoded:
         splits: the sentences.
         train, valid: the same, encoded; `train` is None if the training sentences are in shards.
         divided: number of training sentences that have more than `max_tokens` tokens.
+        counted: the features of the linear model; None for a network.
 
     Its length is the number of training sentences; a divided one counts as often as it has parts.
     """
@@ -50,6 +51,7 @@ class Encoded:
     train: EncodedSentences | None
     valid: EncodedSentences
     divided: int
+    counted: linear.Counted | None = None
 
     def __len__(self) -> int:
         return self.splits.sharded.rows["train"] if self.splits.sharded else len(self.train.starts)
@@ -74,6 +76,8 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
     if splits.sharded:
         return features.load(splits.sharded.folder / TOKENIZER, with_characters=config.characters != "none")
     kind = config.tokenizer or features.choose_splitter(splits.train)[0]
+    if config.model == "linear":
+        return features.train(kind, splits.train.tokens, 0, 0, config.max_bytes, reads=("hashes",))
     max_characters = 0 if config.characters == "none" else config.max_characters
     encoder = word_encoder.find(config.encoder) if config.encoder else None
     return features.train(kind, splits.train.tokens, config.vocabulary_size, max_characters, config.max_bytes, encoder)
@@ -91,13 +95,17 @@ def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, fold
         return Encoded(splits, None, valid, splits.sharded.details["divided"])
     train = sentence_batches.encode(tokenizer, splits.train, splits.tags, config.max_tokens)
     divided = sum(len(tokens) > config.max_tokens for tokens in splits.train.tokens)
-    return Encoded(splits, train, valid, divided)
+    counted = linear.count(train, len(splits.tags)) if config.model == "linear" else None
+    return Encoded(splits, train, valid, divided, counted)
 
 
 def build(
     config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, encoded: Encoded, training: bool
 ) -> keras.Model:
-    """Builds the network."""
+    """Builds the model."""
+    if config.model == "linear":
+        known = encoded.counted
+        return networks.build_linear(splits.tags, splits.spans, len(known.hashes), known.num_weights)
     return networks.build(config, tokenizer, splits.tags, splits.spans)
 
 
@@ -130,13 +138,21 @@ def make_validator(
 
 
 def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> FitOptions:
-    """Monitors F1 of the spans where the tags mark spans, else the accuracy."""
+    """Monitors F1 of the spans where the tags mark spans, else the accuracy; fits the linear model."""
     name = "val_f1" if encoded.splits.spans else "val_accuracy"
 
     def monitor(row: dict) -> float:
         return -row[name] if np.isfinite(row["val_loss"]) else float("nan")
 
-    return FitOptions(monitor=monitor)
+    def initialize() -> None:
+        if config.model == "linear":
+            layers, seconds = (
+                (model.get_layer("logits"), model.get_layer("crf")),
+                config.minutes and 60 * config.minutes,
+            )
+            linear.fit(*layers, encoded.counted, encoded.train, config.penalty, seconds)
+
+    return FitOptions(initialize=initialize, monitor=monitor)
 
 
 def batches(config: TaggingConfig, encoded: Encoded, epoch: int, skip: int):

@@ -1,0 +1,144 @@
+"""The linear model of a tagger: counts the features of the training tokens, and solves for their weights."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+from scipy import sparse
+
+from layers import CRF, TokenFeatureLogits
+from pipelines.data.tag_schemes import is_spans
+from pipelines.support import console, machine
+from pipelines.support.errors import UserError
+from pipelines.tagging import crf_solver
+from pipelines.tagging.batches import EncodedSentences, token_encoder
+from pipelines.tagging.crf_solver import Rules
+from pipelines.tagging.features import TokenFeatures
+from pipelines.tagging.hashed import TEMPLATES
+from pipelines.tagging.hidden_markov import Sentences
+
+PENALTY = 0.1
+_ROWS_AT_ONCE = 100
+_MAX_FEATURES = 1_000_000
+_BYTES_PER_SCORE = 60  # that a fit takes at most for each tag of each token, and for each tag of each feature
+
+
+class Counted(NamedTuple):
+    """The features of the training tokens.
+
+    Attributes:
+        hashes: int32 [k], ascending, those of `TokenFeatureLogits.hash_features`.
+        occurrences: float32 [tokens, k + 1], 1 where the token has the feature; every token has the last one.
+        num_weights: number of pairs of a feature and a tag that occur.
+    """
+
+    hashes: np.ndarray
+    occurrences: sparse.csr_matrix
+    num_weights: int
+
+
+def count(encoded: EncodedSentences, num_tags: int) -> Counted:
+    """Counts the features of the training tokens, with `hashes` among the inputs.
+
+    Raises:
+        UserError: there is too little memory for the fit.
+    """
+    return _count(_hash_features(encoded.inputs["hashes"], encoded.lengths), encoded.tags, num_tags)
+
+
+def fit(
+    layer: TokenFeatureLogits,
+    crf: CRF,
+    counted: Counted,
+    encoded: EncodedSentences,
+    penalty: float,
+    seconds: float | None = None,
+) -> None:
+    """Fits the weights of the features and of the transitions, and puts them into the layers.
+
+    Args:
+        counted: of `count`.
+        penalty, seconds: see `crf_solver.fit`.
+    """
+    console.say(f"fitting {counted.num_weights:,} weights of the linear model ...")
+    has_rules = crf.allowed is not None
+    given = Rules(np.array(crf.allowed), np.array(crf.allowed_start)) if has_rules else Rules.none(layer.num_tags)
+    found = crf_solver.fit(counted.occurrences, encoded.tags, encoded.lengths, given, penalty, seconds)
+    layer.set_features(counted.hashes, found.features[:-1], found.features[-1].toarray()[0])
+    crf.transitions.assign(found.transitions)
+    crf.start.assign(found.start)
+    crf.end.assign(found.end)
+
+
+def fit_and_tag(train_tokens: Sentences, train_tags: Sentences, tokens: Sentences) -> list[list[str]]:
+    """Fits the linear model to some sentences, and tags others.
+
+    Args:
+        train_tokens, train_tags: the training sentences, at least one, none of them empty.
+        tokens: sentences to tag.
+    """
+    names = sorted(set(itertools.chain.from_iterable(train_tags)))
+    ids = {name: i for i, name in enumerate(names)}
+    tags = np.array([ids[tag] for tag in itertools.chain.from_iterable(train_tags)])
+    rules = Rules.of_spans(names) if is_spans(names) else Rules.none(len(names))
+    encode = token_encoder(TokenFeatures("whitespace", [], [], 0, 0, reads=("hashes",)))
+
+    def hashes_and_lengths(sentences: Sentences) -> tuple[np.ndarray, np.ndarray]:
+        lengths = np.array([len(each) for each in sentences])
+        return _hash_features(encode(sentences)["hashes"], lengths), lengths
+
+    hashes, lengths = hashes_and_lengths(train_tokens)
+    counted = _count(hashes, tags, len(names))
+    weights = crf_solver.fit(counted.occurrences, tags, lengths, rules, PENALTY)
+    others = [each for each in tokens if len(each)]
+    if not others:
+        return [[] for _ in tokens]
+    hashes, lengths = hashes_and_lengths(others)
+    found = crf_solver.decode(_occurrences(hashes, counted.hashes), lengths, weights, rules)
+    found = np.split([names[i] for i in found], np.cumsum(lengths)[:-1])
+    of_others = (each.tolist() for each in found)
+    return [next(of_others) if len(each) else [] for each in tokens]
+
+
+def _hash_features(hashes: tf.Tensor, lengths: np.ndarray) -> np.ndarray:
+    """Returns the hashes of the features of all tokens, int32 [tokens, templates].
+
+    Args:
+        hashes: of the tokens, int32 [tokens, NUM_HASHES].
+        lengths: tokens of each row, int [rows].
+    """
+    layer = TokenFeatureLogits(1, 1, 1, TEMPLATES)
+    hash_rows = tf.function(layer.hash_features, autograph=False, reduce_retracing=True)
+    rows = tf.RaggedTensor.from_row_lengths(hashes, lengths)
+    found = []
+    for start in range(0, len(lengths), _ROWS_AT_ONCE):
+        part = rows[start : start + _ROWS_AT_ONCE]
+        found.append(tf.boolean_mask(hash_rows(part.to_tensor()), tf.sequence_mask(part.row_lengths())).numpy())
+    return np.concatenate(found)
+
+
+def _count(hashes: np.ndarray, tags: np.ndarray, num_tags: int) -> Counted:
+    known, counts = np.unique(hashes[hashes >= 0], return_counts=True)  # a negative hash stands for no feature
+    known = np.sort(known[np.argsort(-counts, kind="stable")[:_MAX_FEATURES]])
+    expected, free = _BYTES_PER_SCORE * num_tags * max(len(hashes), len(known)), machine.free_memory()
+    if free is not None and expected > free:
+        raise UserError(
+            f"--model linear: {num_tags:,} tags of {len(hashes):,} tokens take about {expected / 1e9:.1f} GB of "
+            f"memory, and {free / 1e9:.1f} GB are free: train a network (--model lstm), or leave out rare tags"
+        )
+    occurrences = _occurrences(hashes, known)
+    token = np.repeat(np.arange(len(hashes)), np.diff(occurrences.indptr))
+    pairs = np.unique(occurrences.indices.astype(np.int64) * num_tags + tags[token])
+    return Counted(known, occurrences, int(np.searchsorted(pairs, len(known) * num_tags)))
+
+
+def _occurrences(hashes: np.ndarray, known: np.ndarray) -> sparse.csr_matrix:
+    """Returns which tokens have which known features, and last the feature that all have: [tokens, known + 1]."""
+    column = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
+    has = known[column] == hashes
+    column = np.concatenate([column, np.full((len(column), 1), len(known))], axis=1).astype(np.int32)
+    has = np.concatenate([has, np.ones((len(has), 1), bool)], axis=1)
+    indptr = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    shape = (len(hashes), len(known) + 1)
+    return sparse.csr_matrix((np.ones(indptr[-1], np.float32), column[has], indptr), shape)

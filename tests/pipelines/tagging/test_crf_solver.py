@@ -1,0 +1,136 @@
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+
+from layers import CRF
+from pipelines.tagging import crf_solver
+from pipelines.tagging.crf_solver import Rules, Weights
+
+LENGTHS = np.array([2, 5, 1, 4, 5])
+TAGS = 3
+SPANS = ("B-A", "I-A", "O")
+
+
+@pytest.fixture
+def data():
+    """Features of the tokens [tokens, features] and their tags, which obey the rules of SPANS."""
+    rng = np.random.default_rng(0)
+    features = sparse.random(LENGTHS.sum(), 12, 0.3, format="csr", rng=rng, dtype="float32")
+    features.data[:] = 1
+    tags = np.array([0, 1, 2, 0, 1, 1, 2, 0, 2, 0, 1, 2, 2, 0, 0, 1, 2])
+    return features, tags
+
+
+def scores_of_paths(unary, weights: Weights, rules: Rules):
+    """The score of each possible sequence of tags of one sentence."""
+    found = {}
+    for path in itertools.product(range(TAGS), repeat=len(unary)):
+        steps = list(itertools.pairwise(path))
+        if rules.allowed_start[path[0]] and all(rules.allowed[step] for step in steps):
+            score = weights.start[path[0]] + weights.end[path[-1]] + sum(weights.transitions[step] for step in steps)
+            found[path] = score + sum(unary[t, tag] for t, tag in enumerate(path))
+    return found
+
+
+def random_weights(seed, features=12):
+    rng = np.random.default_rng(seed)
+    return Weights(
+        sparse.csr_matrix(rng.normal(size=(features, TAGS))),
+        *(rng.normal(size=each) for each in ((TAGS, TAGS), TAGS, TAGS)),
+    )
+
+
+@pytest.mark.parametrize("rules", [Rules.none(TAGS), Rules.of_spans(SPANS)])
+def test_the_expectations_are_those_of_all_sequences(rules):
+    weights = random_weights(1)
+    unary = np.random.default_rng(2).normal(size=(LENGTHS.sum(), TAGS)) * 3
+    order = np.argsort(-LENGTHS, kind="stable")
+    first = np.cumsum(LENGTHS) - LENGTHS
+    chunk = crf_solver.Chunk.of(first[order], LENGTHS[order])
+    scores = (
+        np.where(rules.allowed, weights.transitions, -np.inf),
+        np.where(rules.allowed_start, weights.start, -np.inf),
+    )
+    log_z, marginals, pairs = chunk.expectations(unary[chunk.tokens], *scores, weights.end)
+    expected_z, expected, expected_pairs = 0.0, np.zeros_like(unary), np.zeros((TAGS, TAGS))
+    for start, length in zip(first, LENGTHS, strict=True):
+        paths = scores_of_paths(unary[start : start + length], weights, rules)
+        z = np.logaddexp.reduce(list(paths.values()))
+        expected_z += z
+        for path, score in paths.items():
+            for t, tag in enumerate(path):
+                expected[start + t, tag] += np.exp(score - z)
+            for step in itertools.pairwise(path):
+                expected_pairs[step] += np.exp(score - z)
+    np.testing.assert_allclose(log_z, expected_z, rtol=1e-12)
+    np.testing.assert_allclose(marginals, expected[chunk.tokens], atol=1e-12)
+    np.testing.assert_allclose(pairs, expected_pairs, atol=1e-12)
+
+
+def test_the_gradient_is_that_of_the_loss(data):
+    problem = crf_solver._Problem(*data, LENGTHS, Rules.of_spans(SPANS), 0.1)
+    point = np.random.default_rng(3).normal(size=problem.size)
+    with crf_solver.futures.ThreadPoolExecutor(2) as pool:
+        numeric = optimize.approx_fprime(point, lambda vector: problem.loss(vector, pool)[0], 1e-4)
+        np.testing.assert_allclose(problem.loss(point, pool)[1], numeric, atol=2e-2)
+
+
+def test_the_loss_is_that_of_the_layer(data):
+    features, tags = data
+    rules = Rules.of_spans(SPANS)
+    problem = crf_solver._Problem(features, tags, LENGTHS, rules, 0.1)
+    point = np.random.default_rng(3).normal(size=problem.size)
+    weights = problem.weights(point)
+    crf = CRF(**rules._asdict())
+    crf.build((None, None, TAGS))
+    for variable, value in ((crf.transitions, weights.transitions), (crf.start, weights.start), (crf.end, weights.end)):
+        variable.assign(value)
+    unary, total = (features @ weights.features).toarray(), 0.0
+    for rows in np.split(np.arange(len(tags)), np.cumsum(LENGTHS)[:-1]):
+        total -= float(crf.log_likelihood(unary[rows][None], tags[rows][None])[0])
+    with crf_solver.futures.ThreadPoolExecutor(2) as pool:
+        np.testing.assert_allclose(problem.loss(point, pool)[0], total + 0.1 * (point @ point), rtol=1e-5)
+
+
+@pytest.mark.parametrize("rules", [Rules.none(TAGS), Rules.of_spans(SPANS)])
+def test_decodes_the_best_of_all_sequences(data, rules):
+    features, _ = data
+    weights = random_weights(4)
+    found = crf_solver.decode(features, LENGTHS, weights, rules)
+    unary = features @ weights.features.toarray()
+    for rows in np.split(np.arange(len(unary)), np.cumsum(LENGTHS)[:-1]):
+        paths = scores_of_paths(unary[rows], weights, rules)
+        assert tuple(found[rows]) == max(paths, key=paths.get)
+
+
+def test_the_fit_is_a_minimum_that_does_not_depend_on_chunks(data, monkeypatch):
+    fits = []
+    for size in (8_000, 3):
+        monkeypatch.setattr(crf_solver, "_TOKENS_PER_CHUNK", size)
+        monkeypatch.setattr(crf_solver, "_FEATURES_PER_CHUNK", size)
+        fits.append(crf_solver.fit(*data, LENGTHS, Rules.of_spans(SPANS), 0.1))
+    for one, other in zip(*fits, strict=True):
+        np.testing.assert_allclose(
+            keras.ops.convert_to_numpy(one.todense() if sparse.issparse(one) else one),
+            keras.ops.convert_to_numpy(other.todense() if sparse.issparse(other) else other),
+            atol=2e-3,
+        )
+    problem = crf_solver._Problem(*data, LENGTHS, Rules.of_spans(SPANS), 0.1)
+    found = fits[0]
+    point = np.concatenate([found.features.data, found.transitions.ravel(), found.start, found.end]).astype(float)
+    with crf_solver.futures.ThreadPoolExecutor(2) as pool:
+        loss, gradient = problem.loss(point, pool)
+        assert np.abs(gradient).max() < 0.02 and loss < problem.loss(np.zeros(problem.size), pool)[0]
+    # Only pairs of a feature and a tag that occur have a weight.
+    features, tags = data
+    has_tag = np.eye(TAGS)[tags]
+    assert (found.features.toarray()[(features.T @ has_tag) == 0] == 0).all()
+
+
+def test_a_fit_without_time_ends_after_an_iteration(data):
+    rules = Rules.none(TAGS)
+    once, whole = (crf_solver.fit(*data, LENGTHS, rules, 0.1, seconds=seconds) for seconds in (0.0, None))
+    assert 0 < np.abs(once.features.data).max() < np.abs(whole.features.data).max()

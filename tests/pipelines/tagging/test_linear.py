@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.support.errors import UserError
+from pipelines.tagging import batches, features, linear, networks
+from pipelines.tagging.servable import Tagger
+from pipelines.tagging.tagged import tag_sentences
+from tests.pipelines.tagging.small import SPAN_TAGS
+
+SENTENCES = [
+    (["Anna", "Kowalska", "lives", "in", "Oslo", "."], ["B-PER", "I-PER", "O", "O", "B-LOC", "O"]),
+    (["In", "New", "York", "Anna", "runs"], ["O", "B-LOC", "I-LOC", "B-PER", "O"]),
+    (["Rain"], ["O"]),
+] * 5  # fmt: skip
+TOKENS, TAGS = ([list(each) for each in zip(*SENTENCES, strict=True)][i] for i in (0, 1))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A linear tagger fitted to the sentences, and what it was fitted to."""
+    tokenizer = features.train("whitespace", TOKENS, 0, 0, 1000, reads=("hashes",))
+    sentences = TaggedSentences(TOKENS, TAGS, [" ".join(each) for each in TOKENS], [0] * len(TOKENS), {})
+    encoded = batches.encode(tokenizer, sentences, SPAN_TAGS, 100)
+    counted = linear.count(encoded, len(SPAN_TAGS))
+    model = networks.build_linear(SPAN_TAGS, True, len(counted.hashes), counted.num_weights)
+    linear.fit(model.get_layer("logits"), model.get_layer("crf"), counted, encoded, 0.1)
+    return model, tokenizer, encoded, counted
+
+
+def test_the_tagger_tags_as_the_solver_does(fitted):
+    model, tokenizer, _, _ = fitted
+    tagger = Tagger(model, model.get_layer("crf"), tokenizer, SPAN_TAGS, 100)
+    new = [["Anna", "lives", "in", "New", "York"], ["Rain", "in", "Oslo", "."], ["Kowalska"]]
+    tagged = tag_sentences(tagger.tag_tokens, [*TOKENS, *new])
+    assert tagged.tags == linear.fit_and_tag(TOKENS, TAGS, [*TOKENS, *new])
+    assert tagged.tags[: len(TOKENS)] == TAGS
+    assert tagged.tags[-3] == ["B-PER", "O", "O", "B-LOC", "I-LOC"]
+
+
+def test_every_pair_of_a_feature_and_a_tag_that_occurs_has_a_weight(fitted):
+    model, _, encoded, counted = fitted
+    has_tag = np.eye(len(SPAN_TAGS))[encoded.tags]
+    pairs = counted.occurrences[:, :-1].T @ has_tag
+    layer = model.get_layer("logits")
+    assert counted.num_weights == np.count_nonzero(pairs) == layer.num_weights
+    assert (np.diff(layer.starts.numpy()) == np.count_nonzero(pairs, axis=1)).all()
+    assert (counted.occurrences[:, -1].toarray() == 1).all()
+
+
+def test_the_most_frequent_features_are_kept(fitted, monkeypatch):
+    _, _, encoded, counted = fitted
+    monkeypatch.setattr(linear, "_MAX_FEATURES", 10)
+    fewer = linear.count(encoded, len(SPAN_TAGS))
+    numbers = np.sort(np.asarray(counted.occurrences.sum(0)).ravel())[::-1]
+    assert len(fewer.hashes) == 10 and fewer.occurrences[:, :-1].sum() == numbers[1:11].sum()
+
+
+def test_sentences_without_tokens_have_no_tags():
+    assert linear.fit_and_tag(TOKENS, TAGS, [[], ["Rain"], []]) == [[], ["O"], []]
+    assert linear.fit_and_tag(TOKENS, TAGS, [[]]) == [[]]
+
+
+def test_too_little_memory_is_one_line(fitted, monkeypatch):
+    _, _, encoded, _ = fitted
+    monkeypatch.setattr(linear.machine, "free_memory", lambda: 1000)
+    with pytest.raises(UserError, match="--model linear: 5 tags of 60 tokens take about 0.0 GB .* train a network"):
+        linear.count(encoded, len(SPAN_TAGS))
