@@ -1,4 +1,4 @@
-"""Baselines of a tagger: counts of the training set, without a network.
+"""Baselines of a tagger: counts of the training set, and a linear model, without a network.
 
 They show whether a model is worth its training. They take seconds. Their settings are fixed: nothing is tuned to the
 data.
@@ -6,7 +6,7 @@ data.
 
 import collections
 
-from pipelines.tagging import hidden_markov
+from pipelines.tagging import hidden_markov, linear
 from pipelines.tagging.hidden_markov import Sentences
 
 
@@ -40,3 +40,13 @@ def hidden_markov_model(train_tokens: Sentences, train_tags: Sentences, tokens: 
     """
     decoder = hidden_markov.Decoder(hidden_markov.fit(train_tokens, train_tags))
     return [decoder.tag(words) for words in tokens]
+
+
+def linear_model(train_tokens: Sentences, train_tags: Sentences, tokens: Sentences) -> list[list[str]]:
+    """Tags sentences with the model of `--model linear`, a conditional random field over features of each token.
+
+    Args:
+        train_tokens, train_tags: the training sentences, at least one.
+        tokens: sentences to tag.
+    """
+    return linear.fit_and_tag(train_tokens, train_tags, tokens)

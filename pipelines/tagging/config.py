@@ -234,7 +234,8 @@ class TaggingConfig(TrainingConfig):
     """Stop after N epochs without a better validation score: F1 of spans, or accuracy. The weights of the best epoch
     are kept."""
     no_baseline: bool = False
-    """Leave the baselines out of the report: the most frequent tag of each word, and a hidden Markov model."""
+    """Leave the baselines out of the report: the most frequent tag of each word, a hidden Markov model, and the
+    linear model."""
 
     def prepared(self) -> Prepared | None:
         """Returns the prepared data that --data names; None if --data is other data.

@@ -8,14 +8,17 @@ from pipelines.tagging import baselines, metrics
 from pipelines.tagging.splits import ShardedSentences
 from pipelines.text.invisible import visible
 
-# Name of a baseline -> its function. Both are left out where they would take minutes.
+LINEAR = "linear CRF"
+# Name of a baseline -> its function. All are left out where they would take minutes.
 BASELINES: dict[str, Callable] = {
     "most frequent tag": baselines.most_frequent_tag,
     "hidden Markov model": baselines.hidden_markov_model,
+    LINEAR: baselines.linear_model,
 }
 _NOT_OF_BASELINES = ("sentences", "tokens", "unknown_tokens", "tags", "spans", "confusion")  # of `metrics.score`
 MAX_TRAINING_TOKENS = 3_000_000
 MAX_TOKENS = 300_000  # of validation and test sentences
+MAX_SCORES = 10_000_000  # tags of training tokens, of a linear CRF
 
 
 class Sentences(Protocol):
@@ -63,12 +66,13 @@ class Details(NamedTuple):
 
 
 def measure_predictions(
-    splits: Splits, predictions: dict[str, Predictions], with_baselines: bool = True
+    splits: Splits, predictions: dict[str, Predictions], compared: Collection[str] = tuple(BASELINES)
 ) -> tuple[dict[str, dict], Details]:
     """Scores the tags of the validation sentences, and of the test sentences if there are any.
 
     Args:
         predictions: "validation" and, with a test set, "test" -> tags of its sentences.
+        compared: names of the baselines.
 
     Returns:
         (split -> `metrics.score`, details for the report). With baselines, each split has "baselines": a list of dicts
@@ -81,33 +85,34 @@ def measure_predictions(
     for name, part in parts.items():
         tags = predictions[name].tags
         scores[name] = metrics.score(part.tokens, tags, part.tags, known_words, splits.spans, splits.tags)
-    if with_baselines:
-        _add_baselines(scores, splits.train, parts, predictions, known_words, splits.spans)
+    if compared:
+        _add_baselines(compared, scores, splits, parts, predictions, known_words)
     valid, of_valid = splits.valid, predictions["validation"]
     return scores, Details(valid.tokens, of_valid.tags, valid.tags, of_valid.scores, num_training_tokens)
 
 
 def _add_baselines(
+    compared: Collection[str],
     scores: dict[str, dict],
-    train: Sentences | ShardedSentences,
+    splits: Splits,
     parts: dict[str, Sentences],
     predictions: dict[str, Predictions],
     known_words: Collection[str],
-    spans: bool,
 ) -> None:
     """Adds "baselines" to the scores of each split. Each baseline is fitted once, and tags all splits."""
+    train, spans = splits.train, splits.spans
     for name in scores:
         scores[name]["baselines"] = []
-    reason = _reason_to_leave_out(train, parts)
-    if not reason:
-        console.say(f"fitting the baselines: {', '.join(BASELINES)} ...")
-    for baseline, function in BASELINES.items():
+    reasons = {baseline: _reason_to_leave_out(baseline, splits, parts) for baseline in compared}
+    if fitted := [baseline for baseline, reason in reasons.items() if not reason]:
+        console.say(f"fitting the baselines: {', '.join(fitted)} ...")
+    for baseline, reason in reasons.items():
         if reason:
             for name in scores:
                 scores[name]["baselines"].append({"name": baseline, "left_out": reason})
             continue
         sentences = _visible([words for part in parts.values() for words in part.tokens])
-        tagged = function(_visible(train.tokens), train.tags, sentences)
+        tagged = BASELINES[baseline](_visible(train.tokens), train.tags, sentences)
         for name, part in parts.items():
             tags, tagged = tagged[: len(part.tokens)], tagged[len(part.tokens) :]
             found = metrics.score(part.tokens, tags, part.tags, known_words, spans)
@@ -128,11 +133,15 @@ def _known(train: Sentences | ShardedSentences) -> tuple[Collection[str], int]:
     return {visible(word) for words in train.tokens for word in words}, sum(map(len, train.tokens))
 
 
-def _reason_to_leave_out(train: Sentences | ShardedSentences, parts: dict[str, Sentences]) -> str:
+def _reason_to_leave_out(baseline: str, splits: Splits, parts: dict[str, Sentences]) -> str:
+    train = splits.train
     if isinstance(train, ShardedSentences):
         return "it counts all training sentences in memory, and prepared data has none"
-    if sum(map(len, train.tokens)) > MAX_TRAINING_TOKENS:
+    num_tokens = sum(map(len, train.tokens))
+    if num_tokens > MAX_TRAINING_TOKENS:
         return f"the training sentences have more than {MAX_TRAINING_TOKENS / 1e6:g} million tokens"
     if sum(len(words) for part in parts.values() for words in part.tokens) > MAX_TOKENS:
         return f"the sentences to tag have more than {MAX_TOKENS:,} tokens"
+    if baseline == LINEAR and num_tokens * len(splits.tags) > MAX_SCORES:
+        return f"{num_tokens:,} training tokens with {len(splits.tags):,} tags would take minutes"
     return ""

@@ -15,7 +15,7 @@ from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
 from pipelines.tagging.features import TokenFeatures
-from pipelines.tagging.measure import Details, measure_predictions
+from pipelines.tagging.measure import BASELINES, LINEAR, Details, measure_predictions
 from pipelines.tagging.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.tagging.servable import Tagger
 from pipelines.tagging.splits import Splits
@@ -173,7 +173,8 @@ def measure(
     """Scores the tags of all validation and test sentences, whose tokens are given."""
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
     tagged = {name: tag_sentences(servable.tag_tokens, part.tokens) for name, part in parts.items()}
-    scores, details = measure_predictions(splits, tagged, with_baselines=not config.no_baseline)
+    compared = () if config.no_baseline else [name for name in BASELINES if (name, config.model) != (LINEAR, "linear")]
+    scores, details = measure_predictions(splits, tagged, compared)
     sharded = splits.sharded
     shares = sharded.details["splitters"] if sharded else features.choose_splitter(splits.train)[1]
     return scores, details._replace(tokenizers=shares, tokenizer=servable.tokenizer)

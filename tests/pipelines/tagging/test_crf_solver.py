@@ -14,6 +14,14 @@ TAGS = 3
 SPANS = ("B-A", "I-A", "O")
 
 
+def test_only_the_begin_or_the_inside_of_a_span_comes_before_its_inside():
+    rules = Rules.of_spans(SPANS)
+    for i, previous in enumerate(SPANS):
+        for j, tag in enumerate(SPANS):
+            assert rules.allowed[i, j] == (not tag.startswith("I-") or previous in (f"B-{tag[2:]}", tag))
+    assert rules.allowed_start.tolist() == [not tag.startswith("I-") for tag in SPANS]
+
+
 @pytest.fixture
 def data():
     """Features of the tokens [tokens, features] and their tags, which obey the rules of SPANS."""

@@ -58,7 +58,7 @@ def predictions():
 
 
 def test_each_split_is_scored(splits, predictions):
-    scores, details = measure_predictions(splits, predictions, with_baselines=False)
+    scores, details = measure_predictions(splits, predictions, ())
     assert list(scores) == ["validation", "test"]
     assert (scores["validation"]["accuracy"], scores["test"]["accuracy"]) == (1.0, 0.5)
     assert (scores["validation"]["span_f1"], scores["test"]["span_f1"]) == (1.0, 0.0)
@@ -89,7 +89,7 @@ def test_baselines_are_scored_and_compared_on_each_split(splits, predictions):
     scores, _ = measure_predictions(splits, predictions)
     for name, part in (("validation", VALID), ("test", TEST)):
         found = scores[name]["baselines"]
-        assert [each["name"] for each in found] == ["most frequent tag", "hidden Markov model"]
+        assert [each["name"] for each in found] == ["most frequent tag", "hidden Markov model", "linear CRF"]
         tags = baselines.most_frequent_tag(TRAIN.tokens, TRAIN.tags, part.tokens)
         assert found[0]["accuracy"] == metrics.accuracy(tags, part.tags)
         assert found[0]["span_f1"] == metrics.span_f1(tags, part.tags)
@@ -109,7 +109,7 @@ def test_sentences_in_shards_have_known_words_and_no_baselines(splits, predictio
     assert details.num_training_tokens == 50
     reason = "it counts all training sentences in memory, and prepared data has none"
     for name, found in scores.items():
-        assert [each["left_out"] for each in found.pop("baselines")] == [reason] * 2
+        assert [each["left_out"] for each in found.pop("baselines")] == [reason] * 3
         assert found == {key: value for key, value in in_memory[name].items() if key != "baselines"}
 
 
@@ -121,6 +121,11 @@ def test_baselines_that_would_take_minutes_are_left_out(splits, predictions, mon
     monkeypatch.setattr(measure, "MAX_TRAINING_TOKENS", 49)
     scores, _ = measure_predictions(splits, predictions)
     assert "the training sentences have more than" in scores["validation"]["baselines"][0]["left_out"]
+    monkeypatch.undo()
+    monkeypatch.setattr(measure, "MAX_SCORES", 50 * len(splits.tags) - 1)
+    scores, _ = measure_predictions(splits, predictions)
+    reasons = [each.get("left_out") for each in scores["validation"]["baselines"]]
+    assert reasons == [None, None, f"50 training tokens with {len(splits.tags)} tags would take minutes"]
     monkeypatch.undo()
     scores, _ = measure_predictions(splits, predictions)
     assert "left_out" not in scores["validation"]["baselines"][0]

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from pipelines.tagging import networks
-from tests.pipelines.tagging.small import EACH_KIND, SPAN_TAGS
+from tests.pipelines.tagging.small import EACH_KIND
 
 
 @pytest.mark.parametrize("kind", EACH_KIND)
@@ -27,12 +27,3 @@ def test_a_training_step_changes_every_weight(make_small, kind):
     model.fit(trains_with, rng.integers(0, 3, shape), verbose=0)
     unchanged = {weight.path for weight in model.weights if (old[weight.path] == weight.numpy()).all()}
     assert unchanged == (set() if made.config.crf else {weight.path for weight in crf.weights})
-
-
-def test_only_the_begin_or_the_inside_of_a_span_comes_before_its_inside():
-    rules = networks._span_rules(SPAN_TAGS)
-    for i, previous in enumerate(SPAN_TAGS):
-        for j, tag in enumerate(SPAN_TAGS):
-            follows = not tag.startswith("I-") or previous in (f"B-{tag[2:]}", tag)
-            assert rules["allowed"][i][j] == follows
-    assert rules["allowed_start"] == [not tag.startswith("I-") for tag in SPAN_TAGS]

@@ -40,7 +40,7 @@ def test_a_training_scores_validation_and_test_with_baselines(trained, splits):
     assert list(trained.scores) == ["validation", "test"]
     assert trained.scores["validation"]["tokens"] == sum(map(len, splits.valid.tokens))
     assert [each["name"] for each in trained.scores["test"]["baselines"]] == [
-        "most frequent tag", "hidden Markov model",
+        "most frequent tag", "hidden Markov model", "linear CRF",
     ]  # fmt: skip
     assert trained.details.tokenizer == "whitespace" and trained.details.tokenizers["whitespace"] == 1.0
 
