@@ -210,7 +210,7 @@ def _baseline_lines(result: RunResult) -> list[str]:
         "",
         "Most frequent tag: that of the word in training; a word that training does not have gets the most frequent "
         "tag of the words that occur once. Hidden Markov model: trigrams of tags and the suffixes of unknown words, "
-        "as in TnT (Brants 2000). Linear CRF: `--model linear`, a conditional random field over features of each token. "
+        "as in TnT (Brants 2000). Linear CRF: `--model linear`, a conditional random field over features of tokens. "
         "Their settings are fixed. “Better by” is the score of this model minus that of the baseline, with the 95 % "
         "interval of this difference on the same sentences; if it contains 0, the difference may be chance.",
         "",
