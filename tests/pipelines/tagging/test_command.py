@@ -129,3 +129,46 @@ def test_one_tag_alone_is_refused(run_main, tmp_path):
     process = run_main(tmp_path, "train", "tagging", "--data", tmp_path / "one.tsv", *where(tmp_path))
     assert_one_line(process, "all tokens have the tag 'X'; at least two tags are needed")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture(scope="module")
+def linear(place):
+    """The same place, with the run and the export of a linear model."""
+    process = train_here(
+        place, "train", "tagging", "--data", place / "ner.tsv", "--model", "linear", "--name", "linear", *where(place)
+    )
+    assert process.returncode == 0, process.stderr
+    assert "weights of the linear model" in process.stderr
+    assert "hidden Markov model" in process.stdout and "linear CRF" not in process.stdout  # it is no baseline of itself
+    return place
+
+
+def test_a_linear_model_tags_and_is_evaluated(linear, run_main):
+    flags = ["--name", "linear", "--saved-models", linear / "saved"]
+    texts = ["Anna lives in New York", "She left ."]
+    predictions = json.loads(run_main(linear, "predict", "tagging", *texts, "--json", *flags).stdout)["predictions"]
+    assert [each["tags"] for each in predictions] == [["B-PER", "O", "O", "B-LOC", "I-LOC"], ["O"] * 3]
+    assert all(0.5 < score <= 1 for each in predictions for score in each["scores"])
+    scores = json.loads(run_main(linear, "evaluate", "tagging", "--data", linear / "ner.tsv", "--json", *flags).stdout)
+    assert scores["span_f1"] == 1
+
+
+@pytest.mark.long
+def test_a_server_answers_as_the_linear_model_itself(linear, run_main, tmp_path):
+    flags = ["predict", "tagging", TEXT, "", "Anna New York", "--name", "linear", "--json"]
+    with served_as_in_process(linear / "saved", "linear", tmp_path) as client:
+        own = json.loads(run_main(linear, *flags, "--saved-models", linear / "saved").stdout)["predictions"]
+        asked = run_main(linear, *flags, "--server", f"http://127.0.0.1:{client.server.rest_port}")
+        assert [each["tags"] for each in json.loads(asked.stdout)["predictions"]] == [each["tags"] for each in own]
+
+
+def test_settings_of_networks_have_no_effect_on_a_linear_model(place, run_main):
+    for flags in (["--hidden-size", "8"], ["--epochs", "3"], ["--no-crf"], ["--characters", "none"]):
+        arguments = ["--data", place / "ner.tsv", "--model", "linear", *flags, *where(place)]
+        assert_one_line(
+            run_main(place, "train", "tagging", *arguments), f"{flags[0]} has no effect here: it needs --model"
+        )
+    arguments = ["--data", place / "ner.tsv", "--penalty", "0.5", *where(place)]
+    assert_one_line(
+        run_main(place, "train", "tagging", *arguments), "--penalty has no effect here: it needs --model linear"
+    )
