@@ -259,6 +259,11 @@ class TaggingConfig(TrainingConfig):
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""
+        if self.model == "linear" and self.prepared():
+            raise UserError(
+                "--model linear counts the features of all sentences in memory, and prepared data has none: give the "
+                "data that it was made from, or train a network"
+            )
         super().check()
         if self.prepared():
             self._check_prepared()
@@ -272,11 +277,6 @@ class TaggingConfig(TrainingConfig):
         Raises:
             UserError: a setting needs all sentences in memory, or would change what is prepared.
         """
-        if self.model == "linear":
-            raise UserError(
-                "--model linear counts the features of all sentences in memory, and prepared data has none: give the "
-                "data that it was made from, or train a network"
-            )
         if self.encoder:
             raise UserError(
                 f"--encoder {self.encoder}: its vectors are computed from all sentences in memory, and prepared data "

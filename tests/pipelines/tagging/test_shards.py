@@ -188,6 +188,7 @@ def test_each_sentence_comes_with_the_next_one():
         ({"max_tokens": 13}, "--max-tokens 13: .* was prepared with 12: leave out --max-tokens, or prepare"),
         ({"tokenizer": "whitespace"}, "--tokenizer whitespace: .* was prepared with english"),
         ({"vocabulary_size": 10}, "--vocabulary-size 10: .* was prepared with 50000"),
+        ({"model": "linear"}, "--model linear counts the features of all sentences in memory"),
         ({"encoder": "saved_models/e/1"}, "--encoder saved_models/e/1: its vectors are computed from all sentences"),
         ({"valid": "v.conllu"}, "--valid has no effect here: the validation sentences of prepared data are fixed"),
     ],
