@@ -6,7 +6,7 @@ data.
 
 import collections
 
-from pipelines.tagging import hidden_markov, linear
+from pipelines.tagging import hidden_markov
 from pipelines.tagging.hidden_markov import Sentences
 
 
@@ -49,4 +49,6 @@ def linear_model(train_tokens: Sentences, train_tags: Sentences, tokens: Sentenc
         train_tokens, train_tags: the training sentences, at least one.
         tokens: sentences to tag.
     """
+    from pipelines.tagging import linear  # imports TensorFlow
+
     return linear.fit_and_tag(train_tokens, train_tags, tokens)

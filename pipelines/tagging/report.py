@@ -11,7 +11,7 @@ from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 from pipelines.support.scores import score_of
 from pipelines.tagging import confusion
-from pipelines.tagging.measure import Details
+from pipelines.tagging.measure import LINEAR, Details
 from pipelines.tagging.metrics import MIN_SENTENCES
 
 _FEW_TOKENS = 1000
@@ -21,6 +21,13 @@ _NUM_AROUND = 12  # tokens that are shown on each side of a mistake
 _MAX_ROWS = 60  # of the table of tags
 _MAX_ABSENT = 10  # tags without validation tokens that are named
 _EXAMPLE = '"Jim bought 300 shares of Acme Corp. in 2006."'
+_BASELINES = {
+    "most frequent tag": "Most frequent tag: that of the word in training; a word that training does not have gets the "
+    "most frequent tag of the words that occur once.",
+    "hidden Markov model": "Hidden Markov model: trigrams of tags and the suffixes of unknown words, as in TnT (Brants "
+    "2000).",
+    LINEAR: "Linear CRF: `--model linear`, a conditional random field over features of each token.",
+}
 
 
 def write_report(result: RunResult, details: Details, folder: Path) -> None:
@@ -203,16 +210,15 @@ def _baseline_lines(result: RunResult) -> list[str]:
             cells += [score_of(each, "accuracy").percent(), score_of(each, "accuracy_difference").points()]
             cells += [score_of(each, "unknown_accuracy").percent(), reports.number(each["macro_f1"])]
             lines.append(f"| {' | '.join(cells)} |")
+    described = [_BASELINES[each["name"]] for each in valid["baselines"] if each["name"] in _BASELINES]
     return [
         *lines,
         *baselines.report_lines(result.scores),
         *left_out,
         "",
-        "Most frequent tag: that of the word in training; a word that training does not have gets the most frequent "
-        "tag of the words that occur once. Hidden Markov model: trigrams of tags and the suffixes of unknown words, "
-        "as in TnT (Brants 2000). Linear CRF: `--model linear`, a conditional random field over features of tokens. "
-        "Their settings are fixed. “Better by” is the score of this model minus that of the baseline, with the 95 % "
-        "interval of this difference on the same sentences; if it contains 0, the difference may be chance.",
+        f"{' '.join(described)} Their settings are fixed. “Better by” is the score of this model minus that of the "
+        "baseline, with the 95 % interval of this difference on the same sentences; if it contains 0, the difference "
+        "may be chance.",
         "",
     ]
 

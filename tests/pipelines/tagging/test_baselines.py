@@ -4,7 +4,7 @@ import re
 import pytest
 
 from pipelines.tagging import metrics
-from pipelines.tagging.baselines import hidden_markov_model, most_frequent_tag
+from pipelines.tagging.baselines import hidden_markov_model, linear_model, most_frequent_tag
 from tests.conftest import CORPORA
 
 TOKENS = [["the", "dog", "runs"], ["the", "run", "runs"], ["a", "cat", "run"], ["cats", "run"]]
@@ -50,3 +50,8 @@ def test_the_accuracy_on_a_treebank_is_the_known_one():
     tokens, tags = read_treebank(folder / "en_ewt-ud-dev.conllu.xz")
     assert metrics.accuracy(most_frequent_tag(*train, tokens), tags) == pytest.approx(0.861, abs=0.001)
     assert metrics.accuracy(hidden_markov_model(*train, tokens), tags) > 0.92
+
+
+def test_the_linear_model_sees_the_words_before():
+    tagged = linear_model(10 * TOKENS, 10 * TAGS, [["the", "run", "runs"], ["cats", "run"], []])
+    assert tagged == [["DET", "NOUN", "VERB"], ["NOUN", "VERB"], []]
