@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from training import kept, trained
+from training import ROOT, kept, trained
 
 VARIANTS = {
     "default": [],
@@ -121,6 +121,7 @@ def crfsuite(arguments: argparse.Namespace) -> dict:
     """Fits python-crfsuite to the training sentences: F1 of the spans where there are spans, else the accuracy."""
     import pycrfsuite
 
+    sys.path.insert(0, str(ROOT))
     from pipelines.data import tagged_sentences
     from pipelines.tagging import metrics
 
@@ -163,8 +164,7 @@ def kind(name: str, token: str) -> list[str]:
 
 def speed(arguments: argparse.Namespace, export: str) -> list[float]:
     """Returns the words per second in batches and the milliseconds of one sentence, in a process of its own."""
-    root = Path(__file__).resolve().parent.parent
-    command = [sys.executable, "-c", SPEED, export, arguments.valid, arguments.column, root]
+    command = [sys.executable, "-c", SPEED, export, arguments.valid, arguments.column, ROOT]
     process = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, check=True)
     return json.loads(f"[{process.stdout.decode().strip().replace(' ', ', ')}]")
 

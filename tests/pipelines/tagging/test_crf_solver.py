@@ -80,7 +80,7 @@ def test_the_expectations_are_those_of_all_sequences(rules):
 
 def test_the_gradient_is_that_of_the_loss(data):
     problem = crf_solver._Problem(*data, LENGTHS, Rules.of_spans(SPANS), 0.1)
-    point = np.random.default_rng(3).normal(size=problem.size)
+    point = np.random.default_rng(3).normal(size=len(problem.observed))
     with crf_solver.futures.ThreadPoolExecutor(2) as pool:
         numeric = optimize.approx_fprime(point, lambda vector: problem.loss(vector, pool)[0], 1e-4)
         np.testing.assert_allclose(problem.loss(point, pool)[1], numeric, atol=2e-2)
@@ -90,7 +90,7 @@ def test_the_loss_is_that_of_the_layer(data):
     features, tags = data
     rules = Rules.of_spans(SPANS)
     problem = crf_solver._Problem(features, tags, LENGTHS, rules, 0.1)
-    point = np.random.default_rng(3).normal(size=problem.size)
+    point = np.random.default_rng(3).normal(size=len(problem.observed))
     weights = problem.weights(point)
     crf = CRF(**rules._asdict())
     crf.build((None, None, TAGS))
@@ -131,7 +131,7 @@ def test_the_fit_is_a_minimum_that_does_not_depend_on_chunks(data, monkeypatch):
     point = np.concatenate([found.features.data, found.transitions.ravel(), found.start, found.end]).astype(float)
     with crf_solver.futures.ThreadPoolExecutor(2) as pool:
         loss, gradient = problem.loss(point, pool)
-        assert np.abs(gradient).max() < 0.02 and loss < problem.loss(np.zeros(problem.size), pool)[0]
+        assert np.abs(gradient).max() < 0.02 and loss < problem.loss(np.zeros(len(problem.observed)), pool)[0]
     # Only pairs of a feature and a tag that occur have a weight.
     features, tags = data
     has_tag = np.eye(TAGS)[tags]
