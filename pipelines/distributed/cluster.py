@@ -1,11 +1,13 @@
 """The Ray cluster of `--ray ADDRESS|local`: what it needs, how to connect, and why a connection fails."""
 
 import contextlib
+import gc
 import os
 import signal
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from importlib import metadata, util
 
@@ -141,15 +143,21 @@ def _start(num_cpus: int, settings: dict) -> None:
         except Exception as error:  # Ray raises no narrower one
             if _TOO_SLOW not in str(error):
                 raise
-            import psutil
-
-            left = set(_ray_processes()) - before
-            for process in left:
-                process.kill()
-            psutil.wait_procs(left)
+            _kill(set(_ray_processes()) - before)
         else:
             return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # of Ray's objects for the processes that were killed
+            gc.collect()
     raise RuntimeError("its processes did not start within 30 s, twice: is this machine busy, or short of memory?")
+
+
+def _kill(processes: set) -> None:
+    import psutil
+
+    for process in processes:
+        process.kill()
+    psutil.wait_procs(processes)
 
 
 def _ray_processes() -> list:

@@ -113,28 +113,36 @@ def test_a_cluster_on_this_machine_runs_tasks():
 @needs_ray
 @pytest.mark.parametrize("failures", [1, 2])
 def test_a_cluster_that_does_not_start_in_time_is_started_once_more(monkeypatch, failures):
-    import ray
+    import ray  # brings psutil
+    from psutil import pid_exists
 
-    started = []
+    started, running = [], []
 
     def init(address, **_):
         # Named as a process of Ray, so that it is found among the processes of the tests.
-        started.append(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "ray"]))
+        process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "ray"])
+        started.append(process.pid)
         if len(started) <= failures:
+            node = [process]
+            node.append(node)  # as Ray's objects, it refers to itself, and is alive until a collection
             raise Exception("The current node timed out during startup. This could happen because")
+        running.append(process)
+
+    def shutdown():
+        for process in running:
+            process.kill()
+            process.wait(10)
 
     monkeypatch.setattr(ray, "init", init)
-    monkeypatch.setattr(ray, "shutdown", lambda: started[-1].kill())
+    monkeypatch.setattr(ray, "shutdown", shutdown)
     if failures == 1:
         with cluster.connected("local", 1):
-            assert started[0].poll() is not None and started[1].poll() is None
+            assert not pid_exists(started[0]) and pid_exists(started[1])
     else:
         with pytest.raises(UserError, match="--ray local: its processes did not start within 30 s, twice: is this"):
             with cluster.connected("local", 1):
                 pass
-    assert len(started) == 2
-    for process in started:
-        process.wait(10)
+    assert len(started) == 2 and not any(map(pid_exists, started))
 
 
 @needs_ray
