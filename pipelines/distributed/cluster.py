@@ -1,6 +1,7 @@
 """The Ray cluster of `--ray ADDRESS|local`: what it needs, how to connect, and why a connection fails."""
 
 import contextlib
+import functools
 import gc
 import os
 import signal
@@ -8,8 +9,9 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata, util
+from typing import Any
 
 from pipelines.support import machine, quiet
 from pipelines.support.errors import UserError
@@ -113,7 +115,16 @@ def _connect(address: str, num_cpus: int | None) -> str | None:
     settings = {"log_to_driver": False, "logging_level": "critical"}
     try:
         if address == LOCAL:
-            _start(num_cpus or machine.processor()["cores"], settings)
+            start = functools.partial(
+                ray.init,
+                LOCAL,
+                include_dashboard=False,
+                num_cpus=num_cpus or machine.processor()["cores"],
+                object_store_memory=_OBJECT_STORE,
+                runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
+                **settings,
+            )
+            started_in_time(start)
         else:
             ray.init(address, runtime_env=_code(), **settings)
     except (RuntimeError, ConnectionError, ray.exceptions.RayError) as error:
@@ -121,33 +132,24 @@ def _connect(address: str, num_cpus: int | None) -> str | None:
     return None
 
 
-def _start(num_cpus: int, settings: dict) -> None:
-    """Starts a cluster on this machine; once more if its processes do not start in Ray's 30 s, on a busy machine.
+def started_in_time(start: Callable[[], Any]) -> Any:
+    """Calls a function that starts processes of Ray, and returns what it returns.
+
+    On a busy machine, they sometimes do not start in Ray's 30 s. Then they are stopped, and it is called once more.
 
     Raises:
         RuntimeError: they did not start either time.
     """
-    import ray
-
     for _ in range(2):
         before = set(_ray_processes())
         try:
-            ray.init(
-                LOCAL,
-                include_dashboard=False,
-                num_cpus=num_cpus,
-                object_store_memory=_OBJECT_STORE,
-                runtime_env={"env_vars": {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}},
-                **settings,
-            )
+            return start()
         except Exception as error:  # Ray raises no narrower one
             if _TOO_SLOW not in str(error):
                 raise
             _kill(set(_ray_processes()) - before)
-        else:
-            return
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # of Ray's objects for the processes that were killed
+            warnings.simplefilter("ignore", ResourceWarning)  # of Ray's objects for the processes that were stopped
             gc.collect()
     raise RuntimeError("its processes did not start within 30 s, twice: is this machine busy, or short of memory?")
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.distributed.cluster import started_in_time
 from pipelines.export.card import CARD
 from pipelines.support.files import write_json
 from tests.command_line import ROOT, assert_one_line
@@ -32,8 +33,9 @@ def cluster():
     """A head that has no processors, and one machine with one processor."""
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
-    cluster.add_node(num_cpus=1)
+    head = {"num_cpus": 0, "include_dashboard": False}
+    cluster = started_in_time(lambda: Cluster(initialize_head=True, head_node_args=head))
+    started_in_time(lambda: cluster.add_node(num_cpus=1))
     yield cluster
     cluster.shutdown()
 
@@ -44,7 +46,7 @@ def lose_another_machine(cluster):
     threads = []
 
     def prepare(folder, pattern, count=1):
-        machine = cluster.add_node(num_cpus=1)
+        machine = started_in_time(lambda: cluster.add_node(num_cpus=1))
 
         def wait_and_kill():
             while len(list(folder.glob(pattern))) < count:
