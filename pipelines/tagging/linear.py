@@ -1,6 +1,8 @@
 """The linear model of a tagger: counts the features of the training tokens, and solves for their weights."""
 
+import functools
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +17,7 @@ from pipelines.tagging import crf_solver
 from pipelines.tagging.batches import EncodedSentences, token_encoder
 from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.features import TokenFeatures
-from pipelines.tagging.hashed import TEMPLATES
+from pipelines.tagging.hashed import NUM_HASHES, TEMPLATES
 from pipelines.tagging.hidden_markov import Sentences
 
 PENALTY = 0.1
@@ -101,6 +103,13 @@ def fit_and_tag(train_tokens: Sentences, train_tags: Sentences, tokens: Sentence
     return [next(of_others) if len(each) else [] for each in tokens]
 
 
+@functools.cache
+def _hasher() -> Callable[[tf.Tensor], tf.Tensor]:
+    """The function `TokenFeatureLogits.hash_features` as a graph."""
+    signature = [tf.TensorSpec([None, None, NUM_HASHES], tf.int32)]
+    return tf.function(TokenFeatureLogits(1, 1, 1, TEMPLATES).hash_features, input_signature=signature, autograph=False)
+
+
 def _hash_features(hashes: tf.Tensor, lengths: np.ndarray) -> np.ndarray:
     """Returns the hashes of the features of all tokens, int32 [tokens, templates].
 
@@ -108,8 +117,7 @@ def _hash_features(hashes: tf.Tensor, lengths: np.ndarray) -> np.ndarray:
         hashes: of the tokens, int32 [tokens, NUM_HASHES].
         lengths: tokens of each row, int [rows].
     """
-    layer = TokenFeatureLogits(1, 1, 1, TEMPLATES)
-    hash_rows = tf.function(layer.hash_features, autograph=False, reduce_retracing=True)
+    hash_rows = _hasher()
     rows = tf.RaggedTensor.from_row_lengths(hashes, lengths)
     found = []
     for start in range(0, len(lengths), _ROWS_AT_ONCE):
