@@ -1,7 +1,7 @@
 """Compares the taggers of `train tagging` on one data set, one setting at a time, and measures their speed.
 
     python benchmarks/tagging.py --train train.conllu --valid dev.conllu [--only default gru ...] [--seeds 1 2 3]
-    python benchmarks/tagging.py --train ner.train.conll --valid ner.dev.conll --only default linear crfsuite
+    python benchmarks/tagging.py --train ner.train.conll --valid ner.dev.conll --only default "linear alone" crfsuite
 
 Prints a table in Markdown; the default has all seeds, the others the first one. Needs an otherwise idle machine. Each
 finished run is kept in --folder, so that the same command resumes an interrupted benchmark. --encoder adds the row
@@ -9,7 +9,8 @@ with a pretrained encoder. `words/s`: the signature `tokens` of the export, on t
 64; `one sentence`: the signature `serving_default` with one text of 20 words.
 
 The row `crfsuite` needs `pip install python-crfsuite`: a conditional random field with a dozen features of each token
-and the defaults of that package; its seconds are those of features and fit.
+and the defaults of that package. Its seconds, and those of `linear alone`, are those of features, fit and tags, without
+the start of a process, measures and export.
 """
 
 import argparse
@@ -36,7 +37,6 @@ VARIANTS = {
     "no CRF": ["--no-crf"],
     "linear": ["--model", "linear"],
 }
-CRFSUITE = "crfsuite"
 SPEED = """
 import statistics, sys, time
 sys.path.insert(0, sys.argv[4])
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--valid", required=True)
     parser.add_argument("--column", default="")
     parser.add_argument("--encoder", help="folder of an exported encoder: another row")
-    parser.add_argument("--only", nargs="+", choices=[*VARIANTS, "encoder", CRFSUITE])
+    parser.add_argument("--only", nargs="+", choices=[*VARIANTS, "encoder", *FITTED])
     parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
     parser.add_argument("--epochs", help="of each training, to compare the settings in less time")
     parser.add_argument("--folder", type=Path, help="keeps the results (default: a new folder)")
@@ -79,9 +79,9 @@ def main() -> None:
     print("| tagger | score, mean | seeds | unknown words | seconds | parameters | words/s | one sentence |")
     print("|---|---:|---|---:|---:|---:|---:|---:|", flush=True)
     for variant in arguments.only or variants:
-        if variant == CRFSUITE:
-            found = kept(folder / f"{CRFSUITE}.json", lambda: crfsuite(arguments))
-            print(f"| {CRFSUITE} | {found['score']:.4f} | | | {found['seconds']:.0f} | | | |", flush=True)
+        if variant in FITTED:
+            found = kept(folder / f"{variant}.json", lambda variant=variant: fitted(arguments, variant))
+            print(f"| {variant} | {found['score']:.4f} | | | {found['seconds']:.0f} | | | |", flush=True)
             continue
         seeds = arguments.seeds if variant == "default" else arguments.seeds[:1]
         results = [
@@ -117,30 +117,50 @@ def run(arguments: argparse.Namespace, flags: list[str], seed: str, folder: Path
     }
 
 
-def crfsuite(arguments: argparse.Namespace) -> dict:
-    """Fits python-crfsuite to the training sentences: F1 of the spans where there are spans, else the accuracy."""
-    import pycrfsuite
+def fitted(arguments: argparse.Namespace, name: str) -> dict:
+    """Fits one of FITTED to the training sentences and tags the others.
 
+    Returns:
+        {"score": F1 of the spans where there are spans, else the accuracy; "seconds": of fit and tags}.
+    """
     sys.path.insert(0, str(ROOT))
     from pipelines.data import tagged_sentences
+    from pipelines.support.quiet import import_tensorflow
+
+    import_tensorflow()
     from pipelines.tagging import metrics
 
-    read = [
-        tagged_sentences.read(name, arguments.column or None)["train"] for name in (arguments.train, arguments.valid)
-    ]
-    train, valid = read
+    column = arguments.column or None
+    train, valid = (tagged_sentences.read(file, column)["train"] for file in (arguments.train, arguments.valid))
     started = time.monotonic()
-    trainer = pycrfsuite.Trainer(verbose=False)
-    for tokens, tags in zip(train.tokens, train.tags, strict=True):
-        trainer.append(features_of(tokens), tags)
-    with tempfile.TemporaryDirectory(prefix="unroll-benchmark-") as folder:
-        trainer.train(f"{folder}/model")
-        seconds = time.monotonic() - started
-        tagger = pycrfsuite.Tagger()
-        tagger.open(f"{folder}/model")
-        tags = [tagger.tag(features_of(tokens)) for tokens in valid.tokens]
+    tags = FITTED[name](train.tokens, train.tags, valid.tokens)
+    seconds = time.monotonic() - started
     is_spans = tagged_sentences.is_spans({tag for each in train.tags for tag in each})
     return {"score": (metrics.span_f1 if is_spans else metrics.accuracy)(tags, valid.tags), "seconds": seconds}
+
+
+def tag_with_crfsuite(train_tokens: list, train_tags: list, tokens: list) -> list[list[str]]:
+    """Tags sentences with python-crfsuite, which it fits to others."""
+    import pycrfsuite
+
+    trainer = pycrfsuite.Trainer(verbose=False)
+    for sentence, tags in zip(train_tokens, train_tags, strict=True):
+        trainer.append(features_of(sentence), tags)
+    with tempfile.TemporaryDirectory(prefix="unroll-benchmark-") as folder:
+        trainer.train(f"{folder}/model")
+        tagger = pycrfsuite.Tagger()
+        tagger.open(f"{folder}/model")
+        return [tagger.tag(features_of(sentence)) for sentence in tokens]
+
+
+def tag_with_linear(train_tokens: list, train_tags: list, tokens: list) -> list[list[str]]:
+    """Tags sentences with the model of `--model linear`, which it fits to others."""
+    from pipelines.tagging import linear
+
+    return linear.fit_and_tag(train_tokens, train_tags, tokens)
+
+
+FITTED = {"crfsuite": tag_with_crfsuite, "linear alone": tag_with_linear}
 
 
 def features_of(tokens: list[str]) -> list[list[str]]:
