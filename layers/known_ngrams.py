@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-_NO_HASH = 2**31 - 1  # larger than every hash
+NO_HASH = 2**31 - 1  # larger than every hash
 _SPACE = ord(" ")
 
 
@@ -32,7 +32,7 @@ class KnownNGrams(keras.layers.Layer):
 
     def build(self, ids_shape, characters_shape=None):
         # In ascending order. Unused entries are at the end and hold a hash that no n-gram has.
-        self.hashes = self.add_weight((self.num_ngrams,), _no_hash, dtype="int32", trainable=False, name="hashes")
+        self.hashes = self.add_weight((self.num_ngrams,), no_hash, dtype="int32", trainable=False, name="hashes")
 
     def hash_ngrams(self, ids, characters=None):
         """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
@@ -56,10 +56,9 @@ class KnownNGrams(keras.layers.Layer):
         start, flat = ops.cast(start, "int32"), ops.reshape(hashes, (-1,))
         count = ops.append(start[1:], ops.shape(flat)[0]) - start
         found = ops.take(flat, start)
-        index = ops.minimum(ops.searchsorted(self.hashes, found), self.num_ngrams - 1)
-        (known,) = ops.nonzero(ops.take(self.hashes, index) == found)
+        known, index = find_known(self.hashes, found)
         row = ops.take(start, known) // ops.cast(ops.shape(hashes)[1], "int32")
-        return row, ops.take(index, known), ops.take(count, known)
+        return row, index, ops.take(count, known)
 
     def assign(self, hashes, values: dict) -> None:
         """Assigns the hashes, and the values of each n-gram, in the order of the hashes and padded.
@@ -75,13 +74,26 @@ class KnownNGrams(keras.layers.Layer):
             raise ValueError(f"{len(hashes)} n-grams were given, but num_ngrams is {self.num_ngrams}")
         order = np.argsort(hashes)
         num_unused = self.num_ngrams - len(hashes)
-        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=_NO_HASH))
+        self.hashes.assign(np.pad(hashes[order], (0, num_unused), constant_values=NO_HASH))
         for name, of_ngrams in values.items():
             padding = ((0, num_unused), *[(0, 0)] * (of_ngrams.ndim - 1))
             getattr(self, name).assign(np.pad(of_ngrams[order], padding))
 
     def get_config(self):
         return {**super().get_config(), **self._sizes}
+
+
+def find_known(hashes, found):
+    """Returns which of the `found` hashes are known, int32 [known], and the places of these among the `hashes`.
+
+    Args:
+        hashes: the known ones, int32 [k], ascending.
+        found: int32 [n].
+    """
+    index = ops.minimum(ops.searchsorted(hashes, found), hashes.shape[0] - 1)
+    (known,) = ops.nonzero(ops.take(hashes, index) == found)
+    known = ops.cast(known, "int32")
+    return known, ops.take(index, known)
 
 
 def _polynomial_hashes(ids, lengths, is_odd: int, separator: int | None = None) -> list:
@@ -110,5 +122,6 @@ def _polynomial_hashes(ids, lengths, is_odd: int, separator: int | None = None) 
     return hashes
 
 
-def _no_hash(shape, dtype):
-    return ops.full(shape, _NO_HASH, dtype)
+def no_hash(shape, dtype):
+    """The initializer of known hashes: none is known."""
+    return ops.full(shape, NO_HASH, dtype)

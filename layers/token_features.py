@@ -4,9 +4,8 @@ import keras
 import numpy as np
 from keras import ops
 
+from layers.known_ngrams import NO_HASH, find_known, no_hash
 from layers.sparse_rows import add_rows
-
-_NO_HASH = 2**31 - 1  # larger than every hash
 
 Template = tuple[tuple[int, int], ...]  # the parts of a feature: (offset of the token, which of its values)
 
@@ -63,7 +62,7 @@ class TokenFeatureLogits(keras.layers.Layer):
     def build(self, hashes_shape):
         whole, fixed = {"dtype": "int32", "trainable": False}, {"trainable": False}
         # In ascending order. Unused entries are at the end and hold a hash that no feature has.
-        self.hashes = self.add_weight((self.num_features,), _no_hash, **whole, name="hashes")
+        self.hashes = self.add_weight((self.num_features,), no_hash, **whole, name="hashes")
         # The weights of feature f are those from starts[f] to starts[f + 1].
         self.starts = self.add_weight((self.num_features + 1,), "zeros", **whole, name="starts")
         self.tags = self.add_weight((self.num_weights,), "zeros", **whole, name="tags")
@@ -88,7 +87,7 @@ class TokenFeatureLogits(keras.layers.Layer):
             if given > limit:
                 raise ValueError(f"{given} {name} were given, but num_{name} is {limit}")
         unused, unused_weights = self.num_features - len(hashes), self.num_weights - weights.nnz
-        self.hashes.assign(np.pad(hashes, (0, unused), constant_values=_NO_HASH))
+        self.hashes.assign(np.pad(hashes, (0, unused), constant_values=NO_HASH))
         self.starts.assign(np.pad(weights.indptr, (0, unused), mode="edge"))
         self.tags.assign(np.pad(weights.indices, (0, unused_weights)))
         self.values.assign(np.pad(weights.data, (0, unused_weights)))
@@ -116,14 +115,12 @@ class TokenFeatureLogits(keras.layers.Layer):
 
     def call(self, hashes):
         features = ops.reshape(self.hash_features(hashes), (-1,))
-        index = ops.minimum(ops.searchsorted(self.hashes, features), self.num_features - 1)
-        (known,) = ops.nonzero(ops.take(self.hashes, index) == features)
-        known = ops.cast(known, "int32")
+        known, index = find_known(self.hashes, features)
         shape = ops.shape(hashes)
         token = known // len(self.templates)  # the number of each known feature's token, [known]
         ones = ops.ones_like(token, dtype=self.values.dtype)
         sparse = self.starts, self.tags, self.values
-        logits = add_rows(*sparse, ops.take(index, known), ones, token, shape[0] * shape[1], self.num_tags)
+        logits = add_rows(*sparse, index, ones, token, shape[0] * shape[1], self.num_tags)
         return ops.reshape(logits + self.bias, (shape[0], shape[1], self.num_tags))
 
     def compute_output_spec(self, hashes):
@@ -137,7 +134,3 @@ class TokenFeatureLogits(keras.layers.Layer):
             "num_weights": self.num_weights,
             "templates": self.templates,
         }
-
-
-def _no_hash(shape, dtype):
-    return ops.full(shape, _NO_HASH, dtype)

@@ -84,6 +84,7 @@ PRESETS: Presets = {
 }
 
 
+PENALTY = 0.1  # of the linear model
 _NETWORKS = (*RECURRENT, "transformer")
 _WITH_CHARACTERS = Only("it needs --characters cnn or lstm", lambda config: config.characters != "none")
 # `prepare` fixes the characters of a word, also for trainings that read none.
@@ -128,7 +129,7 @@ class TaggingConfig(TrainingConfig):
     """How the exported model divides a text into tokens. english: as in the Penn Treebank and UD English; unicode:
     words, and each other character; whitespace: at spaces. By default the one that gives most of the training
     tokens."""
-    penalty: Annotated[float, POSITIVE, only("linear"), Tuned(Range(0.01, 1.0, log=True))] = 0.1
+    penalty: Annotated[float, POSITIVE, only("linear"), Tuned(Range(0.01, 1.0, log=True))] = PENALTY
     """Weight of the sum of the squared weights of the linear model, beside the negative log-likelihood."""
     encoder: Annotated[str | None, PATH, only(*_NETWORKS)] = None
     """Also give the network the vectors of a pretrained encoder, one for each token: the folder of an export of

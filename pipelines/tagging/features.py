@@ -142,11 +142,10 @@ def train(
     max_characters: int,
     max_bytes: int,
     encoder: WordEncoder | None = None,
-    reads: Collection[str] = ("ids",),
 ) -> TokenFeatures:
     """Collects the words and characters of the training sentences; see `from_counts`."""
     tokens = collections.Counter(token for sentence in sentences for token in sentence)
-    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder, reads)
+    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder)
 
 
 def from_counts(
@@ -156,7 +155,6 @@ def from_counts(
     max_characters: int,
     max_bytes: int,
     encoder: WordEncoder | None = None,
-    reads: Collection[str] = ("ids",),
 ) -> TokenFeatures:
     """Collects the words and characters of tokens.
 
@@ -179,7 +177,6 @@ def from_counts(
         max_characters,
         max_bytes,
         encoder,
-        reads=reads,
     )
 
 

@@ -15,12 +15,12 @@ from pipelines.support import console, machine
 from pipelines.support.errors import UserError
 from pipelines.tagging import crf_solver
 from pipelines.tagging.batches import EncodedSentences, token_encoder
+from pipelines.tagging.config import PENALTY
 from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.hashed import NUM_HASHES, TEMPLATES
 from pipelines.tagging.hidden_markov import Sentences
 
-PENALTY = 0.1
 _ROWS_AT_ONCE = 100
 _MAX_FEATURES = 1_000_000
 _BYTES_PER_SCORE = 60  # that a fit takes at most for each tag of each token, and for each tag of each feature
@@ -46,7 +46,15 @@ def count(encoded: EncodedSentences, num_tags: int) -> Counted:
     Raises:
         UserError: there is too little memory for the fit.
     """
-    return _count(_hash_features(encoded.inputs["hashes"], encoded.lengths), encoded.tags, num_tags)
+    hashes = _hash_features(encoded.inputs["hashes"], encoded.lengths)
+    counted = _count(hashes, encoded.tags, num_tags)
+    expected, free = _BYTES_PER_SCORE * num_tags * max(len(hashes), len(counted.hashes)), machine.free_memory()
+    if free is not None and expected > free:
+        raise UserError(
+            f"--model linear: {num_tags:,} tags of {len(hashes):,} tokens take about {expected / 1e9:.1f} GB of "
+            f"memory, and {free / 1e9:.1f} GB are free: train a network (--model lstm), or leave out rare tags"
+        )
+    return counted
 
 
 def fit(
@@ -129,12 +137,6 @@ def _hash_features(hashes: tf.Tensor, lengths: np.ndarray) -> np.ndarray:
 def _count(hashes: np.ndarray, tags: np.ndarray, num_tags: int) -> Counted:
     known, counts = np.unique(hashes[hashes >= 0], return_counts=True)  # a negative hash stands for no feature
     known = np.sort(known[np.argsort(-counts, kind="stable")[:_MAX_FEATURES]])
-    expected, free = _BYTES_PER_SCORE * num_tags * max(len(hashes), len(known)), machine.free_memory()
-    if free is not None and expected > free:
-        raise UserError(
-            f"--model linear: {num_tags:,} tags of {len(hashes):,} tokens take about {expected / 1e9:.1f} GB of "
-            f"memory, and {free / 1e9:.1f} GB are free: train a network (--model lstm), or leave out rare tags"
-        )
     occurrences = _occurrences(hashes, known)
     token = np.repeat(np.arange(len(hashes)), np.diff(occurrences.indptr))
     pairs = np.unique(occurrences.indices.astype(np.int64) * num_tags + tags[token])

@@ -77,7 +77,7 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
         return features.load(splits.sharded.folder / TOKENIZER, with_characters=config.characters != "none")
     kind = config.tokenizer or features.choose_splitter(splits.train)[0]
     if config.model == "linear":
-        return features.train(kind, splits.train.tokens, 0, 0, config.max_bytes, reads=("hashes",))
+        return TokenFeatures(kind, [], [], 0, config.max_bytes, reads=("hashes",))
     max_characters = 0 if config.characters == "none" else config.max_characters
     encoder = word_encoder.find(config.encoder) if config.encoder else None
     return features.train(kind, splits.train.tokens, config.vocabulary_size, max_characters, config.max_bytes, encoder)

@@ -3,7 +3,8 @@ import pytest
 
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
-from pipelines.tagging import batches, features, linear, networks
+from pipelines.tagging import batches, linear, networks
+from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.servable import Tagger
 from pipelines.tagging.tagged import tag_sentences
 from tests.pipelines.tagging.small import SPAN_TAGS
@@ -19,7 +20,7 @@ TOKENS, TAGS = ([list(each) for each in zip(*SENTENCES, strict=True)][i] for i i
 @pytest.fixture(scope="module")
 def fitted():
     """A linear tagger fitted to the sentences, and what it was fitted to."""
-    tokenizer = features.train("whitespace", TOKENS, 0, 0, 1000, reads=("hashes",))
+    tokenizer = TokenFeatures("whitespace", [], [], 0, 1000, reads=("hashes",))
     sentences = TaggedSentences(TOKENS, TAGS, [" ".join(each) for each in TOKENS], [0] * len(TOKENS), {})
     encoded = batches.encode(tokenizer, sentences, SPAN_TAGS, 100)
     counted = linear.count(encoded, len(SPAN_TAGS))
@@ -66,3 +67,5 @@ def test_too_little_memory_is_one_line(fitted, monkeypatch):
     monkeypatch.setattr(linear.machine, "free_memory", lambda: 1000)
     with pytest.raises(UserError, match="--model linear: 5 tags of 60 tokens take about 0.0 GB .* train a network"):
         linear.count(encoded, len(SPAN_TAGS))
+    # As the baseline of a network that is trained already, it must not end the run.
+    assert linear.fit_and_tag(TOKENS, TAGS, [["Rain"]]) == [["O"]]
