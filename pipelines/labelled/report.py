@@ -46,7 +46,7 @@ def write(
     """
     valid, probabilities = details["valid"], details["probabilities"]
     mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.about["classes"], details["predicted"])
-    has_epochs = "loss" in result.epochs[0]  # else a solver has fitted the model
+    has_epochs = reports.has_epochs(result)
     if has_epochs:
         curves = reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}, *curve_labels)
         reports.save(curves, folder / "curves.png")

@@ -110,6 +110,11 @@ def score_table(result: RunResult, rows: list[tuple[str, str]]) -> list[str]:
     return lines
 
 
+def has_epochs(result: RunResult) -> bool:
+    """Whether the model was trained by gradients; else a solver has fitted it, and there are no learning curves."""
+    return "loss" in result.epochs[0]
+
+
 def learning_lines(result: RunResult, reason: str, curves_title: str) -> list[str]:
     """Returns the section on the training: epochs, duration, which weights were kept and why, and the curves.
 

@@ -31,10 +31,12 @@ _BASELINES = {
 
 
 def write_report(result: RunResult, details: Details, folder: Path) -> None:
-    """Writes `folder`/report.md, confusion.png and curves.png."""
+    """Writes `folder`/report.md, confusion.png and, of a network, curves.png."""
     valid = result.scores["validation"]
     measures = {"loss": "loss", "accuracy": "accuracy"} | ({"f1": "F1 of spans"} if "span_f1" in valid else {})
-    reports.save(reports.curves(result, measures), folder / "curves.png")
+    has_epochs = reports.has_epochs(result)
+    if has_epochs:
+        reports.save(reports.curves(result, measures), folder / "curves.png")
     reports.save(confusion.draw(valid["confusion"]), folder / "confusion.png")
     curves_title = "Loss, accuracy and F1 of spans by epoch" if "f1" in measures else "Loss and accuracy by epoch"
     reason = f"the highest validation {'F1 of spans' if 'span_f1' in valid else 'accuracy'}"
@@ -45,7 +47,7 @@ def write_report(result: RunResult, details: Details, folder: Path) -> None:
         *_span_lines(valid),
         *_tag_lines(valid),
         *_mistake_lines(details),
-        *reports.learning_lines(result, reason, curves_title),
+        *(reports.learning_lines(result, reason, curves_title) if has_epochs else []),
         *_data_lines(result, details),
         *reports.use_lines(result, _use_commands(result)),
         *reports.record_lines(result),

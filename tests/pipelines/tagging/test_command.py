@@ -139,6 +139,8 @@ def linear(place):
     )
     assert process.returncode == 0, process.stderr
     assert "weights of the linear model" in process.stderr
+    (report,) = place.glob("runs/tagging/*-linear-*/report.md")
+    assert "## Learning" not in report.read_text() and not report.with_name("curves.png").exists()
     assert "hidden Markov model" in process.stdout and "linear CRF" not in process.stdout  # it is no baseline of itself
     return place
 
