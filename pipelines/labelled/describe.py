@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from pipelines.labelled.config import LabelledConfig
-from pipelines.labelled.examples import text_to_try
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.splits import LEFT_OUT, class_rows
+from pipelines.support.examples import text_to_try
 
 
 def describe(splits: LabelledSplits) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import numpy as np
 
 from pipelines.data.splits import comparable
-from pipelines.labelled.examples import excerpt
+from pipelines.support.examples import excerpt
 
 MAX_LISTED = 20
 _EXCERPT = 160  # characters of a text in the report

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pipelines.labelled import duplicates, report
-from pipelines.labelled.examples import excerpt
 from pipelines.support import reports
+from pipelines.support.examples import excerpt
 from pipelines.support.files import shown
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent

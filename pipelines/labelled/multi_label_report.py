@@ -10,11 +10,11 @@ from matplotlib.figure import Figure
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
 from pipelines.labelled import baseline, duplicates, predictions, report
 from pipelines.labelled.config import parse_threshold
-from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import most_frequent_classes
 from pipelines.labelled.multi_label_metrics import reliability
 from pipelines.labelled.thresholds import MIN_ROWS
 from pipelines.support import reports
+from pipelines.support.examples import excerpt
 from pipelines.support.reports import BLUE, GREY, percent
 from pipelines.support.run_result import RunResult
 from pipelines.support.scores import score_of

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from pipelines.labelled import baseline, duplicates, predictions
 from pipelines.labelled.coverage_report import coverage_lines
-from pipelines.labelled.examples import excerpt
 from pipelines.labelled.metrics import MAX_MATRIX, most_frequent_classes, reliability
 from pipelines.labelled.threshold_report import precision_recall_lines
 from pipelines.support import reports
+from pipelines.support.examples import excerpt
 from pipelines.support.installation import shell_command
 from pipelines.support.numbers import listed
 from pipelines.support.reports import BLUE, GREY, ORANGE, percent

@@ -19,7 +19,7 @@ def summarize(result: RunResult) -> str:
         f"perplexity {scores['perplexity']:.2f}   {scores['bits_per_character']:.3f} bits per character"
     )
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
-    return reports.summary(result, title, [line], reports.predict_command(result, "The "))
+    return reports.summary(result, title, [line], reports.predict_command(result))
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
@@ -78,7 +78,7 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
     return [
         *lines,
         "",
-        *reports.use_lines(result, [reports.predict_command(result, "The "), evaluate]),
+        *reports.use_lines(result, [reports.predict_command(result), evaluate]),
         *reports.record_lines(result),
     ]
 

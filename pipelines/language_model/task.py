@@ -27,6 +27,7 @@ from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
+from pipelines.support.examples import start_to_try
 from pipelines.task import complete_config, items_per_epoch, load_tokenizer, refit  # noqa: F401 (members of Task)
 from pipelines.text import tokenizers
 from pipelines.text.tokenizers import START, Tokenizer
@@ -227,6 +228,7 @@ def describe_data(config: LanguageModelConfig, splits: TextSplits, encoded: Enco
         "rows": {"train": len(encoded.train), "valid": len(encoded.valid)},
         "characters": {"train": splits.train.characters, "valid": splits.valid.characters},
         "generation_defaults": GENERATION_DEFAULTS,
+        "example": start_to_try(next(splits.valid.pieces())),
     }
 
 

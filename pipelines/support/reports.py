@@ -81,9 +81,10 @@ def _numbers(scores: dict) -> dict[str, float]:
     return {name: value for name, value in scores.items() if isinstance(value, int | float)}
 
 
-def predict_command(result: RunResult, text: str = "TEXT") -> str:
-    """Returns the command that predicts a text."""
-    return f'{shell_command()} predict {result.task} "{text}"{model_flags(result)}'
+def predict_command(result: RunResult) -> str:
+    """Returns the command that predicts a text: one of the validation data, if the run has one."""
+    text = result.example or '"TEXT"'
+    return f"{shell_command()} predict {result.task} {text}{model_flags(result)}"
 
 
 def header_lines(result: RunResult, title: str, result_in_one_sentence: str) -> list[str]:

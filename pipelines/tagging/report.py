@@ -20,7 +20,6 @@ _NUM_CONFUSIONS = 8
 _NUM_AROUND = 12  # tokens that are shown on each side of a mistake
 _MAX_ROWS = 60  # of the table of tags
 _MAX_ABSENT = 10  # tags without validation tokens that are named
-_EXAMPLE = '"Jim bought 300 shares of Acme Corp. in 2006."'
 _BASELINES = {
     "most frequent tag": "Most frequent tag: that of the word in training; a word that training does not have gets the "
     "most frequent tag of the words that occur once.",
@@ -323,7 +322,7 @@ def _data_lines(result: RunResult, details: Details) -> list[str]:
 def _use_commands(result: RunResult) -> list[str]:
     flags = reports.model_flags(result)
     return [
-        f"{shell_command()} predict {result.task} {result.example or _EXAMPLE}{flags}",
+        reports.predict_command(result),
         f"{shell_command()} predict {result.task} --input FILE --output FILE.conllu{flags}",
         f"{shell_command()} evaluate {result.task} --data FILE{flags}",
     ]

@@ -9,6 +9,7 @@ import numpy as np
 
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
+from pipelines.support.examples import text_to_try
 from pipelines.tagging import batches as sentence_batches
 from pipelines.tagging import features, linear, metrics, networks, shards, word_encoder
 from pipelines.tagging.batches import EncodedSentences
@@ -191,6 +192,7 @@ def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> di
         "rows": {name: len(part) for name, part in parts.items() if part},
         "notes": notes,
         "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes},
+        "example": text_to_try(splits.valid.texts),
     }
 
 

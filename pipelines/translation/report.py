@@ -14,7 +14,6 @@ from pipelines.support.reports import BLUE, GREY
 from pipelines.support.run_result import RunResult
 from pipelines.translation.config import WITH_ATTENTION
 
-_EXAMPLE = "A man is riding a bike."
 _NUM_EXAMPLES = 8
 _DRAWN_WORDS = 10  # words of the sentence whose attention is drawn: enough to see something, few enough to read
 _SCORES = (
@@ -46,7 +45,7 @@ def summarize(result: RunResult) -> str:
         f"TER {scores['ter']:.2f}"
         for split, scores in result.scores.items()
     ]
-    return reports.summary(result, title, lines, reports.predict_command(result, _EXAMPLE))
+    return reports.summary(result, title, lines, reports.predict_command(result))
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
@@ -141,7 +140,7 @@ def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str
     )
     flags = reports.model_flags(result)
     commands = [
-        reports.predict_command(result, _EXAMPLE),
+        reports.predict_command(result),
         f"{shell_command()} predict {result.task} --input FILE --output FILE{flags}",
         f"{shell_command()} evaluate {result.task} --data FILE --target FILE{flags}",
     ]

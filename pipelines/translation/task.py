@@ -15,6 +15,7 @@ from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATI
 from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
+from pipelines.support.examples import text_to_try
 from pipelines.task import complete_config, refit  # noqa: F401 (members of Task)
 from pipelines.text.subword_sampling import SubwordSampler
 from pipelines.text.tokenizers import END
@@ -234,6 +235,7 @@ def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -
         "pair": splits.pair,
         "rows": {"train": encoded.train.rows} | {name: len(part) for name, part in parts.items() if part},
         "notes": notes,
+        "example": text_to_try(splits.valid.source),
         "window": {"max_tokens": config.max_tokens, "max_bytes": MAX_BYTES},
         "generation_defaults": {
             "beam_width": config.beam_width,

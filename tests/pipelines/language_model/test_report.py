@@ -41,13 +41,14 @@ def make_result(tmp_path, unknown_tokens=0):
         export=str(tmp_path / "saved" / "mine" / "1"),
         model="mine/1",
         report=str(tmp_path / "report.md"),
+        example='"so long lives"',
     )
 
 
 def test_the_summary_has_the_scores_and_a_command_that_finds_the_model(tmp_path):
     text = report.summarize(make_result(tmp_path))
     assert "char-lm, lstm, poems.txt" in text and "perplexity 4.48" in text and "1.080 bits per character" in text
-    assert 'predict char-lm "The " --name mine --saved-models' in text
+    assert 'predict char-lm "so long lives" --name mine --saved-models' in text
 
 
 def test_the_report_has_scores_data_and_generated_text(tmp_path):

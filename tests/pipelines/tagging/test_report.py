@@ -191,7 +191,7 @@ def test_the_summary_names_scores_baselines_report_and_model(result):
         "  baseline    most frequent tag: accuracy 72.7 % (62.6 to 80.9); this model +1.2 (-0.3 to +2.7) points"
     )
     assert lines[3].endswith("hidden Markov model: left out, the training sentences have more than 3 million tokens")
-    assert lines[-1].startswith('  try it      python main.py predict tagging "Jim bought')
+    assert lines[-1].startswith('  try it      python main.py predict tagging "TEXT"')
     example = dataclasses.replace(result, example='"Run."')
     assert 'predict tagging "Run."' in report.summarize(example)
 

@@ -86,10 +86,11 @@ def test_a_model_without_attention_has_no_picture_of_it(result, tmp_path):
 
 
 def test_the_summary_has_a_line_per_split_and_a_command_to_try(result):
+    result = dataclasses.replace(result, example='"A dog barks."')
     lines = report.summarize(result).splitlines()
     assert lines[0] == "nmt en-es, transformer, pairs.tsv"
     assert [line.split()[0] for line in lines[1:3]] == ["validation", "test"] and "BLEU" in lines[1]
-    assert lines[-1].endswith(f'predict nmt "A man is riding a bike."{reports.model_flags(result)}')
+    assert lines[-1].endswith(f'predict nmt "A dog barks."{reports.model_flags(result)}')
 
 
 def test_the_summary_without_a_language_pair(result):
