@@ -76,6 +76,7 @@ _QUICK = _FULL | {
 PRESETS: Presets = {
     **{(model, "full"): _FULL for model in RECURRENT},
     **{(model, "quick"): _QUICK for model in RECURRENT},
+    **{("best", preset): values for preset, values in (("quick", _QUICK), ("full", _FULL))},
     **{("linear", preset): _FULL | {"epochs": 1} for preset in ("quick", "full")},
     ("transformer", "full"): _FULL
     | _LESS_DROPOUT
@@ -85,7 +86,7 @@ PRESETS: Presets = {
 
 
 PENALTY = 0.1  # of the linear model
-_NETWORKS = (*RECURRENT, "transformer")
+_NETWORKS = (*RECURRENT, "transformer", "best")
 _WITH_CHARACTERS = Only("it needs --characters cnn or lstm", lambda config: config.characters != "none")
 # `prepare` fixes the characters of a word, also for trainings that read none.
 _WITH_CHARACTERS_OR_PREPARED = Only(
@@ -121,15 +122,15 @@ class TaggingConfig(TrainingConfig):
     preset: Resolved[Literal["quick", "full"]] = UNSET
     """quick: a small network in two minutes; full: best quality. By default quick on the embedded sample and full with
     --data."""
-    model: Resolved[Literal[("linear", *RECURRENT, "transformer")]] = UNSET
-    """linear: a conditional random field over features of each token and its neighbours, in seconds; the others: a
-    network that reads the sentence, recurrent with these cells (simple is Elman's), or with self-attention. By default
-    lstm."""
+    model: Resolved[Literal[("best", "linear", *RECURRENT, "transformer")]] = UNSET
+    """best: an LSTM and the linear model; linear: a conditional random field over features of each token and its
+    neighbours, in seconds; the others: a network that reads the sentence, recurrent with these cells (simple is
+    Elman's), or with self-attention. By default lstm."""
     tokenizer: Literal["english", "unicode", "whitespace"] | None = None
     """How the exported model divides a text into tokens. english: as in the Penn Treebank and UD English; unicode:
     words, and each other character; whitespace: at spaces. By default the one that gives most of the training
     tokens."""
-    penalty: Annotated[float, POSITIVE, only("linear"), Tuned(Range(0.01, 1.0, log=True))] = PENALTY
+    penalty: Annotated[float, POSITIVE, only("linear", "best"), Tuned(Range(0.01, 1.0, log=True))] = PENALTY
     """Weight of the sum of the squared weights of the linear model, beside the negative log-likelihood."""
     encoder: Annotated[str | None, PATH, only(*_NETWORKS)] = None
     """Also give the network the vectors of a pretrained encoder, one for each token: the folder of an export of
@@ -260,10 +261,10 @@ class TaggingConfig(TrainingConfig):
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""
-        if self.model == "linear" and self.prepared():
+        if self.model in ("linear", "best") and self.prepared():
             raise UserError(
-                "--model linear counts the features of all sentences in memory, and prepared data has none: give the "
-                "data that it was made from, or train a network"
+                f"--model {self.model} counts the features of all sentences in memory, and prepared data has none: "
+                "give the data that it was made from, or train a network"
             )
         super().check()
         if self.prepared():

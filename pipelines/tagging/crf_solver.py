@@ -112,6 +112,34 @@ def fit(
     return problem.weights(scale * found.x)
 
 
+class Potentials(NamedTuple):
+    """The scores of the tags of some sentences, of k tags.
+
+    Attributes:
+        unary: of the tags of each token, float [tokens, k].
+        transitions, start, end: see `Weights`.
+    """
+
+    unary: np.ndarray
+    transitions: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+def log_likelihood(scores: Potentials, tags: np.ndarray, lengths: np.ndarray, rules: Rules) -> float:
+    """Returns the sum of log p of the tags (int [tokens]) of sentences with these lengths."""
+    unary, transitions, start, end = (np.asarray(each, np.float64) for each in scores)
+    order = np.argsort(-lengths, kind="stable")
+    first = np.cumsum(lengths) - lengths
+    chunk = Chunk.of(first[order], lengths[order])
+    allowed = np.where(rules.allowed, transitions, -np.inf), np.where(rules.allowed_start, start, -np.inf)
+    log_z, _, _ = chunk.expectations(unary[chunk.tokens], *allowed, end)
+    last = first + lengths - 1
+    before = np.delete(np.arange(len(tags)), last)
+    of_tags = unary[np.arange(len(tags)), tags].sum() + transitions[tags[before], tags[before + 1]].sum()
+    return float(of_tags + start[tags[first]].sum() + end[tags[last]].sum() - log_z)
+
+
 class _Problem:
     """The loss as a function of one vector: w of the pairs that occur, then a, start and end.
 

@@ -63,7 +63,7 @@ class TokenFeatures(tf.Module):
         max_bytes: number of bytes that are read of each text.
         encoder: gives each token a pretrained vector; None for none.
         removes_invisible: False for a run that was trained with invisible characters.
-        reads: what the model reads: "ids" for a network, "hashes" for the linear model.
+        reads: what the model reads: "ids" for a network, "hashes" for the linear model; "best" reads both.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class TokenFeatures(tf.Module):
             {"words": ragged int32 [batch, (tokens)], "spellings": the same, "affixes": ragged int32 [batch, (tokens),
             NUM_AFFIXES], "characters": ragged int32 [batch, (tokens), (characters)]}. Each token has a character: that
             of an empty token is UNKNOWN. If `max_characters` is 0, there is no "characters". With an encoder also
-            "vectors": ragged float32 [batch, (tokens), size]. The linear model alone reads "hashes", ragged int32
+            "vectors": ragged float32 [batch, (tokens), size]. The linear model reads "hashes", ragged int32
             [batch, (tokens), NUM_HASHES], and none of the others.
         """
         flat = without_invisible(tokens.flat_values) if self._removes_invisible else tokens.flat_values
@@ -142,10 +142,11 @@ def train(
     max_characters: int,
     max_bytes: int,
     encoder: WordEncoder | None = None,
+    reads: Collection[str] = ("ids",),
 ) -> TokenFeatures:
     """Collects the words and characters of the training sentences; see `from_counts`."""
     tokens = collections.Counter(token for sentence in sentences for token in sentence)
-    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder)
+    return from_counts(kind, tokens, vocabulary_size, max_characters, max_bytes, encoder, reads)
 
 
 def from_counts(
@@ -155,6 +156,7 @@ def from_counts(
     max_characters: int,
     max_bytes: int,
     encoder: WordEncoder | None = None,
+    reads: Collection[str] = ("ids",),
 ) -> TokenFeatures:
     """Collects the words and characters of tokens.
 
@@ -177,6 +179,7 @@ def from_counts(
         max_characters,
         max_bytes,
         encoder,
+        reads=reads,
     )
 
 

@@ -6,11 +6,12 @@ Labeling via Bi-directional LSTM-CNNs-CRF".
 
 import types
 from collections.abc import Callable
+from typing import NamedTuple
 
 import keras
 from keras import layers, ops
 
-from layers import CRF, MaxOfConvolutions, OverTokens, TokenFeatureLogits
+from layers import CRF, MaxOfConvolutions, MeanAfterTraining, OverTokens, TokenFeatureLogits
 from pipelines.data.tag_schemes import is_spans
 from pipelines.export.exported import Exported
 from pipelines.networks.positions import position_layer
@@ -21,6 +22,7 @@ from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.features import NUM_AFFIX_HASHES, NUM_AFFIXES, NUM_SPELLINGS, PAD, TokenFeatures
 from pipelines.tagging.hashed import NUM_HASHES, TEMPLATES
 
+NETWORK_LOGITS, LINEAR_LOGITS, LINEAR_CRF, MEAN_LOGITS = "logits", "linear_logits", "linear_crf", "mean"
 _SPELLING_SIZE = 16
 _AFFIX_SIZE = 24
 _CHARACTER_EMBEDDING_SIZE = 32
@@ -28,26 +30,54 @@ _CHARACTER_DROPOUT = 0.1
 _FILTER_LENGTHS = (2, 3, 4)
 
 
-def build_linear(tags: tuple[str, ...], spans: bool, num_features: int, num_weights: int) -> keras.Model:
-    """Returns "hashes" of `TokenFeatures` -> scores of the tags, as `build`; the layer "logits" has known features.
+class LinearSizes(NamedTuple):
+    """The sizes of the linear model, see `TokenFeatureLogits`."""
 
-    Args:
-        num_features, num_weights: see `TokenFeatureLogits`.
-    """
-    hashes = keras.Input((None, NUM_HASHES), dtype="int32", name="hashes")
-    mask = ops.any(ops.not_equal(hashes, 0), axis=-1)  # [batch, time]
-    logits = TokenFeatureLogits(len(tags), max(1, num_features), max(1, num_weights), TEMPLATES, name="logits")(hashes)
-    return keras.Model({"hashes": hashes}, _crf(tags, spans, trainable=False)(logits, mask=mask), name="tagger_linear")
+    num_features: int
+    num_weights: int
 
 
-def build(config: TaggingConfig, features: TokenFeatures, tags: tuple[str, ...], spans: bool) -> keras.Model:
+def build(
+    config: TaggingConfig,
+    features: TokenFeatures,
+    tags: tuple[str, ...],
+    spans: bool,
+    linear: LinearSizes | None = None,
+) -> keras.Model:
     """Returns the inputs of `TokenFeatures` -> scores of the tags, float32 [batch, time, tags].
 
-    The layer "crf" has the scores of the transitions, which the loss and the decoding add.
+    The layer "crf" has the scores of the transitions, which the loss and the decoding add. The model "linear" has no
+    network. That of "best" has an LSTM and the linear model, whose transitions are in "linear_crf": in training, the
+    scores are the network's alone, because the linear model is fitted before, and knows the training sentences.
+    `pooling.pool` makes one conditional random field of both.
 
     Args:
         spans: whether the tags mark spans: then the CRF allows no tag I-x except after B-x or I-x.
+        linear: of the models "linear" and "best".
     """
+    crf = _crf(tags, spans, config.crf and config.model != "linear", "crf")
+    if config.model == "linear":
+        hashes = keras.Input((None, NUM_HASHES), dtype="int32", name="hashes")
+        mask = ops.any(ops.not_equal(hashes, 0), axis=-1)  # [batch, time]
+        scores = crf(_linear_logits(linear, len(tags), hashes), mask=mask)
+        return keras.Model({"hashes": hashes}, scores, name="tagger_linear")
+    inputs, mask, logits = _network(config, features, len(tags))
+    if config.model == "best":
+        inputs["hashes"] = keras.Input((None, NUM_HASHES), dtype="int32", name="hashes")
+        of_linear = _linear_logits(linear, len(tags), inputs["hashes"])
+        of_linear = _crf(tags, spans, False, LINEAR_CRF)(of_linear)
+        logits = MeanAfterTraining(0.0, name=MEAN_LOGITS)(logits, of_linear)
+    return keras.Model(inputs, crf(logits, mask=mask), name=f"tagger_{config.model}")
+
+
+def _linear_logits(sizes: LinearSizes, num_tags: int, hashes):
+    """The scores of the linear model, [batch, time, tags]."""
+    sizes = (max(1, size) for size in sizes)
+    return TokenFeatureLogits(num_tags, *sizes, TEMPLATES, name=LINEAR_LOGITS)(hashes)
+
+
+def _network(config: TaggingConfig, features: TokenFeatures, num_tags: int):
+    """Returns (inputs, mask [batch, time], scores of the tags [batch, time, tags]) of the network."""
     words = keras.Input((None,), dtype="int32", name="words")
     spellings = keras.Input((None,), dtype="int32", name="spellings")
     affixes = keras.Input((None, NUM_AFFIXES), dtype="int32", name="affixes")
@@ -68,9 +98,7 @@ def build(config: TaggingConfig, features: TokenFeatures, tags: tuple[str, ...],
         vectors.append(inputs["vectors"])
     x = layers.Dropout(config.embedding_dropout)(ops.concatenate(vectors, axis=-1))  # [batch, time, features]
     x = (_transformer if config.model == "transformer" else _recurrent)(config, x, mask)  # [batch, time, units]
-    logits = layers.Dense(len(tags), dtype="float32", name="logits")(x)
-    scores = _crf(tags, spans, config.crf)(logits, mask=mask)
-    return keras.Model(inputs, scores, name=f"tagger_{config.model}")
+    return inputs, mask, layers.Dense(num_tags, dtype="float32", name=NETWORK_LOGITS)(x)
 
 
 def _character_vectors(config, num_characters, ids):
@@ -88,7 +116,7 @@ def _character_vectors(config, num_characters, ids):
 def _recurrent(config, x, mask):
     return stacked_recurrent(
         x,
-        config.model,
+        "lstm" if config.model == "best" else config.model,
         config.hidden_size,
         config.num_layers,
         mask=mask,
@@ -112,9 +140,9 @@ def _transformer(config, x, mask):
     )
 
 
-def _crf(tags: tuple[str, ...], spans: bool, trainable: bool) -> CRF:
+def _crf(tags: tuple[str, ...], spans: bool, trainable: bool, name: str) -> CRF:
     rules = Rules.of_spans(tags)._asdict() if spans else {}
-    return CRF(trainable=trainable, name="crf", **rules)
+    return CRF(trainable=trainable, name=name, **rules)
 
 
 def of_export(config: TaggingConfig, exported: Exported, read: Callable[[], list]) -> tuple[keras.Model, list]:
@@ -124,5 +152,9 @@ def of_export(config: TaggingConfig, exported: Exported, read: Callable[[], list
     features = types.SimpleNamespace(
         vocabulary_size=sizes["word_vectors"], num_characters=sizes.get("character_vectors"), encoder=None
     )
-    network = build(config, features, tags, is_spans(tags))
+    linear = None
+    if config.model == "best":
+        of_name = {each.name: each.shape[0] for each in variables}
+        linear = LinearSizes(of_name[f"{LINEAR_LOGITS}/hashes"], of_name[f"{LINEAR_LOGITS}/values"])
+    network = build(config, features, tags, is_spans(tags), linear)
     return network, variables[: len(network.weights)]  # the servable lists the weights of the CRF a second time

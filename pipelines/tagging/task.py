@@ -11,9 +11,10 @@ from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
 from pipelines.support.examples import text_to_try
 from pipelines.tagging import batches as sentence_batches
-from pipelines.tagging import features, linear, metrics, networks, shards, word_encoder
+from pipelines.tagging import features, linear, metrics, networks, pooling, shards, word_encoder
 from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
+from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.measure import BASELINES, LINEAR, Details, measure_predictions
@@ -33,6 +34,7 @@ from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
 
 UNIT = "sentences"
+_LINEAR = ("linear", "best")  # the models that have a linear model
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,9 +81,11 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
     kind = config.tokenizer or features.choose_splitter(splits.train)[0]
     if config.model == "linear":
         return TokenFeatures(kind, [], [], 0, config.max_bytes, reads=("hashes",))
+    reads = ("ids", "hashes") if config.model == "best" else ("ids",)
     max_characters = 0 if config.characters == "none" else config.max_characters
     encoder = word_encoder.find(config.encoder) if config.encoder else None
-    return features.train(kind, splits.train.tokens, config.vocabulary_size, max_characters, config.max_bytes, encoder)
+    limits = config.vocabulary_size, max_characters, config.max_bytes
+    return features.train(kind, splits.train.tokens, *limits, encoder, reads)
 
 
 def load_tokenizer(folder: Path) -> TokenFeatures:
@@ -96,7 +100,7 @@ def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, fold
         return Encoded(splits, None, valid, splits.sharded.details["divided"])
     train = sentence_batches.encode(tokenizer, splits.train, splits.tags, config.max_tokens)
     divided = sum(len(tokens) > config.max_tokens for tokens in splits.train.tokens)
-    counted = linear.count(train, len(splits.tags)) if config.model == "linear" else None
+    counted = linear.count(train, len(splits.tags)) if config.model in _LINEAR else None
     return Encoded(splits, train, valid, divided, counted)
 
 
@@ -104,10 +108,9 @@ def build(
     config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, encoded: Encoded, training: bool
 ) -> keras.Model:
     """Builds the model."""
-    if config.model == "linear":
-        known = encoded.counted
-        return networks.build_linear(splits.tags, splits.spans, len(known.hashes), known.num_weights)
-    return networks.build(config, tokenizer, splits.tags, splits.spans)
+    known = encoded.counted
+    sizes = networks.LinearSizes(len(known.hashes), known.num_weights) if known else None
+    return networks.build(config, tokenizer, splits.tags, splits.spans, sizes)
 
 
 def compile_model(config: TaggingConfig, model: keras.Model, total_steps: int) -> None:
@@ -126,7 +129,7 @@ def make_validator(
     splits = encoded.splits
     order = bucketed_order(encoded.valid.lengths, config.batch_size, seed=0, epoch=0)
     valid_batches = sentence_batches.batches(encoded.valid, order, config.batch_size)
-    tagger = make_servable(config, splits, tokenizer, model)
+    tagger = _tagger(config, splits, tokenizer, model)
 
     def validate() -> dict[str, float]:
         loss = model.evaluate(valid_batches, verbose=0)
@@ -146,12 +149,10 @@ def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> 
         return -row[name] if np.isfinite(row["val_loss"]) else float("nan")
 
     def initialize() -> None:
-        if config.model == "linear":
-            layers, seconds = (
-                (model.get_layer("logits"), model.get_layer("crf")),
-                config.minutes and 60 * config.minutes,
-            )
-            linear.fit(*layers, encoded.counted, encoded.train, config.penalty, seconds)
+        if config.model in _LINEAR:
+            names = networks.LINEAR_LOGITS, networks.LINEAR_CRF if config.model == "best" else "crf"
+            seconds = config.minutes and 60 * config.minutes
+            linear.fit(*map(model.get_layer, names), encoded.counted, encoded.train, config.penalty, seconds)
 
     return FitOptions(initialize=initialize, monitor=monitor)
 
@@ -164,7 +165,14 @@ def batches(config: TaggingConfig, encoded: Encoded, epoch: int, skip: int):
 
 
 def make_servable(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, model: keras.Model) -> Tagger:
-    """Returns the tagger."""
+    """Returns the tagger; that of "best" pools the scores of its two members."""
+    if config.model == "best":
+        valid = sentence_batches.encode(tokenizer, splits.valid, splits.tags, config.max_tokens)
+        pooling.pool(model, valid, Rules.of_spans(splits.tags) if splits.spans else Rules.none(len(splits.tags)))
+    return _tagger(config, splits, tokenizer, model)
+
+
+def _tagger(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, model: keras.Model) -> Tagger:
     return Tagger(model, model.get_layer("crf"), tokenizer, splits.tags, config.max_tokens)
 
 

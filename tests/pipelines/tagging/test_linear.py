@@ -4,6 +4,7 @@ import pytest
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
 from pipelines.tagging import batches, linear, networks
+from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.servable import Tagger
 from pipelines.tagging.tagged import tag_sentences
@@ -24,8 +25,10 @@ def fitted():
     sentences = TaggedSentences(TOKENS, TAGS, [" ".join(each) for each in TOKENS], [0] * len(TOKENS), {})
     encoded = batches.encode(tokenizer, sentences, SPAN_TAGS, 100)
     counted = linear.count(encoded, len(SPAN_TAGS))
-    model = networks.build_linear(SPAN_TAGS, True, len(counted.hashes), counted.num_weights)
-    linear.fit(model.get_layer("logits"), model.get_layer("crf"), counted, encoded, 0.1)
+    sizes = networks.LinearSizes(len(counted.hashes), counted.num_weights)
+    config = TaggingConfig(model="linear").resolve()
+    model = networks.build(config, tokenizer, SPAN_TAGS, True, sizes)
+    linear.fit(model.get_layer("linear_logits"), model.get_layer("crf"), counted, encoded, 0.1)
     return model, tokenizer, encoded, counted
 
 
@@ -43,7 +46,7 @@ def test_every_pair_of_a_feature_and_a_tag_that_occurs_has_a_weight(fitted):
     model, _, encoded, counted = fitted
     has_tag = np.eye(len(SPAN_TAGS))[encoded.tags]
     pairs = counted.occurrences[:, :-1].T @ has_tag
-    layer = model.get_layer("logits")
+    layer = model.get_layer("linear_logits")
     assert counted.num_weights == np.count_nonzero(pairs) == layer.num_weights
     assert (np.diff(layer.starts.numpy()) == np.count_nonzero(pairs, axis=1)).all()
     assert (counted.occurrences[:, -1].toarray() == 1).all()
