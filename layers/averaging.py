@@ -32,6 +32,7 @@ class MeanAfterTraining(keras.layers.Layer):
             raise ValueError(f"weight is {weight}: it must be from 0 to 1")
         super().__init__(**{"dtype": "float32", **kwargs})
         self.weight = weight
+        self.supports_masking = True
 
     def call(self, a, b, training=False):
         return a if training else (1 - self.weight) * a + self.weight * b
