@@ -214,23 +214,22 @@ class _Problem:
         return loss, expected - self.observed + 2 * self._penalty * vector
 
 
-def decode(features: sparse.csr_matrix, lengths: np.ndarray, weights: Weights, rules: Rules) -> np.ndarray:
-    """Returns the most probable tags of sentences (Viterbi), int [tokens]; the arguments are those of `fit`."""
-    unary = features @ weights.features.toarray()  # [tokens, k]
-    transitions = np.where(rules.allowed, weights.transitions, -np.inf)
+def decode(scores: Potentials, lengths: np.ndarray, rules: Rules) -> np.ndarray:
+    """Returns the most probable tags of sentences with these lengths (Viterbi), int [tokens]."""
+    transitions = np.where(rules.allowed, scores.transitions, -np.inf)
     order = np.argsort(-lengths, kind="stable")
     chunk = Chunk.of((np.cumsum(lengths) - lengths)[order], lengths[order])
-    unary = unary[chunk.tokens]
-    best = unary[chunk.steps[0]] + np.where(rules.allowed_start, weights.start, -np.inf)  # [sentences, k]
-    scores, previous = np.empty_like(unary), np.empty(unary.shape, np.int32)
+    unary = scores.unary[chunk.tokens]
+    best = unary[chunk.steps[0]] + np.where(rules.allowed_start, scores.start, -np.inf)  # [sentences, k]
+    totals, previous = np.empty_like(unary), np.empty(unary.shape, np.int32)
     for t, places in enumerate(chunk.steps):
         if t:
             candidates = best[: len(places), :, None] + transitions
             previous[places] = candidates.argmax(axis=1)
             best = candidates.max(axis=1) + unary[places]
-        scores[places] = best
+        totals[places] = best
     tags = np.empty(len(unary), np.int64)
-    tags[chunk.last] = (scores[chunk.last] + weights.end).argmax(axis=1)
+    tags[chunk.last] = (totals[chunk.last] + scores.end).argmax(axis=1)
     for places in chunk.steps[:0:-1]:
         tags[places - 1] = previous[places, tags[places]]
     found = np.empty_like(tags)

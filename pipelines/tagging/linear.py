@@ -16,7 +16,7 @@ from pipelines.support.errors import UserError
 from pipelines.tagging import crf_solver
 from pipelines.tagging.batches import EncodedSentences, token_encoder
 from pipelines.tagging.config import PENALTY
-from pipelines.tagging.crf_solver import Rules
+from pipelines.tagging.crf_solver import Potentials, Rules
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.hashed import NUM_HASHES, TEMPLATES
 from pipelines.tagging.hidden_markov import Sentences
@@ -105,7 +105,8 @@ def fit_and_tag(train_tokens: Sentences, train_tags: Sentences, tokens: Sentence
     if not others:
         return [[] for _ in tokens]
     hashes, lengths = hashes_and_lengths(others)
-    found = crf_solver.decode(_occurrences(hashes, counted.hashes), lengths, weights, rules)
+    unary = _occurrences(hashes, counted.hashes) @ weights.features.toarray()  # [tokens, tags]
+    found = crf_solver.decode(Potentials(unary, weights.transitions, weights.start, weights.end), lengths, rules)
     found = np.split([names[i] for i in found], np.cumsum(lengths)[:-1])
     of_others = (each.tolist() for each in found)
     return [next(of_others) if len(each) else [] for each in tokens]

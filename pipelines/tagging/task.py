@@ -14,7 +14,6 @@ from pipelines.tagging import batches as sentence_batches
 from pipelines.tagging import features, linear, metrics, networks, pooling, shards, word_encoder
 from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
-from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.measure import BASELINES, LINEAR, Details, measure_predictions
@@ -168,7 +167,7 @@ def make_servable(config: TaggingConfig, splits: Splits, tokenizer: TokenFeature
     """Returns the tagger; that of "best" pools the scores of its two members."""
     if config.model == "best":
         valid = sentence_batches.encode(tokenizer, splits.valid, splits.tags, config.max_tokens)
-        pooling.pool(model, valid, Rules.of_spans(splits.tags) if splits.spans else Rules.none(len(splits.tags)))
+        pooling.pool(model, valid, splits.tags, splits.spans)
     return _tagger(config, splits, tokenizer, model)
 
 

@@ -7,7 +7,7 @@ from scipy import optimize, sparse
 
 from layers import CRF
 from pipelines.tagging import crf_solver
-from pipelines.tagging.crf_solver import Rules, Weights
+from pipelines.tagging.crf_solver import Potentials, Rules, Weights
 
 LENGTHS = np.array([2, 5, 1, 4, 5])
 TAGS = 3
@@ -107,8 +107,8 @@ def test_the_loss_is_that_of_the_layer(data):
 def test_decodes_the_best_of_all_sequences(data, rules):
     features, _ = data
     weights = random_weights(4)
-    found = crf_solver.decode(features, LENGTHS, weights, rules)
     unary = features @ weights.features.toarray()
+    found = crf_solver.decode(Potentials(unary, *weights[1:]), LENGTHS, rules)
     for rows in np.split(np.arange(len(unary)), np.cumsum(LENGTHS)[:-1]):
         paths = scores_of_paths(unary[rows], weights, rules)
         assert tuple(found[rows]) == max(paths, key=paths.get)

@@ -81,7 +81,7 @@ def test_the_network_alone_is_trained(trained):
 
 def test_a_network_that_knows_nothing_has_no_part(trained):
     model, tokenizer, encoded = trained
-    pooling.pool(model, encoded, RULES)
+    pooling.pool(model, encoded, SPAN_TAGS, True)
     assert model.get_layer(networks.MEAN_LOGITS).weight == 1
     crf, of_linear = model.get_layer("crf"), model.get_layer(networks.LINEAR_CRF)
     np.testing.assert_allclose(crf.transitions.numpy(), of_linear.transitions.numpy(), atol=1e-6)
