@@ -117,6 +117,7 @@ class LanguageModelConfig(TrainingConfig):
 
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
 
     data: Annotated[Data | None, PATHS] = None
     """Text to train on: files (also .gz, .xz, .bz2, .zip), one after the other, a pattern such as 'books/*.txt', or
@@ -247,6 +248,9 @@ class LanguageModelConfig(TrainingConfig):
     precision: Annotated[TrainingPrecision, only(*_NETWORKS)] = "auto"
     default_tokenizer: tyro.conf.Suppress[str] = "subword"
     """Tokenizer where neither --tokenizer nor the preset names one. The registry of tasks sets it."""
+
+    no_baseline: bool = False
+    """Leave the baseline out of the report: an n-gram model of the same tokens."""
 
     def prepared(self) -> Prepared | None:
         """Returns the prepared data that --data names; None if --data is other data.

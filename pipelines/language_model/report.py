@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.language_model.kneser_ney import Tables
-from pipelines.support import reports
+from pipelines.support import baselines, reports
 from pipelines.support.installation import shell_command
 from pipelines.support.run_result import RunResult
 
@@ -19,7 +19,10 @@ def summarize(result: RunResult) -> str:
         f"perplexity {scores['perplexity']:.2f}   {scores['bits_per_character']:.3f} bits per character"
     )
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
-    return reports.summary(result, title, [line], reports.predict_command(result))
+    lines = [line]
+    for each in scores.get("baselines", ()):
+        lines.append(f"  {'baseline':<12}{each['name']}: {_summary_of_baseline(each)}")
+    return reports.summary(result, title, lines + baselines.warning_lines(scores), reports.predict_command(result))
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
@@ -63,7 +66,7 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
         lines.append(f"{scores['unknown_tokens']:,} of its tokens are not in the vocabulary: they count as unknown.")
     if "cache_theta" in scores:
         lines += ["", _cache_sentence(scores)]
-    lines += ["", "## Generated text", ""]
+    lines += ["", *_baseline_lines(result), "## Generated text", ""]
     for sample in samples:
         origin = "After the first characters of the validation text:" if sample["prompt"] else "Without a prompt:"
         lines += [origin, "", "```text", *(sample["prompt"] + sample["text"]).splitlines(), "```", ""]
@@ -81,6 +84,39 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
         *reports.use_lines(result, [reports.predict_command(result), evaluate]),
         *reports.record_lines(result),
     ]
+
+
+def _summary_of_baseline(baseline: dict) -> str:
+    if "left_out" in baseline:
+        return f"left out, {baseline['left_out']}"
+    return f"perplexity {baseline['perplexity']:.2f}   {baseline['bits_per_character']:.3f} bits per character"
+
+
+def _baseline_lines(result: RunResult) -> list[str]:
+    """The section on the n-gram model of the same tokens; [] without it."""
+    scores = result.scores["validation"]
+    lines = []
+    for each in scores.get("baselines", ()):
+        lines += ["## Baseline", ""]
+        if "left_out" in each:
+            lines += [f"The {each['name']} is left out: {each['left_out']}.", ""]
+            continue
+        lines += ["| | loss, nats per token | perplexity | bits per character |", "|---|---:|---:|---:|"]
+        for name, found in (("this model", scores), (each["name"], each)):
+            measures = f"{found['loss']:.4f} | {found['perplexity']:.3f} | {found['bits_per_character']:.4f}"
+            lines.append(f"| {name} | {measures} |")
+        interval = each["difference_interval"]
+        by = ""
+        if interval:
+            low, high = interval
+            by = f" Its loss minus that of this model: {low:.3f} to {high:.3f} nats per token (95 % interval)."
+        lines += [
+            *baselines.report_lines(result.scores),
+            "",
+            f"`--model ngram` on the same tokens, which takes seconds: counts with modified Kneser-Ney smoothing.{by}",
+            "",
+        ]
+    return lines
 
 
 def _ngram_lines(ngrams: Tables) -> list[str]:

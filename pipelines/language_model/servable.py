@@ -45,6 +45,7 @@ class Generator(tf.Module):
     def __init__(self, config: LanguageModelConfig, model: keras.Model, tokenizer: Tokenizer):
         super().__init__()
         self._tokenizer = tokenizer
+        self.vocabulary_size: int = tokenizer.vocabulary_size
         self._has_word_tokens = config.tokenizer == "word"
         self._is_transformer = config.model == "transformer"
         is_recurrent = config.model not in ("transformer", *WITH_ORDER)
@@ -229,7 +230,7 @@ class Generator(tf.Module):
     def _cache_chunk(self, rows, sizes):
         """Number of tokens of a row to read at once, such that logits and products with the cache have a bound."""
         slots = tf.reduce_max(tf.concat([sizes, [1]], axis=0))
-        fits = tf.minimum(cache.MAX_CHUNK_SCORES // slots, _MAX_CHUNK_LOGITS // self._tokenizer.vocabulary_size)
+        fits = tf.minimum(cache.MAX_CHUNK_SCORES // slots, _MAX_CHUNK_LOGITS // self.vocabulary_size)
         return tf.clip_by_value(fits // tf.maximum(rows, 1), 16, _MAX_CHUNK)
 
     @tf.function(input_signature=[_TEXT], autograph=False)
@@ -285,7 +286,7 @@ class Generator(tf.Module):
 
     def _losses_in_windows(self, ids, targets):
         """Scores groups of rows, one after the other, so that the memory has a bound."""
-        size = max(1, _MAX_WINDOW_LOGITS // (self._window * self._tokenizer.vocabulary_size))  # rows
+        size = max(1, _MAX_WINDOW_LOGITS // (self._window * self.vocabulary_size))  # rows
         batch_size, time = tf.shape(ids)[0], tf.shape(ids)[1]
         num_groups = tf.maximum(-(-batch_size // size), 1)
         losses = tf.TensorArray(tf.float32, size=num_groups, infer_shape=False, element_shape=[None, None])
@@ -314,7 +315,7 @@ class Generator(tf.Module):
         return tf.concat([tf.reshape(tf.transpose(first, [1, 0, 2]), [tf.shape(ids)[0], -1]), later], axis=1)[:, :time]
 
     def _losses_in_sequence(self, ids, targets):
-        size = tf.minimum(_MAX_CHUNK_TOKENS, _MAX_CHUNK_LOGITS // self._tokenizer.vocabulary_size)
+        size = tf.minimum(_MAX_CHUNK_TOKENS, _MAX_CHUNK_LOGITS // self.vocabulary_size)
         size = tf.clip_by_value(size // tf.maximum(tf.shape(ids)[0], 1), 16, _MAX_CHUNK)
         return losses_in_sequence(self._steps, ids, targets, size)
 
@@ -329,7 +330,7 @@ class Generator(tf.Module):
     def _occurring(self, ids):
         """Returns which tokens occur in each row of ids, ragged [batch, (time)] -> bool [batch, vocabulary]."""
         indices = tf.stack([tf.cast(ids.value_rowids(), tf.int32), ids.flat_values], axis=1)
-        shape = tf.stack([tf.cast(ids.nrows(), tf.int32), self._tokenizer.vocabulary_size])
+        shape = tf.stack([tf.cast(ids.nrows(), tf.int32), self.vocabulary_size])
         return tf.scatter_nd(indices, tf.ones_like(ids.flat_values), shape) > 0
 
     def _decode_after(self, prompts, tokens):

@@ -14,7 +14,7 @@ from pipelines.data.id_files import VALID, IdFiles, ShardedText
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
-from pipelines.language_model import kneser_ney, networks, shards
+from pipelines.language_model import baseline, kneser_ney, networks, shards
 from pipelines.language_model.cache_search import best_cache_options
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.data import load  # noqa: F401 (a member of Task)
@@ -30,7 +30,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.examples import start_to_try
 from pipelines.task import complete_config, items_per_epoch, load_tokenizer, refit  # noqa: F401 (members of Task)
 from pipelines.text import tokenizers
-from pipelines.text.tokenizers import START, Tokenizer
+from pipelines.text.tokenizers import END, START, Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import language_model_optimizer
@@ -40,6 +40,7 @@ UNIT = "tokens"
 _VALIDATION_STREAMS = 16
 _WARMUP_FRACTION = 0.05  # of the steps
 _SHOWN_PROMPT = 40  # characters of the validation text
+_PROMPT_TOKENS = 8
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,15 +184,23 @@ def make_validator(
     length = len(encoded.valid) // num_streams
     ids = tf.constant(encoded.valid[: num_streams * length].reshape(num_streams, length))
     predicted = ids.numpy() != START  # a text starts by itself
+    # A model of few documents knows the starts of all of them by heart: its text continues a new one.
+    prompt = tokenizer.decode(_first_tokens(encoded.valid)[None]) if config.documents else tf.constant([""])
 
     def validate() -> dict[str, float]:
         losses = generator.token_losses(ids)["losses"].numpy()
         loss = float(losses[predicted].mean())
-        generated = generator.continue_text(tf.constant([""]))["text"].numpy()[0].decode()
+        generated = (prompt + generator.continue_text(prompt)["text"]).numpy()[0].decode()
         console.say("\n".join(f"    | {line}" for line in generated.splitlines()))
         return {"val_loss": loss}
 
     return validate
+
+
+def _first_tokens(ids: np.ndarray) -> np.ndarray:
+    """Returns the first tokens of the first document."""
+    ends = np.flatnonzero(ids[1:_PROMPT_TOKENS] == END)
+    return ids[: ends[0] + 1 if len(ends) else _PROMPT_TOKENS]
 
 
 def make_servable(
@@ -216,10 +225,22 @@ def measure(
     measures = language_model_measures(losses, splits.valid.characters, unknown_tokens)
     if servable.can_cache:
         measures |= best_cache_options(servable, encoded.valid)
-    prompts = ["", next(splits.valid.pieces())[:_SHOWN_PROMPT]]
+    if config.model != "ngram" and not config.no_baseline:
+        compared = encoded.train, encoded.valid, servable.vocabulary_size, losses, splits.valid.characters
+        measures["baselines"] = [baseline.compare(config, *compared)]
+    prompts = _prompts(config, splits)
     generated = servable.continue_text(tf.constant(prompts))["text"].numpy()
     samples = [{"prompt": prompt, "text": text.decode()} for prompt, text in zip(prompts, generated, strict=True)]
     return {"validation": measures}, {"samples": samples, "ngrams": encoded.ngrams}
+
+
+def _prompts(config: LanguageModelConfig, splits: TextSplits) -> list[str]:
+    """What the shown texts start with: the start of the validation text, and nothing.
+
+    A model of few documents knows the starts of all of them by heart.
+    """
+    prompt = next(splits.valid.pieces())[:_SHOWN_PROMPT]
+    return [prompt] if config.documents else ["", prompt]
 
 
 def describe_data(config: LanguageModelConfig, splits: TextSplits, encoded: Encoded) -> dict:

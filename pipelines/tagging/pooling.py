@@ -2,8 +2,8 @@
 
 The scores of both are weighted with 1 - w and w, those of the tags and those of the transitions: that is the logarithm
 of the weighted geometric mean of the two distributions, up to a constant, and so a conditional random field again. The
-weight is the one with the highest F1 of the spans of the validation sentences, or accuracy. So the result is at least as
-good there as each of the two.
+weight is the one with the highest F1 of the spans of the validation sentences, or accuracy. So the result is at least
+as good there as each of the two.
 
 Source: Smith, Cohn and Osborne 2005, "Logarithmic Opinion Pools for Conditional Random Fields".
 """

@@ -133,6 +133,7 @@ class TranslationConfig(TrainingConfig):
     PRESETS = PRESETS
     SCALED_BEFORE = True
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
+    REPORT_FIELDS = ("no_baseline",)
 
     data: Annotated[str | None, PATH] = None
     """Training pairs: multi30k or tatoeba-spa-eng (downloaded), a table (.tsv, .csv, .jsonl, .parquet, .xlsx, or lines
@@ -283,6 +284,8 @@ class TranslationConfig(TrainingConfig):
     split_batches: Annotated[bool, NEGATED] = True
     """Compute whole batches. By default, without a GPU, the two halves of each batch are computed in parallel, which is
     faster."""
+    no_baseline: bool = False
+    """Leave the baselines out of the report: the source itself, and a word-by-word translation."""
 
     def prepared(self) -> Prepared | None:
         """Returns the prepared data that --data names; None if --data is other data.

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.data.pairs import Pairs
-from pipelines.support import reports
+from pipelines.support import baselines, reports
 from pipelines.support.installation import shell_command
 from pipelines.support.reports import BLUE, GREY
 from pipelines.support.run_result import RunResult
@@ -24,6 +24,7 @@ _SCORES = (
     ("ROUGE-2, F1", "{rouge2:.2f}"),
     ("ROUGE-L, F1", "{rougeL:.2f}"),
     ("equal to the reference, %", "{exact_match:.2f}"),
+    ("empty translations", "{empty:,}"),
     ("pairs", "{rows:,}"),
 )
 
@@ -41,11 +42,26 @@ def summarize(result: RunResult) -> str:
     name = " ".join([result.task, *filter(None, [result.about.get("pair")])])
     title = f"{name}, {result.config['model']}, {reports.data_name(result)}"
     lines = [
-        f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {scores['bleu']:.2f}   chrF {scores['chrf']:.2f}   "
-        f"TER {scores['ter']:.2f}"
+        line
         for split, scores in result.scores.items()
+        for line in (
+            f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {_bleu(scores)}   chrF {scores['chrf']:.2f}   "
+            f"TER {scores['ter']:.2f}",
+            *(
+                f"  {'baseline':<12}{each['name']}: "
+                + (f"left out, {each['left_out']}" if "left_out" in each else f"BLEU {each['bleu']:.2f}")
+                for each in scores.get("baselines", ())
+            ),
+            *baselines.warning_lines(scores),
+        )
     ]
     return reports.summary(result, title, lines, reports.predict_command(result))
+
+
+def _bleu(scores: dict) -> str:
+    """BLEU with its 95 % interval, where there is one."""
+    limits = scores.get("bleu_interval")
+    return f"{scores['bleu']:.2f}" + (f" ({limits[0]:.1f} to {limits[1]:.1f})" if limits else "")
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
@@ -144,15 +160,17 @@ def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str
         f"{shell_command()} predict {result.task} --input FILE --output FILE{flags}",
         f"{shell_command()} evaluate {result.task} --data FILE --target FILE{flags}",
     ]
+    intervals = ", ".join(f"{_bleu(scores)} ({split})" for split, scores in result.scores.items())
     signatures = ", ".join(f"`{validation[f'{name}_signature']}`" for name in ("bleu", "chrf", "ter"))
     return [
         *reports.header_lines(result, title, sentence),
         *reports.score_table(result, _SCORES),
         "",
-        f"sacrebleu's signatures: {signatures}.",
+        f"sacrebleu's signatures: {signatures}. With its 95 % interval, BLEU is {intervals}.",
         "",
         "![BLEU by the length of the source](lengths.png)",
         "",
+        *_baseline_lines(result),
         *_example_lines(result, valid, translations),
         *reports.learning_lines(result, _reason(config), "Loss and BLEU by epoch"),
         "## Data",
@@ -162,6 +180,40 @@ def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str
         "",
         *reports.use_lines(result, commands),
         *reports.record_lines(result),
+    ]
+
+
+def _baseline_lines(result: RunResult) -> list[str]:
+    """The section on the baselines; [] without them."""
+    valid = result.scores["validation"]
+    if not valid.get("baselines"):
+        return []
+    lines = [
+        "## Baselines",
+        "",
+        "| baseline | split | BLEU | better by | chrF | TER |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
+    for split, scores in result.scores.items():
+        for each in scores["baselines"]:
+            if "left_out" not in each:
+                limits = each.get("difference_interval")
+                by = f"{scores['bleu'] - each['bleu']:+.1f}"
+                by += f" ({limits[0]:+.1f} to {limits[1]:+.1f})" if limits else ""
+                measures = f"{each['bleu']:.2f} | {by} | {each['chrf']:.2f} | {each['ter']:.2f}"
+                lines.append(f"| {each['name']} | {split} | {measures} |")
+    left_out = [
+        f"The {each['name']} is left out: {each['left_out']}." for each in valid["baselines"] if "left_out" in each
+    ]
+    return [
+        *lines,
+        *baselines.report_lines(result.scores),
+        "",
+        "The word table translates each word by itself, with the most probable word of IBM model 1 (Brown et al. "
+        "1993). “Better by” is the BLEU of this model minus that of the baseline, with the 95 % interval of this "
+        "difference.",
+        *(["", *left_out] if left_out else []),
+        "",
     ]
 
 

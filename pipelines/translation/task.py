@@ -22,7 +22,7 @@ from pipelines.text.tokenizers import END
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import AveragingAdam, AveragingSGD
 from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
-from pipelines.translation import losses, metrics, networks, shards
+from pipelines.translation import baselines, losses, metrics, networks, shards
 from pipelines.translation.batches import Training, teacher_forcing_batches
 from pipelines.translation.config import TranslationConfig
 from pipelines.translation.data import ShardedPairs, Splits, load, too_long  # noqa: F401 (`load` is a member of Task)
@@ -222,6 +222,8 @@ def measure(
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
     translations = {name: translate(part.source)["translation"] for name, part in parts.items()}
     scores = {name: metrics.measures(part.source, translations[name], part.target) for name, part in parts.items()}
+    if not config.no_baseline:
+        baselines.add(scores, splits.train, parts, translations)
     return scores, {"valid": splits.valid, "translations": translations["validation"], "servable": servable}
 
 

@@ -29,3 +29,17 @@ def test_bleu_is_also_computed_by_the_number_of_words_of_the_source():
     assert [bucket["words"] for bucket in buckets] == ["1 to 7", "8 to 10", "40 or more"]
     assert [bucket["rows"] for bucket in buckets] == [1, 1, 1]
     assert [round(bucket["bleu"]) for bucket in buckets] == [100, 100, 0]
+
+
+def test_the_interval_contains_the_score_and_empty_translations_are_counted():
+    translations = [*(REFERENCES * 10)[:-4], "", " ", "Zwei Hunde.", "x"]
+    scores = metrics.measures([*["a"] * 17, "", "a", "a"], translations, REFERENCES * 10)
+    low, high = scores["bleu_interval"]
+    assert low < scores["bleu"] < high < 100 and scores["empty"] == 1
+    assert "bleu_interval" not in metrics.measures(["a"], ["x"], ["x"])
+
+
+def test_a_draw_of_all_pairs_has_the_corpus_bleu(monkeypatch):
+    translations = ["Ein Mann f\u00e4hrt .", "Zwei Hunde laufen im Wald ."]
+    monkeypatch.setattr(metrics, "resampled_sums", lambda counts: counts.sum(axis=0, keepdims=True))
+    assert metrics.bleu_draws(translations, REFERENCES)[0] == pytest.approx(metrics.bleu(translations, REFERENCES))
