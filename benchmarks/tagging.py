@@ -26,15 +26,17 @@ from training import ROOT, kept, trained
 
 VARIANTS = {
     "default": [],
+    "quick": ["--preset", "quick"],
+    "lstm": ["--model", "lstm"],
     "gru": ["--model", "gru"],
     "simple": ["--model", "simple"],
     "peephole": ["--model", "peephole"],
     "transformer": ["--model", "transformer"],
-    "one way": ["--no-bidirectional"],
-    "one layer": ["--num-layers", "1"],
-    "characters by an LSTM": ["--characters", "lstm"],
-    "no characters": ["--characters", "none"],
-    "no CRF": ["--no-crf"],
+    "one way": ["--model", "lstm", "--no-bidirectional"],
+    "one layer": ["--model", "lstm", "--num-layers", "1"],
+    "characters by an LSTM": ["--model", "lstm", "--characters", "lstm"],
+    "no characters": ["--model", "lstm", "--characters", "none"],
+    "no CRF": ["--model", "lstm", "--no-crf"],
     "linear": ["--model", "linear"],
 }
 SPEED = """

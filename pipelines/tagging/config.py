@@ -1,6 +1,7 @@
 """Settings of tagging: tokens -> one tag for each."""
 
 import dataclasses
+import math
 from typing import Annotated, ClassVar, Literal
 
 import tyro
@@ -76,7 +77,8 @@ _QUICK = _FULL | {
 PRESETS: Presets = {
     **{(model, "full"): _FULL for model in RECURRENT},
     **{(model, "quick"): _QUICK for model in RECURRENT},
-    **{("best", preset): values for preset, values in (("quick", _QUICK), ("full", _FULL))},
+    ("best", "quick"): _QUICK | {"epochs": None},
+    ("best", "full"): _QUICK | {"hidden_size": 128, "epochs": None},
     **{("linear", preset): _FULL | {"epochs": 1} for preset in ("quick", "full")},
     ("transformer", "full"): _FULL
     | _LESS_DROPOUT
@@ -86,6 +88,9 @@ PRESETS: Presets = {
 
 
 PENALTY = 0.1  # of the linear model
+# Epochs of the network of "best": as many as the steps need, within limits.
+_STEPS = {"quick": 400, "full": 800}
+_EPOCH_LIMITS = {"quick": (5, 30), "full": (6, 40)}
 _NETWORKS = (*RECURRENT, "transformer", "best")
 _WITH_CHARACTERS = Only("it needs --characters cnn or lstm", lambda config: config.characters != "none")
 # `prepare` fixes the characters of a word, also for trainings that read none.
@@ -99,7 +104,7 @@ class TaggingConfig(TrainingConfig):
     """Settings of the training. A default such as "quick 64; full 256" depends on --preset and --model."""
 
     PRESETS: ClassVar[Presets] = PRESETS
-    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
+    DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "best", "full": "best"}
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
 
     data: Annotated[Data | None, PATHS] = None
@@ -125,7 +130,7 @@ class TaggingConfig(TrainingConfig):
     model: Resolved[Literal[("best", "linear", *RECURRENT, "transformer")]] = UNSET
     """best: an LSTM and the linear model; linear: a conditional random field over features of each token and its
     neighbours, in seconds; the others: a network that reads the sentence, recurrent with these cells (simple is
-    Elman's), or with self-attention. By default lstm."""
+    Elman's), or with self-attention. By default best, with prepared data lstm."""
     tokenizer: Literal["english", "unicode", "whitespace"] | None = None
     """How the exported model divides a text into tokens. english: as in the Penn Treebank and UD English; unicode:
     words, and each other character; whitespace: at spaces. By default the one that gives most of the training
@@ -222,7 +227,8 @@ class TaggingConfig(TrainingConfig):
     ] = UNSET
     """Sentences per training step."""
     epochs: Annotated[Resolved[int], by_preset(PRESETS, "epochs"), only(*_NETWORKS), at_least(1)] = UNSET
-    """Maximum number of passes over the training sentences."""
+    """Maximum number of passes over the training sentences. best: 5 to 30 with quick and 6 to 40 with full, more of few
+    sentences."""
     learning_rate: Annotated[
         Resolved[float],
         by_preset(PRESETS, "learning_rate", "X"),
@@ -248,10 +254,20 @@ class TaggingConfig(TrainingConfig):
         return prepared.find(self.data, "tagging")
 
     def resolve(self) -> "TaggingConfig":
-        """As `TrainingConfig.resolve`; prepared data fixes some settings."""
+        """As `TrainingConfig.resolve`; prepared data fixes some settings, and has no linear model."""
         found = self.prepared()
+        if found and self.model is None:
+            return dataclasses.replace(self, model="lstm").resolve()
         resolved = prepared.settled(self, super().resolve(), found) if found else super().resolve()
         return with_expanded_paths(resolved, "data", "valid")
+
+    def complete(self, num_sentences: int) -> "TaggingConfig":
+        """Returns the config with the number of epochs that follows from the number of training sentences."""
+        if self.epochs is not None:
+            return self
+        low, high = _EPOCH_LIMITS[self.preset]
+        epochs = math.ceil(_STEPS[self.preset] * self.batch_size / num_sentences)
+        return dataclasses.replace(self, epochs=min(max(epochs, low), high))
 
     def data_files(self) -> dict[str, Data]:  # noqa: D102
         return {"valid": self.valid} if self.valid else {}

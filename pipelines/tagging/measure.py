@@ -9,8 +9,9 @@ from pipelines.tagging.splits import ShardedSentences
 from pipelines.text.invisible import visible
 
 LINEAR = "linear CRF"
-# Name of a baseline -> its function. All are left out where they would take minutes.
-BASELINES: dict[str, Callable] = {
+Baseline = Callable[[Sequence, Sequence, Sequence], Sequence]  # training tokens, their tags, tokens -> their tags
+# All are left out where they would take minutes.
+BASELINES: dict[str, Baseline] = {
     "most frequent tag": baselines.most_frequent_tag,
     "hidden Markov model": baselines.hidden_markov_model,
     LINEAR: baselines.linear_model,
@@ -66,13 +67,13 @@ class Details(NamedTuple):
 
 
 def measure_predictions(
-    splits: Splits, predictions: dict[str, Predictions], compared: Collection[str] = tuple(BASELINES)
+    splits: Splits, predictions: dict[str, Predictions], compared: dict[str, Baseline] = BASELINES
 ) -> tuple[dict[str, dict], Details]:
     """Scores the tags of the validation sentences, and of the test sentences if there are any.
 
     Args:
         predictions: "validation" and, with a test set, "test" -> tags of its sentences.
-        compared: names of the baselines.
+        compared: the baselines by name.
 
     Returns:
         (split -> `metrics.score`, details for the report). With baselines, each split has "baselines": a list of dicts
@@ -92,7 +93,7 @@ def measure_predictions(
 
 
 def _add_baselines(
-    compared: Collection[str],
+    compared: dict[str, Baseline],
     scores: dict[str, dict],
     splits: Splits,
     parts: dict[str, Sentences],
@@ -103,7 +104,7 @@ def _add_baselines(
     train, spans = splits.train, splits.spans
     for name in scores:
         scores[name]["baselines"] = []
-    reasons = {baseline: _reason_to_leave_out(baseline, splits, parts) for baseline in compared}
+    reasons = {name: _reason_to_leave_out(fit, splits, parts) for name, fit in compared.items()}
     if fitted := [baseline for baseline, reason in reasons.items() if not reason]:
         console.say(f"fitting the baselines: {', '.join(fitted)} ...")
     for baseline, reason in reasons.items():
@@ -112,7 +113,7 @@ def _add_baselines(
                 scores[name]["baselines"].append({"name": baseline, "left_out": reason})
             continue
         sentences = _visible([words for part in parts.values() for words in part.tokens])
-        tagged = BASELINES[baseline](_visible(train.tokens), train.tags, sentences)
+        tagged = compared[baseline](_visible(train.tokens), train.tags, sentences)
         for name, part in parts.items():
             tags, tagged = tagged[: len(part.tokens)], tagged[len(part.tokens) :]
             found = metrics.score(part.tokens, tags, part.tags, known_words, spans)
@@ -133,7 +134,7 @@ def _known(train: Sentences | ShardedSentences) -> tuple[Collection[str], int]:
     return {visible(word) for words in train.tokens for word in words}, sum(map(len, train.tokens))
 
 
-def _reason_to_leave_out(baseline: str, splits: Splits, parts: dict[str, Sentences]) -> str:
+def _reason_to_leave_out(baseline: Baseline, splits: Splits, parts: dict[str, Sentences]) -> str:
     train = splits.train
     if isinstance(train, ShardedSentences):
         return "it counts all training sentences in memory, and prepared data has none"
@@ -142,6 +143,6 @@ def _reason_to_leave_out(baseline: str, splits: Splits, parts: dict[str, Sentenc
         return f"the training sentences have more than {MAX_TRAINING_TOKENS / 1e6:g} million tokens"
     if sum(len(words) for part in parts.values() for words in part.tokens) > MAX_TOKENS:
         return f"the sentences to tag have more than {MAX_TOKENS:,} tokens"
-    if baseline == LINEAR and num_tokens * len(splits.tags) > MAX_SCORES:
+    if baseline is baselines.linear_model and num_tokens * len(splits.tags) > MAX_SCORES:
         return f"{num_tokens:,} training tokens with {len(splits.tags):,} tags would take minutes"
     return ""

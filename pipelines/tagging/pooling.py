@@ -64,7 +64,8 @@ def _potentials(model: keras.Model, valid: EncodedSentences, order: np.ndarray) 
     """Returns the scores of the network and those of the linear model, of the rows in `order`."""
     outputs = [model.get_layer(name).output for name in (networks.NETWORK_LOGITS, networks.LINEAR_LOGITS)]
     both = keras.Model(model.input, outputs)
-    compute = tf.function(lambda inputs: both(inputs, training=False), reduce_retracing=True, autograph=False)
+    signature = {name: tf.TensorSpec(each.shape, each.dtype) for name, each in model.input.items()}
+    compute = tf.function(lambda inputs: both(inputs, training=False), input_signature=[signature], autograph=False)
     unary: list[list[np.ndarray]] = [[], []]
     for inputs, _ in sentence_batches.batches(valid, order, _BATCH_SIZE):
         mask = np.any(inputs["hashes"].numpy() != 0, axis=-1)

@@ -37,6 +37,8 @@ class Tagger(tf.Module):
         self._is_traceable = is_traceable(model)
         self._make_trace = lambda: make_trace(model, features, max_tokens, self._tags, self._decode)
         self._decode = lambda logits, mask: (crf.decode(logits, mask)[0], crf.marginals(logits, mask))
+        self._member = lambda crf: Tagger(keras.Model(model.input, crf.output), crf, features, tags, max_tokens)
+        self._layer = lambda name: model.get_layer(name)
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
     def tag_text(self, text):
@@ -131,6 +133,10 @@ class Tagger(tf.Module):
         ids, marginals = self._decode(self._model(inputs), mask)
         scores = tf.gather(marginals, ids, batch_dims=2)
         return tf.boolean_mask(ids, mask), tf.boolean_mask(scores, mask)
+
+    def member(self, name: str) -> "Tagger":
+        """Returns the tagger whose scores are those of the model's inner layer `name`, another CRF."""
+        return self._member(self._layer(name))
 
     def signatures(self) -> dict:
         """Returns the functions to export."""

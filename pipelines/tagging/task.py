@@ -16,13 +16,12 @@ from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
 from pipelines.tagging.features import TokenFeatures
-from pipelines.tagging.measure import BASELINES, LINEAR, Details, measure_predictions
+from pipelines.tagging.measure import BASELINES, LINEAR, Baseline, Details, measure_predictions
 from pipelines.tagging.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.tagging.servable import Tagger
 from pipelines.tagging.splits import Splits
 from pipelines.tagging.tagged import tag_sentences
 from pipelines.task import (  # noqa: F401 (members of Task)
-    complete_config,
     items_per_epoch,
     needs_inference_model,
     refit,
@@ -90,6 +89,11 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
 def load_tokenizer(folder: Path) -> TokenFeatures:
     """Loads what `TokenFeatures.save` wrote."""
     return features.load(folder)
+
+
+def complete_config(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures) -> TaggingConfig:
+    """Fills in the number of epochs, which follows from the number of training sentences."""
+    return config.complete(len(splits.train))
 
 
 def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, folder: Path) -> Encoded:
@@ -181,11 +185,21 @@ def measure(
     """Scores the tags of all validation and test sentences, whose tokens are given."""
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
     tagged = {name: tag_sentences(servable.tag_tokens, part.tokens) for name, part in parts.items()}
-    compared = () if config.no_baseline else [name for name in BASELINES if (name, config.model) != (LINEAR, "linear")]
-    scores, details = measure_predictions(splits, tagged, compared)
+    scores, details = measure_predictions(splits, tagged, _baselines(config, servable))
     sharded = splits.sharded
     shares = sharded.details["splitters"] if sharded else features.choose_splitter(splits.train)[1]
     return scores, details._replace(tokenizers=shares, tokenizer=servable.tokenizer)
+
+
+def _baselines(config: TaggingConfig, servable: Tagger) -> dict[str, Baseline]:
+    """The baselines of a model; of "best", the linear one is its member, which is fitted already."""
+    if config.no_baseline:
+        return {}
+    compared = {name: each for name, each in BASELINES.items() if (name, config.model) != (LINEAR, "linear")}
+    if config.model == "best":
+        member = servable.member(networks.LINEAR_CRF)
+        compared[LINEAR] = lambda train_tokens, train_tags, tokens: tag_sentences(member.tag_tokens, tokens).tags
+    return compared
 
 
 def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> dict:

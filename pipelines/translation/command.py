@@ -23,7 +23,7 @@ from pipelines.export.exported import Exported
 from pipelines.predicting.command import PLAIN, PredictRowsCommand
 from pipelines.settings.fields import NAME, PATH, flag
 from pipelines.support.errors import UserError
-from pipelines.translation.config import PRESETS, TranslationConfig
+from pipelines.translation.config import MOST_VOCABULARY, TranslationConfig
 
 SearchFlags = flags_class("SearchFlags", TRANSLATION, "(default: the model's)")
 SearchFlags.__doc__ = (
@@ -67,7 +67,7 @@ _ToPrepare = subset(
         "max_tokens",
         "seed",
     ),  # fmt: skip
-    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], PRESETS["transformer", "full"]["vocabulary_size"]),
+    vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], MOST_VOCABULARY),
 )
 
 

@@ -10,6 +10,7 @@ from pipelines.data.pair_options import PairOptions
 from pipelines.data.prepared import Prepared
 from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
 from pipelines.settings.config import (
+    SGD_FACTOR,
     TrainingConfig,
     by_preset,
 )
@@ -49,12 +50,18 @@ WITH_ENCODER = ("rnn", "attention")  # recurrent models whose encoder is a netwo
 WITH_ATTENTION = ("attention", "transformer")
 ATTENTION_SCORES = table_keys("layers/attention.py", "SCORES")
 _MAX_TOKENS = 100
+# Vocabulary by the number of pairs, unless --vocabulary-size is given.
+LEAST_VOCABULARY, MOST_VOCABULARY = 400, 4000
+_PAIRS_PER_TOKEN = 5
+# Epochs of --preset quick with --data: as many as this number of pairs needs, within limits.
+_QUICK_PAIRS = 480_000
+_QUICK_EPOCHS = (4, 40)
 
 _RECURRENT = {
     "num_layers": 1,
     "hidden_size": 256,
     "embedding_size": 128,
-    "vocabulary_size": 4000,
+    "vocabulary_size": None,
     "batch_tokens": 600,
     "epochs": 12,
     "learning_rate": 0.003,
@@ -64,16 +71,6 @@ _RECURRENT = {
     "subword_alpha": 0.0,
     "precision": "float32",  # models of this size gain nothing from bfloat16, even where the hardware has it
 }
-# Larger batches of the small corpus would leave too few steps.
-_QUICK_RECURRENT = _RECURRENT | {
-    "hidden_size": 128,
-    "embedding_size": 64,
-    "vocabulary_size": 400,
-    "batch_tokens": 400,
-    "epochs": 10,
-    "learning_rate": 0.005,
-    "warmup_steps": 50,
-}
 _TRANSFORMER = _RECURRENT | {
     "num_layers": 4,
     "hidden_size": 128,
@@ -82,11 +79,22 @@ _TRANSFORMER = _RECURRENT | {
     "learning_rate": 0.004,
     "warmup_steps": 800,
 }
-_QUICK_TRANSFORMER = _TRANSFORMER | {
-    "num_layers": 2,
+_QUICK_RECURRENT = _RECURRENT | {"epochs": None}
+_QUICK_TRANSFORMER = _TRANSFORMER | {"num_layers": 2, "batch_tokens": 1000, "epochs": None, "warmup_steps": 400}
+# The embedded sample has few words, and larger batches of it would leave too few steps.
+_SAMPLE_RECURRENT = {
+    "vocabulary_size": LEAST_VOCABULARY,
+    "hidden_size": 128,
+    "embedding_size": 64,
+    "batch_tokens": 400,
+    "epochs": 10,
+    "learning_rate": 0.005,
+    "warmup_steps": 50,
+}
+_SAMPLE_TRANSFORMER = {
+    "vocabulary_size": LEAST_VOCABULARY,
     "hidden_size": 64,
     "embedding_size": 64,
-    "vocabulary_size": 400,
     "batch_tokens": 500,
     "epochs": 8,
     "warmup_steps": 100,
@@ -142,12 +150,13 @@ class TranslationConfig(TrainingConfig):
     valid_fraction: ValidFraction = 0.05
     """Fraction of --data to split off for validation, by source sentence, if there are no validation pairs."""
     preset: Resolved[Literal["quick", "full", "base"]] = UNSET
-    """Set of defaults. quick: about two minutes on two cores; full: about forty minutes on two cores; base: the size of
-    the paper (Vaswani et al. 2017), for a GPU. By default quick on the embedded sample and full with --data."""
+    """Set of defaults. quick: about two minutes on the embedded sample, a quarter of an hour on 20,000 short pairs and
+    two cores; full: about forty minutes on 29,000 pairs; base: the size of the paper (Vaswani et al. 2017), for a GPU.
+    By default quick on the embedded sample and full with --data."""
     model: Resolved[Literal["single-rnn", "rnn", "attention", "transformer"]] = UNSET
     """single-rnn: one recurrent network reads the source and writes the target; rnn: a recurrent encoder passes one
     vector to a recurrent decoder; attention: the decoder attends to all states of the encoder; transformer. By default
-    transformer."""
+    transformer; with --data and --preset quick attention, which learns faster."""
     patience: Patience = 5
     """Stop after N epochs without a better validation score (--monitor). The weights of the best epoch are kept."""
     precision: Annotated[TrainingPrecision, by_preset(PRESETS, "precision", metavar=None)] = UNSET
@@ -175,7 +184,8 @@ class TranslationConfig(TrainingConfig):
     """The translations of --valid, line by line."""
 
     vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), at_least(40)] = UNSET
-    """Number of subword tokens, including the four special tokens."""
+    """Maximum number of subword tokens, including the four special tokens. By default a fifth of the number of training
+    pairs, from 400 to 4,000, or more where their sentences have many different characters; base 37,000."""
     joint_vocabulary: Annotated[bool, NEGATED] = True
     """Give each language a vocabulary of its own. By default both share one."""
     subword_alpha: Annotated[Resolved[float], by_preset(PRESETS, "subword_alpha", "X"), at_least(0)] = UNSET
@@ -300,7 +310,8 @@ class TranslationConfig(TrainingConfig):
 
         Prepared data fixes some settings.
         """
-        config, found = super().resolve(), self.prepared()
+        found = self.prepared()
+        config = super(TranslationConfig, self._with_defaults_by_data()).resolve()
         if config.max_tokens is None:
             max_tokens = found.settings["max_tokens"] if found else _MAX_TOKENS
             config = dataclasses.replace(config, max_tokens=max_tokens)
@@ -310,6 +321,36 @@ class TranslationConfig(TrainingConfig):
             factor = 4 if config.preset == "base" else 2
             config = dataclasses.replace(config, feedforward_size=factor * config.hidden_size)
         return config
+
+    def _with_defaults_by_data(self):
+        """Returns the config with those defaults of --preset quick that depend on whether there is --data."""
+        if self.preset == "quick" and self.data:
+            return self if self.model else dataclasses.replace(self, model="attention")
+        if self.data or self.preset not in (None, "quick"):
+            return self
+        sample = _SAMPLE_TRANSFORMER if self.model in (None, "transformer") else _SAMPLE_RECURRENT
+        missing = {name: value for name, value in sample.items() if getattr(self, name) is None}
+        if self.optimizer == "sgd" and "learning_rate" in missing:
+            missing["learning_rate"] *= SGD_FACTOR
+        return dataclasses.replace(self, **missing)
+
+    def defaults(self):
+        """As `TrainingConfig.defaults`; with the sizes of --preset quick that are meant for --data."""
+        defaults = super().defaults()
+        if self.preset != "quick" or not self.data:
+            return defaults
+        values = PRESETS[self.model, "quick"]
+        feedforward_size = 2 * values["hidden_size"] if self.model == "transformer" else None
+        return dataclasses.replace(defaults, **values, feedforward_size=feedforward_size)
+
+    def complete(self, num_pairs: int) -> "TranslationConfig":
+        """Returns the config with the fields filled in that follow from the number of training pairs."""
+        found = {
+            "vocabulary_size": min(max(num_pairs // _PAIRS_PER_TOKEN, LEAST_VOCABULARY), MOST_VOCABULARY),
+            "epochs": min(max(_QUICK_PAIRS // num_pairs, _QUICK_EPOCHS[0]), _QUICK_EPOCHS[1]),
+        }
+        missing = {name: value for name, value in found.items() if getattr(self, name) is None}
+        return dataclasses.replace(self, **missing)
 
     def data_files(self) -> dict[str, str]:
         """Paths of the translations and of the validation pairs."""

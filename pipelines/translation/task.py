@@ -16,7 +16,7 @@ from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
 from pipelines.support.examples import text_to_try
-from pipelines.task import complete_config, refit  # noqa: F401 (members of Task)
+from pipelines.task import refit  # noqa: F401 (a member of Task)
 from pipelines.text.subword_sampling import SubwordSampler
 from pipelines.text.tokenizers import END
 from pipelines.training.fit import FitOptions
@@ -24,7 +24,7 @@ from pipelines.training.optimizers import AveragingAdam, AveragingSGD
 from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
 from pipelines.translation import baselines, losses, metrics, networks, shards
 from pipelines.translation.batches import Training, teacher_forcing_batches
-from pipelines.translation.config import TranslationConfig
+from pipelines.translation.config import LEAST_VOCABULARY, TranslationConfig
 from pipelines.translation.data import ShardedPairs, Splits, load, too_long  # noqa: F401 (`load` is a member of Task)
 from pipelines.translation.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.translation.servable import Translator
@@ -58,7 +58,19 @@ def make_tokenizer(config: TranslationConfig, splits: Splits) -> Tokenizers:
     """Trains the tokenizers on the training pairs alone, or takes those of prepared data."""
     if isinstance(splits.train, ShardedPairs):
         return load_tokenizer(splits.train.data.folder / TOKENIZER)
-    return train_tokenizers(config, splits.train.source, splits.train.target)
+    source, target = splits.train.source, splits.train.target
+    size = config.vocabulary_size
+    if size is None:
+        characters = len(set().union(*source, *target))
+        size = max(config.complete(len(source)).vocabulary_size, characters + LEAST_VOCABULARY // 2)
+    return train_tokenizers(dataclasses.replace(config, vocabulary_size=size), source, target)
+
+
+def complete_config(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers) -> TranslationConfig:
+    """Fills in the fields that follow from the training pairs: the size of the vocabulary, and the epochs."""
+    if config.vocabulary_size is None:
+        config = dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
+    return config.complete(len(splits.train))
 
 
 def encode(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, folder: Path) -> Encoded:

@@ -170,7 +170,7 @@ def test_settings_of_networks_have_no_effect_on_a_linear_model(place, run_main):
         assert_one_line(
             run_main(place, "train", "tagging", *arguments), f"{flags[0]} has no effect here: it needs --model"
         )
-    arguments = ["--data", place / "ner.tsv", "--penalty", "0.5", *where(place)]
+    arguments = ["--data", place / "ner.tsv", "--model", "lstm", "--penalty", "0.5", *where(place)]
     assert_one_line(
         run_main(place, "train", "tagging", *arguments), "--penalty has no effect here: it needs --model linear"
     )

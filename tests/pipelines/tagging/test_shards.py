@@ -38,7 +38,7 @@ def made(source, tmp_path_factory):
 
 def config_of(data, **changes):
     settings = {"preset": "quick", "batch_size": 16} | NO_CHANGES | changes
-    return TaggingConfig(data=str(data), **settings).resolve()
+    return TaggingConfig(**{"data": str(data), "model": "lstm", **settings}).resolve()
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ def splits():
 
 @pytest.fixture(scope="module")
 def trained(splits, tmp_path_factory):
-    config = TaggingConfig(**SMALL).resolve()
+    config = TaggingConfig(**SMALL, model="lstm").resolve()
     folder = tmp_path_factory.mktemp("run")
     return fitting.fit_and_measure(task, config, splits, folder)
 

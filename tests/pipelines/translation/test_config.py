@@ -33,7 +33,7 @@ def test_every_preset_fills_every_open_field_and_is_valid():
     open_fields = {field.name for field in dataclasses.fields(TranslationConfig) if field.default is None}
     for (model, preset), values in PRESETS.items():
         assert set(values) == open_fields - NOT_IN_PRESETS
-        config = resolved(model=model, preset=preset)
+        config = resolved(model=model, preset=preset, data="x.tsv")
         config.check()
         assert config.vocabulary_size == values["vocabulary_size"]
 
@@ -175,3 +175,28 @@ def test_the_record_has_the_fingerprints_of_all_data_files():
 
 def test_split_batches_run_two_operations_in_parallel():
     assert resolved().parallel_ops() == 2 and resolved(split_batches=False).parallel_ops() is None
+
+
+def test_quick_with_data_has_attention_and_what_follows_from_the_number_of_pairs():
+    config = resolved(data="x.tsv", preset="quick")
+    assert config.model == "attention" and config.hidden_size == 256
+    sizes = [(config.complete(n).vocabulary_size, config.complete(n).epochs) for n in (100, 10_000, 20_000, 10**6)]
+    assert sizes == [(400, 40), (2000, 40), (4000, 24), (4000, 4)]
+    given = resolved(data="x.tsv", preset="quick", model="rnn", epochs=3, vocabulary_size=99).complete(50_000)
+    assert (given.model, given.epochs, given.vocabulary_size) == ("rnn", 3, 99)
+    assert resolved(data="x.tsv").complete(29_000).vocabulary_size == 4000
+    assert resolved(data="x.tsv", preset="base").vocabulary_size == 37_000
+
+
+def test_the_sample_has_a_small_network():
+    config = resolved()
+    assert (config.model, config.hidden_size, config.vocabulary_size, config.epochs) == ("transformer", 64, 400, 8)
+    assert resolved(model="attention", optimizer="sgd").learning_rate == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("data", [None, "x.tsv"])
+def test_the_defaults_are_those_of_the_same_data(model, data):
+    config = resolved(data=data, model=model, preset="quick")
+    assert config.defaults() == dataclasses.replace(config, data=None)
+    config.check()
