@@ -33,6 +33,7 @@ from pipelines.training.schedules import warmup_schedule
 
 UNIT = "sentences"
 _LINEAR = ("linear", "best")  # the models that have a linear model
+_LINEAR_SHARE = 0.3  # of --minutes, that the linear model of "best" takes at most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +155,8 @@ def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> 
     def initialize() -> None:
         if config.model in _LINEAR:
             names = networks.LINEAR_LOGITS, networks.LINEAR_CRF if config.model == "best" else "crf"
-            seconds = config.minutes and 60 * config.minutes
+            share = 1 if config.model == "linear" else _LINEAR_SHARE
+            seconds = config.minutes and 60 * config.minutes * share
             linear.fit(*map(model.get_layer, names), encoded.counted, encoded.train, config.penalty, seconds)
 
     return FitOptions(initialize=initialize, monitor=monitor)

@@ -54,7 +54,7 @@ _MAX_TOKENS = 100
 LEAST_VOCABULARY, MOST_VOCABULARY = 400, 4000
 _PAIRS_PER_TOKEN = 5
 # Epochs of --preset quick with --data: as many as this number of pairs needs, within limits.
-_QUICK_PAIRS = 480_000
+_QUICK_PAIRS = 560_000
 _QUICK_EPOCHS = (4, 40)
 
 _RECURRENT = {
@@ -79,7 +79,7 @@ _TRANSFORMER = _RECURRENT | {
     "learning_rate": 0.004,
     "warmup_steps": 800,
 }
-_QUICK_RECURRENT = _RECURRENT | {"epochs": None}
+_QUICK_RECURRENT = _RECURRENT | {"epochs": None, "batch_tokens": 1000, "learning_rate": 0.004, "dropout": 0.25}
 _QUICK_TRANSFORMER = _TRANSFORMER | {"num_layers": 2, "batch_tokens": 1000, "epochs": None, "warmup_steps": 400}
 # The embedded sample has few words, and larger batches of it would leave too few steps.
 _SAMPLE_RECURRENT = {

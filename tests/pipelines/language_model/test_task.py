@@ -4,6 +4,7 @@ import pytest
 
 from pipelines.language_model import task
 from pipelines.language_model.config import LanguageModelConfig
+from pipelines.runs import fitting
 from pipelines.support.errors import UserError
 from pipelines.text.tokenizers import UNKNOWN
 from pipelines.training.checkpoints import Position
@@ -90,3 +91,16 @@ def test_the_words_of_two_documents_are_not_joined(tmp_path):
     config = LanguageModelConfig(data=str(path), documents="line", tokenizer="word", preset="words").resolve()
     tokenizer = task.make_tokenizer(config, task.load(config))
     assert set(tokenizer.vocabulary()[4:]) == {"the", "cat", "sat", "down"}
+
+
+def test_shown_texts_of_documents_continue_a_start_of_the_validation_text(tmp_path, capfd):
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(f"{word} begins line {i}" for i in range(40) for word in ("First", "Second", "Third")))
+    sizes = {"hidden_size": 8, "embedding_size": 4, "num_layers": 1, "window": 16, "batch_size": 4, "epochs": 1}
+    config = resolve(data=str(path), documents="line", **sizes)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    trained = fitting.fit_and_measure(task, config, task.load(config), folder)
+    (sample,) = trained.details["samples"]
+    assert sample["prompt"].startswith("First begins line 3")
+    assert "    | First be" in capfd.readouterr().err

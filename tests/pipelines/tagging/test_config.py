@@ -23,3 +23,11 @@ def test_impossible_settings_are_refused(changes, message):
     with pytest.raises(UserError) as error:
         TaggingConfig(preset="full", **changes).resolve().check()
     assert message in str(error.value)
+
+
+def test_few_sentences_have_more_epochs():
+    config = TaggingConfig(data="x.conll").resolve()
+    assert config.model == "best" and config.epochs is None
+    assert [config.complete(n).epochs for n in (10, 1600, 4000, 10**6)] == [40, 16, 7, 6]
+    assert TaggingConfig(data="x.conll", epochs=3).resolve().complete(10).epochs == 3
+    assert TaggingConfig(data="x.conll", model="lstm").resolve().complete(10).epochs == 12

@@ -4,7 +4,8 @@ import pytest
 
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.runs import fitting
-from pipelines.tagging import task
+from pipelines.tagging import linear as linear_model
+from pipelines.tagging import metrics, task
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import Splits
 from pipelines.tagging.tagged import tag_sentences
@@ -62,7 +63,7 @@ def test_the_best_epoch_has_the_highest_accuracy(trained):
 
 
 def test_long_sentences_are_counted(splits, trained):
-    config = TaggingConfig(**SMALL | {"max_tokens": 4}).resolve()
+    config = TaggingConfig(**SMALL | {"max_tokens": 4}, model="lstm").resolve()
     keras.utils.set_random_seed(1)
     encoded = task.encode(config, splits, trained.servable._features, None)
     num_long = sum(len(tokens) > 4 for tokens in splits.train.tokens)
@@ -74,3 +75,14 @@ def test_long_sentences_are_counted(splits, trained):
 def test_every_signature_has_an_example(trained):
     signatures, requests = trained.servable.signatures(), task.example_requests(trained.servable)
     assert set(signatures) == set(requests)
+
+
+def test_the_default_is_at_least_as_good_as_each_of_its_members(splits, tmp_path):
+    trained = fitting.fit_and_measure(task, TaggingConfig(**SMALL | {"epochs": 1}).resolve(), splits, tmp_path)
+    assert trained.config.model == "best"
+    scores = trained.scores["validation"]
+    linear = next(each for each in scores["baselines"] if each["name"] == "linear CRF")
+    assert scores["accuracy"] >= max(linear["accuracy"], trained.position.rows[0]["val_accuracy"])
+    # The baseline is the member, which was fitted to the same sentences as the baseline of other models.
+    tags = linear_model.fit_and_tag(splits.train.tokens, splits.train.tags, splits.valid.tokens)
+    assert linear["accuracy"] == pytest.approx(metrics.accuracy(tags, splits.valid.tags), abs=0.02)

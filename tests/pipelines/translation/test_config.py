@@ -181,7 +181,7 @@ def test_quick_with_data_has_attention_and_what_follows_from_the_number_of_pairs
     config = resolved(data="x.tsv", preset="quick")
     assert config.model == "attention" and config.hidden_size == 256
     sizes = [(config.complete(n).vocabulary_size, config.complete(n).epochs) for n in (100, 10_000, 20_000, 10**6)]
-    assert sizes == [(400, 40), (2000, 40), (4000, 24), (4000, 4)]
+    assert sizes == [(400, 40), (2000, 40), (4000, 28), (4000, 4)]
     given = resolved(data="x.tsv", preset="quick", model="rnn", epochs=3, vocabulary_size=99).complete(50_000)
     assert (given.model, given.epochs, given.vocabulary_size) == ("rnn", 3, 99)
     assert resolved(data="x.tsv").complete(29_000).vocabulary_size == 4000
