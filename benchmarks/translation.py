@@ -2,18 +2,22 @@
 
     python benchmarks/translation.py full --data multi30k --pair en-de [--folder PATH] [-- --no-split-batches ...]
     python benchmarks/translation.py table --data multi30k --pair en-de [--minutes 15] [--folder PATH] [--models ...]
+    python benchmarks/translation.py few --data spa.txt --pair en-es [--pairs 20000] [-- --model rnn ...]
     python benchmarks/translation.py speed --export saved_models/nmt-en-de/1 --text test_2016_flickr.en
 
 `full` trains with main.py and its defaults, and prints scores and seconds; the training prints pairs per second after
-each epoch. `table` trains each model for as many epochs as fit into the time, which it finds with two epochs
+each epoch. `few` does so with --preset quick on some pairs of a file of lines with tabs, drawn with a seed, and scores
+1,000 other sentences. `table` trains each model for as many epochs as fit into the time, which it finds with two epochs
 beforehand, and prints Markdown tables: BLEU on the validation and test pairs, of all pairs and by length. `speed`
 translates the lines of a file greedily and with beam width 5. All need an otherwise idle machine.
 """
 
 import argparse
+import collections
 import gzip
 import math
 import os
+import random
 import sys
 import tempfile
 import time
@@ -39,6 +43,26 @@ def full(arguments) -> None:
         print(f"| {part} | {scores['rows']:,} | {scores['bleu']:.2f} | {scores['chrf']:.2f} | {scores['ter']:.2f} |")
     print_by_length({"full": result})
     print(f"\n{result['export']}", file=sys.stderr)
+
+
+def few(arguments) -> None:
+    """Trains on pairs whose source sentences are not among those that are scored."""
+    by_source = collections.defaultdict(list)
+    with open(arguments.source, encoding="utf-8") as file:
+        for line in file:
+            source, target = line.rstrip("\n").split("\t")[:2]
+            by_source[source].append(target)
+    sources = sorted(by_source)
+    random.Random(0).shuffle(sources)
+    scored = [(source, by_source[source][0]) for source in sources[:1000]]
+    others = [(source, target) for source in sources[1000:] for target in by_source[source]]
+    random.Random(1).shuffle(others)
+    for name, rows in (("scored", scored), ("train", others[: arguments.pairs])):
+        text = "".join(f"{source}\t{target}\n" for source, target in rows)
+        (arguments.folder / f"{name}.tsv").write_text(f"source\ttarget\n{text}", encoding="utf-8")
+    arguments.data = arguments.folder / "train.tsv"
+    arguments.flags = ["--preset", "quick", "--valid", arguments.folder / "scored.tsv", *arguments.flags]
+    full(arguments)
 
 
 def table(arguments) -> None:
@@ -96,13 +120,15 @@ def speed(arguments) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, run in (("full", full), ("table", table)):
+    for name, run in (("few", few), ("full", full), ("table", table)):
         command = commands.add_parser(name)
-        command.add_argument("--data", required=True)
+        command.add_argument("--data", dest="source" if run is few else "data", required=True)
         command.add_argument("--pair", default="en-de")
         command.add_argument("--folder", help="folder of the runs and exports (default: a new one)")
         command.add_argument("flags", nargs="*", help="further flags for `train nmt`, after --")
         command.set_defaults(run=run)
+        if run is few:
+            command.add_argument("--pairs", type=int, default=20_000)
     command.add_argument("--models", nargs="+", default=["single-rnn", "rnn", "attention", "transformer"])
     command.add_argument("--minutes", type=float, default=15)
     command = commands.add_parser("speed")
@@ -113,6 +139,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if "folder" in arguments:
         arguments.folder = Path(arguments.folder or tempfile.mkdtemp(prefix="unroll-benchmark-"))
+        arguments.folder.mkdir(parents=True, exist_ok=True)
     arguments.run(arguments)
 
 

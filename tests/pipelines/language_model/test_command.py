@@ -101,6 +101,8 @@ def test_evaluate_reports_the_perplexity_of_the_run(trained, place, run_main):
         place, "evaluate", "char-lm", "--data", place / "end.txt", "--json", "--saved-models", place / "saved"
     )
     measures, scores = json.loads(process.stdout), json.loads(trained.stdout)["scores"]["validation"]
+    (ngrams,) = scores.pop("baselines")
+    assert ngrams["name"] == "n-gram model of order 6" and ngrams["perplexity"] > 1
     for name, value in scores.items():
         assert measures[name] == pytest.approx(value, rel=1e-5), name
 
