@@ -93,7 +93,7 @@ def make_transfer(folder: Path):
 
 
 def make_tagging(folder: Path):
-    config = TaggingConfig(hidden_size=4).resolve()
+    config = TaggingConfig(model="lstm", hidden_size=4).resolve()
     splits = tagging_data.load(config)
     tokenizer = tagging.make_tokenizer(config, splits)
     model = tagging.build(config, splits, tokenizer, None, training=False)
