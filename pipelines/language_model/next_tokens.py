@@ -155,7 +155,7 @@ def _keep(probabilities: np.ndarray, options: dict) -> tuple[dict[str, int], np.
     Args:
         probabilities: float [vocabulary], the highest first.
     """
-    cut = np.full(len(probabilities), "", dtype="<U6")
+    cut = np.full(len(probabilities), "", dtype=object)
     kept = {}
 
     def leave(name: str, keep: np.ndarray) -> None:
