@@ -103,4 +103,4 @@ def test_shown_texts_of_documents_continue_a_start_of_the_validation_text(tmp_pa
     trained = fitting.fit_and_measure(task, config, task.load(config), folder)
     (sample,) = trained.details["samples"]
     assert sample["prompt"].startswith("First begins line 3")
-    assert "    | First be" in capfd.readouterr().err
+    assert "    | First b" in capfd.readouterr().err
