@@ -112,8 +112,9 @@ def build(
     config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, encoded: Encoded, training: bool
 ) -> keras.Model:
     """Builds the model."""
-    known = encoded.counted
-    sizes = networks.LinearSizes(len(known.hashes), known.num_weights) if known else None
+    sizes = None
+    if config.model in _LINEAR:
+        sizes = networks.LinearSizes(len(encoded.counted.hashes), encoded.counted.num_weights)
     return networks.build(config, tokenizer, splits.tags, splits.spans, sizes)
 
 
