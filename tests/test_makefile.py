@@ -41,6 +41,14 @@ def test_a_python_that_is_too_old(tmp_path, target):
     assert len(process.stdout.splitlines()) == 1
 
 
+def test_the_parts_of_all_tests_have_every_file():
+    text = (ROOT / "Makefile").read_text()
+    assert "$(PYTEST) tests --ignore=tests/pipelines ||" in text
+    patterns = re.findall(r"\$\(wildcard (tests/pipelines/\S+)\)", text)
+    found = sorted(path for pattern in patterns for path in ROOT.glob(pattern))
+    assert found == sorted(path for path in (ROOT / "tests" / "pipelines").iterdir() if not path.name.startswith("__"))
+
+
 def test_no_python_at_all(tmp_path):
     process = make(tmp_path, "demo", "PYTHON=")
     assert process.stdout.strip() == "Unroll needs Python 3.11, 3.12 or 3.13: install one, or name it with PYTHON=..."

@@ -3,7 +3,7 @@ from sklearn.exceptions import NotFittedError
 
 import unroll
 
-SMALL = {"preset": "quick", "epochs": 1, "hidden_size": 16, "num_heads": 2, "verbose": False}
+SMALL = {"preset": "quick", "model": "transformer", "epochs": 1, "hidden_size": 16, "num_heads": 2, "verbose": False}
 
 
 def test_pairs_in_memory_become_two_files(config_of):

@@ -103,7 +103,7 @@ def test_a_documented_command_can_be_run(line):
     [
         "tune language-model --grid tie_weights=",  # 37: tied weights
         "tune char-lm --grid hidden_size=",  # 60: the hidden size
-        "tune tagging --grid bidirectional=",  # 75: both directions
+        "tune tagging --model lstm --grid bidirectional=",  # 75: both directions
         "tune nmt --model single-rnn --grid reverse_source=",  # 95: the source reversed
         "tune nmt --model attention --grid attention_score=",  # 111: score functions
         "tune char-lm --grid num_layers=1,2,4 --equal-parameters",  # 195: depth against width
