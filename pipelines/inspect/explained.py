@@ -220,6 +220,8 @@ def _label(model: "Model", text: str, wanted: Wanted) -> Explained:
 def _tag(model: "Model", text: str, wanted: Wanted) -> Explained:
     from pipelines.inspect import weights
 
+    if model.kind == "best":
+        raise UserError(f"{model.title} is a network and a linear model: train one with --model lstm, and inspect that")
     trace = model.trace([text])[0]
     tokens = trace.tokens["layer"]
     if not tokens:
@@ -233,8 +235,6 @@ def _tag(model: "Model", text: str, wanted: Wanted) -> Explained:
         raise UserError(f"--label {wanted.label!r}: {model.title} has the tags {', '.join(tags)}")
     name = wanted.label or trace.outputs["tags"][position].decode()
     config, network = weights.load_network(model.exported, model.loaded)
-    if config.model == "best":
-        raise UserError(f"{model.title} is a network and a linear model: train one of --model lstm, and inspect that")
     inputs = {each.name: _read(model, trace, each.name) for each in network.inputs}
     return dataclasses.replace(
         of_tag(network, inputs, position, tags.index(name)),

@@ -146,15 +146,14 @@ def _crf(tags: tuple[str, ...], spans: bool, trainable: bool, name: str) -> CRF:
 
 
 def of_export(config: TaggingConfig, exported: Exported, read: Callable[[], list]) -> tuple[keras.Model, list]:
-    """Returns the network of an export and the variables that are its weights: `read` reads all of them."""
+    """Returns the network of an export and the variables that are its weights: `read` reads all of them.
+
+    Not of "best", whose network is a part of the whole alone.
+    """
     tags, variables = tuple(exported.card()["classes"]), read()
     sizes = {each.name.split("/")[0]: each.shape[0] for each in variables if each.name.count("/") == 1}
     features = types.SimpleNamespace(
         vocabulary_size=sizes["word_vectors"], num_characters=sizes.get("character_vectors"), encoder=None
     )
-    linear = None
-    if config.model == "best":
-        of_name = {each.name: each.shape[0] for each in variables}
-        linear = LinearSizes(of_name[f"{LINEAR_LOGITS}/hashes"], of_name[f"{LINEAR_LOGITS}/values"])
-    network = build(config, features, tags, is_spans(tags), linear)
+    network = build(config, features, tags, is_spans(tags))
     return network, variables[: len(network.weights)]  # the servable lists the weights of the CRF a second time

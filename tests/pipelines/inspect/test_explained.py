@@ -74,3 +74,10 @@ def test_an_export_of_an_older_version(saved, monkeypatch):
     monkeypatch.setattr(models.Model, "trace", without_ids)
     with pytest.raises(UserError, match="gru/1 was exported by an older Unroll"):
         found_in(saved, "gru", REVIEW)
+
+
+def test_a_tagger_of_two_members_is_refused(saved, monkeypatch):
+    (model,) = models.find(saved("tagger"), ("tagger",))
+    monkeypatch.setattr(type(model), "kind", "best")
+    with pytest.raises(UserError, match="is a network and a linear model: train one with --model lstm"):
+        explained.explain(model, "Anna sees it.", explained.Wanted())
