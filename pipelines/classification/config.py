@@ -10,7 +10,7 @@ from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.data.table_options import TableOptions
 from pipelines.labelled.config import LabelledConfig
-from pipelines.settings.config import SGD_FACTOR, Presets, by_preset
+from pipelines.settings.config import SGD_FACTOR, Presets, by_preset, epochs_for
 from pipelines.settings.fields import (
     FRACTION,
     NAME,
@@ -342,9 +342,8 @@ class ClassificationConfig(LabelledConfig):
             missing["learning_rate"] *= SGD_FACTOR
         config = dataclasses.replace(self, **missing)
         if config.epochs is None:
-            low, high = _EPOCH_LIMITS[config.preset]
-            epochs = math.ceil(_STEPS[config.preset] * config.batch_size / num_texts)
-            config = dataclasses.replace(config, epochs=min(max(epochs, low), high))
+            rows = _STEPS[config.preset] * config.batch_size
+            config = dataclasses.replace(config, epochs=epochs_for(rows, num_texts, _EPOCH_LIMITS[config.preset]))
         if config.patience is None:
             patience = max(_LEAST_PATIENCE, config.epochs // 4)  # with few texts, an epoch has few steps
             config = dataclasses.replace(config, patience=patience)

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import math
 from typing import Annotated, ClassVar
 
 import tyro
@@ -133,6 +134,17 @@ def by_preset(presets: Presets, field: str, metavar: str | None = "N"):
     shown = [f"{preset} {_usual_and_others(presets, field, preset)}" for preset in ("quick", "full")]
     hint = f"(default: {'; '.join(shown)})"
     return tyro.conf.arg(help_behavior_hint=hint, metavar=metavar)
+
+
+def epochs_for(rows_in_all: int, num_rows: int, limits: tuple[int, int]) -> int:
+    """Returns the number of epochs in which a training reads about `rows_in_all` rows, within limits.
+
+    Args:
+        num_rows: rows of an epoch.
+        limits: the least and the highest number of epochs.
+    """
+    low, high = limits
+    return min(max(math.ceil(rows_in_all / num_rows), low), high)
 
 
 def _usual_and_others(presets: Presets, field: str, preset: str) -> str:

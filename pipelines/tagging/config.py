@@ -1,7 +1,6 @@
 """Settings of tagging: tokens -> one tag for each."""
 
 import dataclasses
-import math
 from typing import Annotated, ClassVar, Literal
 
 import tyro
@@ -12,6 +11,7 @@ from pipelines.settings.config import (
     Presets,
     TrainingConfig,
     by_preset,
+    epochs_for,
     with_expanded_paths,
 )
 from pipelines.settings.fields import (
@@ -265,9 +265,8 @@ class TaggingConfig(TrainingConfig):
         """Returns the config with the number of epochs that follows from the number of training sentences."""
         if self.epochs is not None:
             return self
-        low, high = _EPOCH_LIMITS[self.preset]
-        epochs = math.ceil(_STEPS[self.preset] * self.batch_size / num_sentences)
-        return dataclasses.replace(self, epochs=min(max(epochs, low), high))
+        rows = _STEPS[self.preset] * self.batch_size
+        return dataclasses.replace(self, epochs=epochs_for(rows, num_sentences, _EPOCH_LIMITS[self.preset]))
 
     def data_files(self) -> dict[str, Data]:  # noqa: D102
         return {"valid": self.valid} if self.valid else {}

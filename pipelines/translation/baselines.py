@@ -27,7 +27,7 @@ from pipelines.translation.data import ShardedPairs
 Texts = Sequence[str]
 
 _ITERATIONS = 5
-MAX_CELLS = 30_000_000  # pairs of a source and a target word in the same pair of sentences
+MAX_CELLS = 10_000_000  # pairs of a source and a target word in the same pair of sentences
 _WORD = re.compile(r"\w+|[^\w\s]")
 _FIRST = re.compile(r"[^\W_]")
 _CLOSING = re.compile(r"\s+([.,!?;:%)\]}\u2026])")
@@ -64,6 +64,11 @@ def add(scores: dict[str, dict], train: Pairs | ShardedPairs, parts: dict[str, P
     """
     for each in scores.values():
         each["baselines"] = []
+    of_model = {
+        split: metrics.bleu_draws(translations[split], part.target)
+        for split, part in parts.items()
+        if len(part) >= metrics.MIN_ROWS
+    }
     for name, translate in BASELINES.items():
         if reason := _reason_to_leave_out(name, train):
             for each in scores.values():
@@ -74,9 +79,8 @@ def add(scores: dict[str, dict], train: Pairs | ShardedPairs, parts: dict[str, P
         for split, part in parts.items():
             of_split, found = found[: len(part)], found[len(part) :]
             measured = metrics.corpus_scores(of_split, part.target)
-            if len(part) >= metrics.MIN_ROWS:
-                draws = [metrics.bleu_draws(texts, part.target) for texts in (translations[split], of_split)]
-                measured["difference_interval"] = interval(draws[0] - draws[1])
+            if split in of_model:
+                measured["difference_interval"] = interval(of_model[split] - metrics.bleu_draws(of_split, part.target))
             scores[split]["baselines"].append({"name": name, **measured})
 
 
@@ -86,7 +90,7 @@ def _reason_to_leave_out(name: str, train: Pairs | ShardedPairs) -> str:
     if isinstance(train, ShardedPairs):
         return "it counts all training pairs in memory, and prepared data has none"
     cells = sum(len(a.split()) * len(b.split()) for a, b in zip(train.source, train.target, strict=True))
-    return "a table of so many words would take minutes" if cells > MAX_CELLS else ""
+    return "the training sentences are too long or too many for a table in memory" if cells > MAX_CELLS else ""
 
 
 def most_probable_words(source: list[list[str]], target: list[list[str]]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from pipelines.settings.config import (
     SGD_FACTOR,
     TrainingConfig,
     by_preset,
+    epochs_for,
 )
 from pipelines.settings.fields import (
     NAME,
@@ -347,7 +348,7 @@ class TranslationConfig(TrainingConfig):
         """Returns the config with the fields filled in that follow from the number of training pairs."""
         found = {
             "vocabulary_size": min(max(num_pairs // _PAIRS_PER_TOKEN, LEAST_VOCABULARY), MOST_VOCABULARY),
-            "epochs": min(max(_QUICK_PAIRS // num_pairs, _QUICK_EPOCHS[0]), _QUICK_EPOCHS[1]),
+            "epochs": epochs_for(_QUICK_PAIRS, num_pairs, _QUICK_EPOCHS),
         }
         missing = {name: value for name, value in found.items() if getattr(self, name) is None}
         return dataclasses.replace(self, **missing)
