@@ -19,10 +19,8 @@ def summarize(result: RunResult) -> str:
         f"perplexity {scores['perplexity']:.2f}   {scores['bits_per_character']:.3f} bits per character"
     )
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
-    lines = [line]
-    for each in scores.get("baselines", ()):
-        lines.append(f"  {'baseline':<12}{each['name']}: {_summary_of_baseline(each)}")
-    return reports.summary(result, title, lines + baselines.warning_lines(scores), reports.predict_command(result))
+    lines = [line, *baselines.summary_lines(scores, _summary_of_baseline)]
+    return reports.summary(result, title, lines, reports.predict_command(result))
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
@@ -87,8 +85,6 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
 
 
 def _summary_of_baseline(baseline: dict) -> str:
-    if "left_out" in baseline:
-        return f"left out, {baseline['left_out']}"
     return f"perplexity {baseline['perplexity']:.2f}   {baseline['bits_per_character']:.3f} bits per character"
 
 

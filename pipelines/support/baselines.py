@@ -1,5 +1,7 @@
 """Finds the baselines that are better than a model beyond chance: `train` warns of them, and needs --force then."""
 
+from collections.abc import Callable
+
 # Intervals of the difference between the model and a baseline, the measure that decides first.
 _INTERVALS = ("difference_interval", "span_f1_difference_interval", "accuracy_difference_interval")
 _REMEDY = "Another model, more epochs or `tune` may be better."
@@ -24,6 +26,20 @@ def warning_lines(scores: dict) -> list[str]:
     """Returns the line of the terminal on such baselines; [] if there are none."""
     names = better(scores)
     return [f"  {'warning':<12}below its baseline, beyond chance: {'; '.join(names)}. {_REMEDY}"] if names else []
+
+
+def summary_lines(scores: dict, describe: Callable[[dict], str]) -> list[str]:
+    """Returns the lines of the terminal on the baselines of a split, and on those that are better beyond chance.
+
+    Args:
+        scores: see `better`.
+        describe: the scores of a baseline -> text.
+    """
+    lines = []
+    for each in scores.get("baselines", ()):
+        found = f"left out, {each['left_out']}" if "left_out" in each else describe(each)
+        lines.append(f"  {'baseline':<12}{each['name']}: {found}")
+    return lines + warning_lines(scores)
 
 
 def report_lines(scores: dict[str, dict]) -> list[str]:

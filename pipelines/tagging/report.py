@@ -63,9 +63,7 @@ def summarize(result: RunResult) -> str:
             f"  {split:<12}{scores['tokens']:>7,} tokens   {spans}accuracy {score_of(scores, 'accuracy').percent()}   "
             f"unknown words {score_of(scores, 'unknown_accuracy').percent()}"
         )
-        for each in scores.get("baselines", ()):
-            lines.append(f"  {'baseline':<12}{each['name']}: {_summary_of_baseline(each)}")
-        lines += baselines.warning_lines(scores)
+        lines += baselines.summary_lines(scores, _summary_of_baseline)
     title = f"{result.task}, {result.config['model']}, {reports.data_name(result)}"
     return reports.summary(result, title, lines, _use_commands(result)[0])
 
@@ -329,8 +327,6 @@ def _use_commands(result: RunResult) -> list[str]:
 
 
 def _summary_of_baseline(baseline: dict) -> str:
-    if "left_out" in baseline:
-        return f"left out, {baseline['left_out']}"
     if "span_f1" in baseline:
         score, difference = score_of(baseline, "span_f1").number(), score_of(baseline, "span_f1_difference")
         return f"F1 of spans {score}; this model {difference.points()} points"

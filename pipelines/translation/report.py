@@ -47,12 +47,7 @@ def summarize(result: RunResult) -> str:
         for line in (
             f"  {split:<12}{scores['rows']:>7,} pairs   BLEU {_bleu(scores)}   chrF {scores['chrf']:.2f}   "
             f"TER {scores['ter']:.2f}",
-            *(
-                f"  {'baseline':<12}{each['name']}: "
-                + (f"left out, {each['left_out']}" if "left_out" in each else f"BLEU {each['bleu']:.2f}")
-                for each in scores.get("baselines", ())
-            ),
-            *baselines.warning_lines(scores),
+            *baselines.summary_lines(scores, lambda each: f"BLEU {each['bleu']:.2f}"),
         )
     ]
     return reports.summary(result, title, lines, reports.predict_command(result))

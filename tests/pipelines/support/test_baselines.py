@@ -24,3 +24,16 @@ def test_without_baselines_there_is_no_warning():
     for scores in ({}, {"baselines": []}, {"baselines": [{"features": "a", "left_out": "too many"}]}):
         assert baselines.better(scores) == [] and baselines.warning_lines(scores) == []
         assert baselines.report_lines({"validation": scores}) == []
+
+
+def test_each_baseline_has_a_line_and_a_better_one_a_warning():
+    scores = {
+        "baselines": [
+            {"name": "a", "left_out": "too many rows"},
+            {"name": "b", "score": 3, "difference_interval": (-2.0, -1.0)},
+        ]
+    }
+    lines = baselines.summary_lines(scores, lambda each: f"score {each['score']}")
+    assert lines[:2] == ["  baseline    a: left out, too many rows", "  baseline    b: score 3"]
+    assert "below its baseline, beyond chance: b." in lines[2] and len(lines) == 3
+    assert baselines.summary_lines({}, str) == []
