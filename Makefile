@@ -1,6 +1,8 @@
 # make demo: trains a sentiment classifier on the embedded sample.
 # make check: lint and quick tests (about one minute).   make test: the tests (9 minutes).   make test-all: all tests (45 minutes).
-# make lock: resolves requirements.txt, -dev.txt and -ray.txt again, and writes what to install into the lock files.
+# make docs: makes a site of all pages and docstrings, with a search: build/site/index.html.
+# make pictures: makes the pictures of docs/images again, those whose models are there or train in a minute.
+# make lock: resolves requirements.txt, -dev.txt, -ray.txt and -docs.txt again, and writes what to install into the lock files.
 # make test-next: the tests of the layers and two tiny runs with the next Keras (keras-nightly); they may fail.
 # make replay: records what tiny runs compute, or compares with the earlier recording: the proof that a change changes nothing.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
@@ -12,6 +14,7 @@ READY := .venv/ready
 DEV_READY := .venv/dev-ready
 ALL_READY := .venv/test-all-ready
 NEXT_READY := .venv-next/ready
+DOCS_READY := .venv-docs/ready
 # Not every package of the tests has a wheel; with --use-pep517, pip builds these in an environment of their own.
 PIP := .venv/bin/python -m pip install --quiet --disable-pip-version-check --use-pep517
 LOCK := .venv/bin/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 \
@@ -22,7 +25,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=2
 # Tests that need neither a trained model nor a server: the inner loop of `make check`.
 QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
 
-.PHONY: demo check lint test test-all test-next lock replay clean
+.PHONY: demo check lint test test-all test-next docs pictures lock replay clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
@@ -58,9 +61,25 @@ test-next: $(NEXT_READY)
 	-@.venv-next/bin/python -m pytest --numprocesses=2 --continue-on-collection-errors tests/layers
 	-@.venv-next/bin/python benchmarks/replay.py --only char-lm sentiment-lstm --output .venv-next/replay.json
 
+# The pages are used as they are: their links lead from README.md to docs/ and back, so the site has these names, too.
+docs: $(DOCS_READY)
+	@rm -rf build/pages build/site && mkdir -p build/pages/reference
+	@cd build/pages && ln -s ../../README.md ../../CHANGELOG.md ../../CONTRIBUTING.md ../../SECURITY.md ../../docs .
+	@printf '# Reference: layers\n\n::: layers\n' > build/pages/reference/layers.md
+	@printf '# Reference: Python\n\n::: unroll\n' > build/pages/reference/python.md
+	@for name in classifier tagger translator language_model encoder; do \
+		printf '\n::: pipelines.python.%s\n' $$name >> build/pages/reference/python.md; done
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+	@echo "The site is in build/site. To read it with its search: python -m http.server --directory build/site"
+
+# See benchmarks/pictures.py: FOLDER has the models of the other pictures, FOLDER/saved_models and so on.
+pictures: $(DEV_READY)
+	@.venv/bin/python benchmarks/pictures.py $(if $(FOLDER),--folder $(FOLDER))
+
 lock: $(DEV_READY)
 	@$(LOCK) requirements.txt --output-file requirements.lock
 	@$(LOCK) requirements-dev.txt --constraints requirements.lock --output-file requirements-dev.lock
+	@$(LOCK) requirements-docs.txt --output-file requirements-docs.lock
 	@$(LOCK) requirements.txt requirements-ray.txt --constraints requirements-dev.lock --output-file requirements-ray.lock
 
 $(READY): requirements.lock
@@ -100,9 +119,16 @@ $(NEXT_READY): requirements-dev.lock $(READY)
 	@.venv-next/bin/python -m pip uninstall --yes --quiet keras
 	@touch $@
 
+$(DOCS_READY): requirements-docs.lock $(READY)
+	@echo "setting up .venv-docs with MkDocs"
+	@.venv/bin/python -m venv --clear .venv-docs
+	@$(subst .venv/,.venv-docs/,$(PIP)) --require-hashes -r requirements-docs.lock || \
+		{ echo "The packages could not be installed (see above): is there a connection, and 100 MB of free disk?"; exit 1; }
+	@touch $@
+
 # Records what tiny runs compute; the next call compares: see benchmarks/replay.py.
 replay: $(DEV_READY)
 	@.venv/bin/python benchmarks/replay.py
 
 clean:
-	rm -rf .venv .venv-next .pytest_cache .ruff_cache
+	rm -rf .venv .venv-next .venv-docs build/pages build/site .pytest_cache .ruff_cache

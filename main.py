@@ -7,21 +7,20 @@ answer immediately. Results go to stdout, progress and messages to stderr.
 import contextlib
 import dataclasses
 import functools
+import itertools
 import operator
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import Annotated
 
 import tyro
 
 from pipelines.command_line import RUNS, SAVED_MODELS, TrainCommand, join_help_lines, print_error
+from pipelines.commands import compare, doctor, short_help
 from pipelines.commands.check import Check
-from pipelines.commands.compare import Compare
-from pipelines.commands.doctor import Doctor
 from pipelines.commands.list import List
-from pipelines.commands.mistyped import parsed
+from pipelines.commands.mistyped import check_names, parsed
 from pipelines.commands.remove import Remove
 from pipelines.commands.serve import Serve
 from pipelines.inspect import command as inspect
@@ -30,7 +29,7 @@ from pipelines.runs.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full, too_long_name
 from pipelines.support.installation import called_name
 from pipelines.support.version import VERSION
-from pipelines.task import TASKS
+from pipelines.task import TASKS, TaskEntry
 from pipelines.tune import command as tune
 
 _DESCRIPTIONS = {
@@ -47,13 +46,14 @@ _HELP = {
     "Tune": "Train with many settings: a search for the best ones, or a comparison.",
     "Prepare": "Prepare a corpus that may be larger than memory: tokenized, shuffled, in shards that train reads.",
 }
+_DESCRIPTION = "Unroll: train, measure, export and serve text models. --version prints the version."
 _OTHER_COMMANDS = {
     "serve": Serve(),
-    "check": Check(Path()),
+    "check": Check(""),
     "list": List(),
-    "compare": Compare(),
+    "compare": compare.Compare(),
     "remove": Remove(""),
-    "doctor": Doctor(),
+    "doctor": doctor.Doctor(),
     "learn": learn.Learn(),
     "inspect": inspect.Inspect(inspect.NAMES["gates"]),
 }
@@ -108,10 +108,12 @@ def _commands(start: Start | None, named: str) -> tuple[object, dict]:
     """
     defaults = {command: _task_defaults(command, start) if command.lower() == named else {} for command in _HELP}
     commands = [_with_tasks(*item) for item in defaults.items()]
-    for name, default in _OTHER_COMMANDS.items():
+    with_flags = {"doctor": doctor.with_flags, "compare": compare.with_flags}
+    others = _OTHER_COMMANDS | ({named: with_flags[named]()} if named in with_flags else {})
+    for name, default in others.items():
         commands.append(Annotated[join_help_lines(type(default)), tyro.conf.subcommand(name)])
     names = {command.lower(): instances for command, instances in defaults.items()}
-    return functools.reduce(operator.or_, commands), names | _OTHER_COMMANDS | {
+    return functools.reduce(operator.or_, commands), names | others | {
         "learn": learn.NAMES,
         "inspect": inspect.NAMES,
     }
@@ -130,17 +132,56 @@ def parse(arguments: list[str] | None = None):
     start = find_start(arguments, RUNS, SAVED_MODELS)
     arguments = list(start.arguments) if start else arguments
     commands, names = _commands(start, "".join(arguments[:1]))
+    asked = set(itertools.takewhile(lambda word: word != "--", arguments))
+    if asked & {"-h", "--help"}:
+        check_names(arguments, names, called_name())
+        print(_help(arguments, names))
+        sys.exit(0)
+    if not arguments:
+        print_error(short_help.first_steps())
+        sys.exit(2)
+    arguments = ["--help" if word == "--help-all" and word in asked else word for word in arguments]
     markers = (tyro.conf.OmitArgPrefixes, tyro.conf.OmitSubcommandPrefixes, tyro.conf.FlagCreatePairsOff)
-    description = (
-        "Unroll: train, measure, export and serve text models. Each command has its own --help; --version prints the "
-        "version."
-    )
 
     def read(given: list[str]):
-        return tyro.cli(commands, prog=called_name(), args=given, config=markers, description=description)
+        return tyro.cli(commands, prog=called_name(), args=given, config=markers, description=_DESCRIPTION)
 
     command = parsed(read, arguments, names, called_name())
     return command.task if type(command).__name__ in _HELP else command
+
+
+def _help(arguments: list[str], names: dict) -> str:
+    """Returns what --help prints for a program, a command, or a command and its task, topic or inspection."""
+    command, words = names, []
+    for word in arguments:
+        if not isinstance(command, dict) or word not in command:
+            break
+        words.append(word)
+        command = command[word]
+    title = " ".join([called_name(), *words])
+    if not isinstance(command, dict):
+        entry = TASKS.get(getattr(command, "task", None) or "") if words[0].title() in _HELP else None
+        description = _DESCRIPTIONS[words[0].title()].format(entry.description) if entry else type(command).__doc__
+        return short_help.help_of_command(command, title, description, _examples(words, command, entry))
+    if not words:
+        texts = {name.lower(): text for name, text in _HELP.items()}
+        texts |= {name: type(default).__doc__.partition("\n")[0] for name, default in _OTHER_COMMANDS.items()}
+        return short_help.help_of_commands(texts, title, _DESCRIPTION, [*short_help.first_commands()], "command")
+    name, default = next(iter(command.items()))
+    if words[0].title() in _HELP:
+        texts, kind = {name: TASKS[name].description for name in command}, "task"
+        description, examples = _HELP[words[0].title()], _examples([*words, name], default, TASKS[name])
+    else:
+        texts = {name: type(each).__doc__.partition("\n")[0] for name, each in command.items()}
+        kind = {"learn": "topic", "inspect": "inspection"}[words[0]]
+        description, examples = type(_OTHER_COMMANDS[words[0]]).__doc__, _examples([*words, name], default, None)
+    return short_help.help_of_commands(texts, title, description, examples, kind)
+
+
+def _examples(words: list[str], command, entry: TaskEntry | None) -> list[str]:
+    """Returns the examples of a command, with the data and the text of its task."""
+    values = {"data": entry.example_data, "text": entry.example_text} if entry else {}
+    return [" ".join([*words, each.format(**values)]).strip() for each in getattr(command, "examples", ("",))]
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -64,12 +64,15 @@ _CLICK = """async () => {
     await new Promise((done) => {
         const look = () => {
             const now = performance.now() - started;
+            const inside = [...document.querySelectorAll("details.trace")];
+            inside.forEach((each) => (each.open = true)); // which asks for the figures
             for (const each of document.querySelectorAll(".figure:has(canvas)")) {
                 const name = each.ariaLabel.split(":")[0];
                 if (!found.has(name)) found.set(name, now);
             }
             if (tokens() && !found.has("first new token")) found.set("first new token", now);
-            if (!status.textContent.startsWith("Done")) return requestAnimationFrame(look);
+            const isDrawn = inside.every((each) => each.ariaBusy === "false");
+            if (!isDrawn || !status.textContent.startsWith("Done")) return requestAnimationFrame(look);
             if (tokens()) found.set("each new token", now / tokens());
             found.set("everything", now);
             done();
@@ -81,7 +84,7 @@ _CLICK = """async () => {
 
 
 @contextlib.contextmanager
-def _server(saved_models: str):
+def server(saved_models: str):
     """Yields the address of the server in a process of its own."""
     command = [sys.executable, str(ROOT / "main.py"), "serve", "--saved-models", saved_models]
     command += ["--rest-port", "0", "--grpc-port", "0"]
@@ -100,7 +103,7 @@ def _server(saved_models: str):
 def live(arguments) -> None:
     from playwright.sync_api import sync_playwright
 
-    with _server(arguments.saved_models) as address, sync_playwright() as playwright:
+    with server(arguments.saved_models) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for model in arguments.models:
             tab = browser.new_page(viewport={"width": 1250, "height": 900})

@@ -208,7 +208,7 @@ def answer(*arguments: str):
 
 
 def command_line() -> dict:
-    """Returns all --help texts, and what is refused with which message."""
+    """Returns all texts of --help and --help-all, and what is refused with which message."""
     from pipelines.task import TASKS
     from tests.test_refusals import FILES, REFUSALS
 
@@ -217,7 +217,11 @@ def command_line() -> dict:
     commands += [
         f"{command} {task}" for command in ("train", "predict", "evaluate", "prepare", "tune") for task in TASKS
     ]
-    helps = {command: ended([*command.split(), "--help"])[1] for command in commands}
+    helps = {
+        f"{command}{flag}": ended([*command.split(), f"--help{flag}"])[1]
+        for command in commands
+        for flag in ("", "-all")
+    }
     for name, content in FILES.items():
         Path(name).write_bytes(content)
     return {"help": helps, "refusals": {flags: ended(["train", *flags.split()]) for flags, _ in REFUSALS}}

@@ -43,7 +43,8 @@ SPEED = """
 import statistics, sys, time
 sys.path.insert(0, sys.argv[4])
 from pipelines.data import tagged_sentences
-sentences = tagged_sentences.read(sys.argv[2], sys.argv[3] or None)["train"].tokens
+from pipelines.data.token_options import TokenOptions
+sentences = tagged_sentences.read(sys.argv[2], TokenOptions(sys.argv[3] or None))["train"].tokens
 from pipelines.support.quiet import import_tensorflow
 import_tensorflow()
 import tensorflow as tf
@@ -127,13 +128,16 @@ def fitted(arguments: argparse.Namespace, name: str) -> dict:
     """
     sys.path.insert(0, str(ROOT))
     from pipelines.data import tagged_sentences
+    from pipelines.data.token_options import TokenOptions
     from pipelines.support.quiet import import_tensorflow
 
     import_tensorflow()
     from pipelines.tagging import metrics
 
     column = arguments.column or None
-    train, valid = (tagged_sentences.read(file, column)["train"] for file in (arguments.train, arguments.valid))
+    train, valid = (
+        tagged_sentences.read(file, TokenOptions(column))["train"] for file in (arguments.train, arguments.valid)
+    )
     started = time.monotonic()
     tags = FITTED[name](train.tokens, train.tags, valid.tokens)
     seconds = time.monotonic() - started

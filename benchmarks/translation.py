@@ -2,12 +2,12 @@
 
     python benchmarks/translation.py full --data multi30k --pair en-de [--folder PATH] [-- --no-split-batches ...]
     python benchmarks/translation.py table --data multi30k --pair en-de [--minutes 15] [--folder PATH] [--models ...]
-    python benchmarks/translation.py few --data spa.txt --pair en-es [--pairs 20000] [-- --model rnn ...]
+    python benchmarks/translation.py few --data spa.txt --pair en-es [--pairs 20000] [-- --preset quick ...]
     python benchmarks/translation.py speed --export saved_models/nmt-en-de/1 --text test_2016_flickr.en
 
 `full` trains with main.py and its defaults, and prints scores and seconds; the training prints pairs per second after
-each epoch. `few` does so with --preset quick on some pairs of a file of lines with tabs, drawn with a seed, and scores
-1,000 other sentences. `table` trains each model for as many epochs as fit into the time, which it finds with two epochs
+each epoch. `few` does so on some pairs of a file of lines with tabs, drawn with a seed, and scores 1,000 other
+sentences. `table` trains each model for as many epochs as fit into the time, which it finds with two epochs
 beforehand, and prints Markdown tables: BLEU on the validation and test pairs, of all pairs and by length. `speed`
 translates the lines of a file greedily and with beam width 5. All need an otherwise idle machine.
 """
@@ -61,7 +61,7 @@ def few(arguments) -> None:
         text = "".join(f"{source}\t{target}\n" for source, target in rows)
         (arguments.folder / f"{name}.tsv").write_text(f"source\ttarget\n{text}", encoding="utf-8")
     arguments.data = arguments.folder / "train.tsv"
-    arguments.flags = ["--preset", "quick", "--valid", arguments.folder / "scored.tsv", *arguments.flags]
+    arguments.flags = ["--valid", arguments.folder / "scored.tsv", *arguments.flags]
     full(arguments)
 
 

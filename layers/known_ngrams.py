@@ -6,6 +6,7 @@ from keras import ops
 
 NO_HASH = 2**31 - 1  # larger than every hash
 _SPACE = ord(" ")
+_IDS_PER_FIELD, _MAX_FIELDS = 2**22, 2**9
 
 
 class KnownNGrams(keras.layers.Layer):
@@ -16,9 +17,19 @@ class KnownNGrams(keras.layers.Layer):
         max_n: maximum tokens per n-gram.
         max_characters: maximum characters per n-gram of characters; 0 uses none.
         sizes: the layer's own arguments, each at least 1.
+        marks: token id and code point that divide the fields of a text: the same n-gram in two fields is then two
+            n-grams. None: a text has one field.
     """
 
-    def __init__(self, num_ngrams: int, max_n: int, max_characters: int, sizes: dict[str, int], **kwargs):
+    def __init__(
+        self,
+        num_ngrams: int,
+        max_n: int,
+        max_characters: int,
+        sizes: dict[str, int],
+        marks: tuple[int, int] | None = None,
+        **kwargs,
+    ):
         sizes = {**sizes, "num_ngrams": num_ngrams, "max_n": max_n}
         if min(sizes.values()) < 1:
             given = ", ".join(f"{name} is {size}" for name, size in sizes.items())
@@ -29,6 +40,7 @@ class KnownNGrams(keras.layers.Layer):
         self._sizes = {**sizes, "max_characters": max_characters}
         for name, size in self._sizes.items():
             setattr(self, name, size)
+        self.marks = None if marks is None else tuple(marks)
 
     def build(self, ids_shape, characters_shape=None):
         # In ascending order. Unused entries are at the end and hold a hash that no n-gram has.
@@ -36,9 +48,13 @@ class KnownNGrams(keras.layers.Layer):
 
     def hash_ngrams(self, ids, characters=None):
         """Returns int32 [batch, n-grams]: the hash of each n-gram, -1 where there is none."""
+        if self.marks is not None:
+            ids = in_fields(ids, self.marks[0])
         hashes = _polynomial_hashes(ids, range(1, self.max_n + 1), is_odd=0)
         if self.max_characters:
             lengths = range(2, self.max_characters + 1)
+            if self.marks is not None:
+                characters = in_fields(characters, self.marks[1], separator=_SPACE)
             hashes += _polynomial_hashes(characters, lengths, is_odd=1, separator=_SPACE)
         return ops.concatenate(hashes, axis=1)
 
@@ -80,7 +96,21 @@ class KnownNGrams(keras.layers.Layer):
             getattr(self, name).assign(np.pad(of_ngrams[order], padding))
 
     def get_config(self):
-        return {**super().get_config(), **self._sizes}
+        return {**super().get_config(), **self._sizes, "marks": self.marks}
+
+
+def in_fields(ids, mark: int, separator: int = 0):
+    """Returns ids that are others in each field of a text: id + f 2^22, where f marks stand before it.
+
+    Args:
+        ids: int [batch, time], below 2^22; 0 for padding.
+        mark: the id that divides fields; less than 512 in a text.
+        separator: an id that is the same in all fields.
+    """
+    ids = ops.cast(ids, "int32")
+    field = ops.cumsum(ops.cast(ids == mark, "int32"), axis=1)  # [batch, time]
+    is_same = ops.logical_or(ids == 0, ids == separator)
+    return ops.where(is_same, ids, ids + ops.mod(field, _MAX_FIELDS) * _IDS_PER_FIELD)
 
 
 def find_known(hashes, found):

@@ -42,6 +42,8 @@ class NGramLogits(KnownNGrams):
         max_characters: maximum characters per n-gram of characters; the minimum is 2. 0 uses none. A space may only be
             the first or the last character of an n-gram.
         fading: a, how fast the logits of shorter texts fade to p_c.
+        marks: token id and code point that divide the fields of a text: the same n-gram in two fields is then two
+            n-grams. None: a text has one field.
 
     Shapes:
         ids: int [batch, time], 0 for padding; characters, only with `max_characters`: int [batch, length], Unicode code
@@ -57,11 +59,18 @@ class NGramLogits(KnownNGrams):
     """
 
     def __init__(
-        self, num_classes: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, fading: int = 4, **kwargs
+        self,
+        num_classes: int,
+        num_ngrams: int,
+        max_n: int = 3,
+        max_characters: int = 0,
+        fading: int = 4,
+        marks: tuple[int, int] | None = None,
+        **kwargs,
     ):
         kwargs = {"trainable": False, "dtype": "float32", **kwargs}
         sizes = {"num_classes": num_classes, "fading": fading}
-        super().__init__(num_ngrams, max_n, max_characters, sizes, **kwargs)
+        super().__init__(num_ngrams, max_n, max_characters, sizes, marks, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
         super().build(ids_shape, characters_shape)
@@ -127,6 +136,7 @@ class SparseNGramLogits(KnownNGrams):
         max_n: maximum tokens per n-gram.
         max_characters: maximum characters per n-gram of characters; 0 uses none.
         fading: a, how fast the logits of shorter texts fade to p_c.
+        marks: as for `NGramLogits`.
 
     Shapes:
         ids, characters: as for `NGramLogits` -> float32 [batch, num_classes].
@@ -148,11 +158,12 @@ class SparseNGramLogits(KnownNGrams):
         max_n: int = 3,
         max_characters: int = 0,
         fading: int = 4,
+        marks: tuple[int, int] | None = None,
         **kwargs,
     ):
         kwargs = {"trainable": False, "dtype": "float32", **kwargs}
         sizes = {"num_classes": num_classes, "num_weights": num_weights, "fading": fading}
-        super().__init__(num_ngrams, max_n, max_characters, sizes, **kwargs)
+        super().__init__(num_ngrams, max_n, max_characters, sizes, marks, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
         super().build(ids_shape, characters_shape)
@@ -239,6 +250,7 @@ class NGramProjection(KnownNGrams):
         num_ngrams: maximum number of known n-grams.
         max_n: maximum tokens per n-gram.
         max_characters: maximum characters per n-gram of characters; 0 uses none.
+        marks: as for `NGramLogits`.
 
     Shapes:
         ids: int [batch, time], 0 for padding; characters, only with `max_characters`: int [batch, length], Unicode code
@@ -254,8 +266,16 @@ class NGramProjection(KnownNGrams):
         ValueError: if units, num_ngrams or max_n is below 1, or max_characters is neither 0 nor at least 2.
     """
 
-    def __init__(self, units: int, num_ngrams: int, max_n: int = 3, max_characters: int = 0, **kwargs):
-        super().__init__(num_ngrams, max_n, max_characters, {"units": units}, **kwargs)
+    def __init__(
+        self,
+        units: int,
+        num_ngrams: int,
+        max_n: int = 3,
+        max_characters: int = 0,
+        marks: tuple[int, int] | None = None,
+        **kwargs,
+    ):
+        super().__init__(num_ngrams, max_n, max_characters, {"units": units}, marks, **kwargs)
 
     def build(self, ids_shape, characters_shape=None):
         super().build(ids_shape, characters_shape)

@@ -16,7 +16,7 @@ from pipelines.data import prepared, table_options
 from pipelines.export.exported import Exported, find_export
 from pipelines.settings.config import TrainingConfig
 from pipelines.settings.fields import NAME, PATH, flag, help_of
-from pipelines.support import installation
+from pipelines.support import installation, terminal
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -29,7 +29,13 @@ SavedModelsFlag = Annotated[Path, tyro.conf.arg(metavar="PATH", help_behavior_hi
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainCommand:
-    """The flags of every `train`, and what it does."""
+    """The flags of every `train`, and what it does.
+
+    Attributes:
+        examples: arguments for `--help`; {data} and {text} are those of the task (`TaskEntry`).
+    """
+
+    examples: ClassVar[tuple[str, ...]] = ("{data}", "")
 
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
@@ -44,6 +50,9 @@ class TrainCommand:
     """Folder of the exported models."""
     config_file: Annotated[str | None, tyro.conf.arg(name="config", metavar="PATH", help_behavior_hint="")] = None
     """Repeat a run: config.json in its folder, runs/TASK/NAME/. Other flags override its settings."""
+    from_export: Annotated[str | None, tyro.conf.arg(name="from", metavar="EXPORT|RUN", help_behavior_hint="")] = None
+    """Continue with new --data from the weights of the run that made this export (name or name/version), or of this run
+    (task/name), with its settings. By default the result is the next version of the export."""
     minutes: Annotated[float | None, tyro.conf.arg(metavar="M", help_behavior_hint="")] = None
     """End the training after M minutes, with the best epoch so far. Reading the data and the export come on top."""
     force: bool = False
@@ -65,20 +74,25 @@ class TrainCommand:
 
     def __call__(self) -> None:
         """Trains, and prints the summary."""
-        self.train(self.config.resolve())
+        self.train(self.resolved())
+
+    def resolved(self) -> TrainingConfig:
+        """Returns the resolved config. Some defaults depend on --minutes."""
+        minutes = self.config.minutes if self.minutes is None else self.minutes
+        return dataclasses.replace(self.config, minutes=minutes).resolve()
 
     def train(self, config: TrainingConfig, name: str | None = None, fit: Fit | None = None) -> None:
         """Trains with the resolved config and prints the summary.
 
         Args:
-            name: name of the export without --name; by default the task's name.
+            name: name of the export without --name and --from; by default the task's name.
             fit: trains instead of `fitting.fit_and_measure`.
         """
         from pipelines.distributed import cluster, tf_config
-        from pipelines.runs import fitting, run
+        from pipelines.runs import fitting, repeat, run
 
-        if self.minutes is not None:
-            config = dataclasses.replace(config, minutes=self.minutes)
+        if self.from_export is not None:
+            name = repeat.export_name(self.from_export, self.runs, self.saved_models) or name
         destination = run.Destination(
             self.runs, self.saved_models, self.run, self.name or name, self.tensorboard, force=self.force
         )
@@ -109,12 +123,14 @@ class TrainCommand:
         if self.json:
             print_json(result.to_json())
         else:
-            print(TASKS[self.task].task().summarize(result))
+            print(terminal.fitted(TASKS[self.task].task().summarize(result)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PrepareCommand:
     """The flags of every `prepare`, and what it does. A command has `config`, a `subset` of the task's config."""
+
+    examples: ClassVar[tuple[str, ...]] = ("{data} --output prepared/mine",)
 
     needed: ClassVar[dict[str, str]] = {"preset": "full", "model": "lstm"}
     """Fields that the config needs; the shards do not depend on them."""
@@ -195,6 +211,20 @@ class ServedModelFlags(ModelFlags):
         Raises:
             UserError: the server does not answer, or --version is given.
         """
+        return self._call(
+            model, lambda client: client.predict(self.server, model, inputs, signature, ca_file=self.ca_file)
+        )
+
+    def signatures_of(self, model: str) -> set[str]:
+        """Returns the names of the signatures of a model on the server.
+
+        Raises:
+            UserError: see `ask`.
+        """
+        return self._call(model, lambda client: client.signatures(self.server, model, ca_file=self.ca_file))
+
+    def _call(self, model: str, function: Callable):
+        """Returns what a function of `serving.client` returns."""
         if self.version is not None:
             raise UserError(f"--version {self.version}: a server always uses its newest version: leave out --version")
         from pipelines.support.quiet import import_tensorflow
@@ -207,7 +237,7 @@ class ServedModelFlags(ModelFlags):
 
         _announce(model, self.server)
         try:
-            return client.predict(self.server, model, inputs, signature, ca_file=self.ca_file)
+            return function(client)
         except client.Unanswered as error:
             raise UserError(f"--server {self.server}: {error}") from error
 

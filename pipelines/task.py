@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the registry is read before TensorFlow is imported
     import tensorflow as tf
 
     from pipelines.settings.config import TrainingConfig
+    from pipelines.support.answers import Answers, Measured
     from pipelines.support.run_result import RunResult
     from pipelines.training.fit import FitOptions
 
@@ -66,6 +67,12 @@ class Task(Protocol):
 
         Raises:
             UserError: the data or the settings do not allow one.
+        """
+
+    def grow_tokenizer(self, config, splits, tokenizer) -> TokenizerLike:
+        """Returns the tokenizer of the run that a training continues from, with tokens of the training data added.
+
+        Known tokens keep their ids. Called in the place of `make_tokenizer`. Default: nothing is added.
         """
 
     def load_tokenizer(self, folder: Path) -> TokenizerLike:
@@ -160,7 +167,7 @@ class Task(Protocol):
         """
 
     def write_report(self, result: "RunResult", details: dict, folder: Path) -> None:
-        """Writes report.md and its pictures to the run's folder. Called after the export. Default: the scores."""
+        """Writes the report and its pictures to the run's folder. Called after the export. Default: the scores."""
 
     def summarize(self, result: "RunResult") -> str:
         """Returns the lines that the terminal shows at the end of a run. Default: the scores."""
@@ -169,6 +176,11 @@ class Task(Protocol):
 def describe(splits) -> str:
     """The default: the rows to train and to validate on."""
     return f"{len(splits.train):,} rows to train on, {len(splits.valid):,} rows to validate on"
+
+
+def grow_tokenizer(config, splits, tokenizer) -> TokenizerLike:
+    """The default: the tokenizer as it is."""
+    return tokenizer
 
 
 def load_tokenizer(folder: Path) -> TokenizerLike:
@@ -250,10 +262,15 @@ class TaskEntry:
         sample: module in pipelines/data/ that makes the embedded sample; its `version()` is the sample's fingerprint.
         defaults: config fields whose defaults differ from those in the package's config.
 
-        A task may lack what follows, and also `Evaluate` and `Prepare` in its command.py, and trace.py:
+        example_data: flags that name data, for the examples in `--help`.
+        example_text: a text or texts in quotes, for the examples of `predict`.
+
+        A task may lack what follows, and also `Evaluate` and `Prepare` in its command.py, trace.py and examine.py:
 
         measures: measures of a validation set; the first one that a result has is the one that is listed.
-        keeps_predictions: whether a run keeps its validation predictions (labelled/predictions.py), for `compare`.
+        answers: module in pipelines/ whose `measure` says what `compare` measures of answers; its `Evaluate` in
+            command.py has `answers`. See support/answers.py.
+        keeps_predictions: whether a run keeps its validation predictions (support/predictions.py), for `compare`.
         estimator: module and class in pipelines/python/.
         explains: what `inspect` explains of its models: "next token", "label" or "tag". Its networks.py then has
             `of_export`, which builds the network of an export again: see `inspect.weights.load_network`.
@@ -267,7 +284,10 @@ class TaskEntry:
     data_kind: str
     sample: str
     defaults: dict[str, Any] = dataclasses.field(default_factory=dict)
+    example_data: str = "--data reviews.csv"
+    example_text: str = '"A gripping story."'
     measures: tuple[str, ...] = ("loss",)
+    answers: str | None = None
     keeps_predictions: bool = False
     estimator: str | None = None
     explains: str | None = None
@@ -294,6 +314,10 @@ class TaskEntry:
         """The module with `Task.load`. Imports no TensorFlow."""
         return importlib.import_module(f"{__package__}.{self.package}.data")
 
+    def examine(self) -> ModuleType:
+        """The module with `examine(config)`, which returns what `doctor` says about the data. Imports no TensorFlow."""
+        return importlib.import_module(f"{__package__}.{self.package}.examine")
+
     def shards(self) -> ModuleType:
         """The module with `write(config, surveyed, folder)`, the second pass of `prepare`. Imports TensorFlow."""
         return importlib.import_module(f"{__package__}.{self.package}.shards")
@@ -311,6 +335,10 @@ class TaskEntry:
         """Whether the package has a module, such as "trace"."""
         return importlib.util.find_spec(f"{__package__}.{self.package}.{name}") is not None
 
+    def measure_answers(self, answers: "Answers", about: dict) -> "Measured":
+        """Returns what is measured of the answers of a model, whose card, or the result of whose run, is `about`."""
+        return importlib.import_module(f"{__package__}.{self.answers}").measure(answers, about)
+
     def load(self, config) -> Any:
         """Calls `Task.load` without importing TensorFlow."""
         return self.data().load(config)
@@ -326,7 +354,8 @@ _CLASSIFICATION = TaskEntry(
     "classification",
     "labelled texts",
     "sample_reviews",
-    measures=("accuracy", "micro_f1", "f1", "loss"),
+    measures=("accuracy", "micro_f1", "f1", "spearman", "loss"),
+    answers="labelled.answers",
     keeps_predictions=True,
     estimator="classifier.TextClassifier",
     explains="label",
@@ -337,6 +366,9 @@ _LANGUAGE_MODEL = TaskEntry(
     "language_model",
     "text",
     "sample_text",
+    example_data="--data my.txt",
+    example_text='"Once upon a time"',
+    answers="language_model.answers",
     estimator="language_model.LanguageModel",
     explains="next token",
 )
@@ -346,7 +378,11 @@ _TRANSLATION = TaskEntry(
     "translation",
     "pairs",
     "sample_pairs",
+    example_data="--data train.en --target train.de",
+    example_text='"A man is riding a bike."',
     measures=("bleu", "loss"),
+    answers="translation.answers",
+    keeps_predictions=True,
     estimator="translator.Translator",
 )
 TASKS = {
@@ -362,7 +398,11 @@ TASKS = {
             "tagging",
             "tagged sentences",
             "sample_tags",
+            example_data="--data train.conllu",
+            example_text='"Jim bought 300 shares of Acme Corp. in 2006."',
             measures=("span_f1", "accuracy", "f1", "loss"),
+            answers="tagging.answers",
+            keeps_predictions=True,
             estimator="tagger.Tagger",
             explains="tag",
             other_names=("ner", "pos", "pos-tagging", "tagger", "chunking"),
@@ -377,12 +417,15 @@ TASKS = {
             "encoder",
             "text",
             "sample_reviews",
+            example_data="--data texts.csv",
+            example_text='"I am [MASK] because I have not eaten."',
             estimator="encoder.TextEncoder",
         ),
         dataclasses.replace(
             _CLASSIFICATION,
             name="transfer",
             description="a classifier of texts that starts from a pretrained encoder",
+            example_data="--data my.csv",
             package="transfer",
             explains=None,
             no_trace="its encoder is a module of TF Hub, which does not show its layers",

@@ -1,14 +1,28 @@
-"""What the server takes from a model_card.json: only names for people, so a wrong card is as good as none."""
+"""What the server takes from a model_card.json: only words for people, so a wrong card is as good as none."""
 
 import json
 from pathlib import Path
+from typing import NamedTuple
 
 CARD = "model_card.json"
 _MAX_BYTES = 1_000_000
+_MAX_EXAMPLE = 300  # characters
 
 
-def class_names(folder: Path) -> tuple[str, ...]:
-    """Returns the names of a classifier's classes in the order of its probabilities, or () if its card has none.
+class Words(NamedTuple):
+    """What the live page says about a model.
+
+    Attributes:
+        class_names: the names of a classifier's classes in the order of its probabilities.
+        example: a text to try; "" if the card has none.
+    """
+
+    class_names: tuple[str, ...] = ()
+    example: str = ""
+
+
+def read(folder: Path) -> Words:
+    """Returns the words of the card; those that it does not have, or not in their form, are empty.
 
     Args:
         folder: of the version.
@@ -16,9 +30,10 @@ def class_names(folder: Path) -> tuple[str, ...]:
     try:
         path = folder / CARD
         if path.stat().st_size > _MAX_BYTES:
-            return ()
-        names = json.loads(path.read_text(encoding="utf-8"))["classes"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ()
-    is_usable = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return tuple(names) if is_usable else ()
+            return Words()
+        card = json.loads(path.read_text(encoding="utf-8"))
+        names, example = card.get("classes"), card.get("example_text")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return Words()
+    are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return Words(tuple(names) if are_names else (), example[:_MAX_EXAMPLE] if isinstance(example, str) else "")

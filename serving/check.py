@@ -91,11 +91,17 @@ def _check_signatures(graph) -> list[Finding]:
         findings.append(Finding("signature serving_default", "missing: requests that name no signature fail"))
     for name, definition in sorted(graph.signature_def.items()):
         if not name.startswith("__saved_model"):
-            findings.append(Finding(f"signature {name}", "; ".join(_signature_problems(definition))))
+            problems = _signature_problems(definition, may_have_scalars=name != "serving_default")
+            findings.append(Finding(f"signature {name}", "; ".join(problems)))
     return findings
 
 
-def _signature_problems(definition) -> list[str]:
+def _signature_problems(definition, may_have_scalars: bool) -> list[str]:
+    """Returns what is wrong with a signature.
+
+    Args:
+        may_have_scalars: whether an input may be one value for the whole request, which REST's columnar form takes.
+    """
     problems = []
     if definition.method_name != _PREDICT:
         problems.append(f"its method is {definition.method_name!r}, not {_PREDICT}")
@@ -104,6 +110,8 @@ def _signature_problems(definition) -> list[str]:
     for kind, tensors in (("input", definition.inputs), ("output", definition.outputs)):
         for key, info in tensors.items():
             shape = info.tensor_shape
+            if kind == "input" and may_have_scalars and not shape.unknown_rank and not shape.dim:
+                continue
             if not shape.unknown_rank and (not shape.dim or shape.dim[0].size != -1):
                 problems.append(f"{kind} {key} has no batch axis of unknown size, which REST's row format needs")
     return problems

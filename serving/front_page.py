@@ -11,7 +11,7 @@ import urllib.parse
 
 import tensorflow as tf
 
-from serving import static_files
+from serving import cards, static_files
 from serving.core import Core
 from serving.errors import ServingError
 from serving.servable import Servable
@@ -39,8 +39,8 @@ def render(core: Core, base: str) -> bytes:
     names = sorted(core.manager.readiness())
     summary = f"<p>{len(names)} model{'' if len(names) == 1 else 's'}.</p>"
     parts = {
-        # TF Serving's API has neither a list of the models nor names of classes.
-        "names": _json_in_html([(name, _class_names(core, name)) for name in names]),
+        # TF Serving's API has neither a list of the models nor what their cards say.
+        "names": _json_in_html([(name, *_words(core, name)) for name in names]),
         "scripts": "\n".join(f'<script src="/page/{name}" defer></script>' for name in static_files.SCRIPTS),
         "models": "\n".join([summary, *(line for name in names for line in _model(core, name, base))]),
     }
@@ -76,9 +76,9 @@ def _newest(versions: list[Version]) -> Servable | None:
     return next((each.servable for each in versions if each.state == State.AVAILABLE), None)
 
 
-def _class_names(core: Core, name: str) -> tuple[str, ...]:
+def _words(core: Core, name: str) -> cards.Words:
     servable = _newest(_versions(core, name))
-    return servable.class_names if servable else ()
+    return servable.words if servable else cards.Words()
 
 
 def _model(core: Core, name: str, base: str) -> list[str]:

@@ -129,7 +129,7 @@ class Servable:
 
     def __init__(self, path: Path):
         self._path = path
-        self.class_names = cards.class_names(path)  # read once, as all of the model
+        self.words = cards.read(path)  # once, as all of the model
         self._session = tf.compat.v1.Session(graph=tf.Graph())
         try:
             graph = SavedModelLoader(str(path)).load(self._session, ["serve"])

@@ -13,19 +13,22 @@ SCRIPTS = (
     "elements.js",
     "figures.js",
     "panels.js",
+    "classes.js",
+    "columns.js",
     "answers.js",
     "completion.js",
     "form.js",
     "page.js",
 )
 # Written by `python -m pipelines.inspect.live_figures`.
-FIGURES = ("attention.json", "gates.json", "next.json", "norms.json", "probabilities.json")
+FIGURES = ("attention.json", "gates.json", "next.json", "norms.json")
 VEGA = "vega.js"
 # The names are fixed: a path from a request is never joined to a folder.
-NAMES = frozenset({"page.css", VEGA, *SCRIPTS, *(f"figures/{name}" for name in FIGURES)})
+NAMES = frozenset({"page.css", "help.html", VEGA, *SCRIPTS, *(f"figures/{name}" for name in FIGURES)})
 _CONTENT_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
     ".json": "application/json",
 }
 _VEGA_SNIPPET = "window.vegaEmbed = vegaEmbed;"

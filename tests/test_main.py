@@ -1,9 +1,12 @@
 """The command line as users meet it: help, mistyped commands and mistakes, for every command in TASKS."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -39,6 +42,9 @@ HELP = [
         for command in ("evaluate", "predict", "prepare")
         if hasattr(entry.command(), command.title())
     ),
+    "--help-all",
+    "doctor --help-all",
+    *(f"{command} {name} --help-all" for name in TASKS for command in ("train", "tune", "predict")),
 ]
 
 HEAVY = {"tensorflow", "keras", "pandas", "sklearn", "matplotlib", "numpy", "altair", "optuna", "ray"}
@@ -60,6 +66,47 @@ def test_help_imports_nothing_heavy(tmp_path):
     assert len(texts) == len(HELP)
     for arguments, text in zip(HELP, texts, strict=True):
         assert text.startswith(arguments) and "usage: main.py" in text
+        if not arguments.endswith("--help-all"):
+            first, *lines = text.splitlines()[1:]
+            assert first in ("example:", "examples:") and lines[0].startswith("  python main.py ")
+            assert sum(len(textwrap.wrap(line, 80)) or 1 for line in lines) < 60, arguments
+
+
+@pytest.mark.parametrize("arguments", HELP)
+def test_every_example_of_the_help_is_understood(arguments, capsys):
+    if arguments.endswith("--help-all"):
+        return
+    with pytest.raises(SystemExit):
+        main_module.parse(arguments.split())
+    examples, _, _ = capsys.readouterr().out.partition("\n\n")
+    for example in examples.splitlines()[1:]:
+        program, entry_point, *words = shlex.split(example)
+        assert (program, entry_point) == ("python", "main.py") and main_module.parse(words)
+
+
+def test_without_a_command_there_are_three_first_steps(tmp_path, run_main):
+    process = run_main(tmp_path)
+    assert process.returncode == 2 and process.stdout == ""
+    steps = re.findall(r"^  python main.py (.*)", process.stderr, re.MULTILINE)
+    assert [step.split()[0] for step in steps] == ["doctor", "train", "predict"]
+    for step in steps:
+        assert main_module.parse(shlex.split(step))
+
+
+def test_help_all_has_the_flags_that_help_leaves_out(run_main, tmp_path):
+    short, whole = (run_main(tmp_path, "train", "sentiment", flag).stdout for flag in ("--help", "--help-all"))
+    assert "--data" in short and "--checkpoint-every" not in short
+    assert "--data" in whole and "--checkpoint-every" in whole
+    number = int(re.search(r"--help-all` has all (\d+) flags", short)[1])
+    assert number == len(set(re.findall(r"--[a-z][\w-]+(?= )", re.sub(r"(?m)^│ {10,}.*$", "", whole))) - {"--help"})
+
+
+def test_a_text_after_two_dashes_is_no_flag():
+    assert main_module.parse(["predict", "sentiment", "--", "--help"]).texts == ("--help",)
+
+
+def test_the_help_of_a_mistyped_command_is_a_mistake(tmp_path, run_main):
+    assert_one_line(run_main(tmp_path, "trian", "--help"), "no command 'trian'", "train")
 
 
 def test_the_version_is_printed(capsys):
@@ -78,7 +125,6 @@ def test_the_version_is_printed(capsys):
         ("train sentiment --model transformer-xl", "lstm"),
         ("train sentiment --epochs many", "--epochs"),
         ("predict transfer --explain text", "no flag --explain"),
-        ("", "train"),
     ],
 )
 def test_a_mistyped_command_lists_the_right_ones(arguments, expected, tmp_path, run_main):

@@ -11,8 +11,14 @@ import pytest
 from benchmarks.tiny_runs import RUNS
 
 ROOT = Path(__file__).resolve().parent.parent
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-ray.txt", "requirements-test-all.txt")
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-ray.lock")
+REQUIREMENTS = (
+    "requirements.txt",
+    "requirements-dev.txt",
+    "requirements-ray.txt",
+    "requirements-docs.txt",
+    "requirements-test-all.txt",
+)
+LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-ray.lock", "requirements-docs.lock")
 
 
 def make(folder, *arguments, **environment):
@@ -33,7 +39,7 @@ def script(path, text):
     return path
 
 
-@pytest.mark.parametrize("target", ["demo", "check", "test", "test-all", "test-next"])
+@pytest.mark.parametrize("target", ["demo", "check", "test", "test-all", "test-next", "docs"])
 def test_a_python_that_is_too_old(tmp_path, target):
     process = make(tmp_path, target, f"PYTHON={script(tmp_path / 'bin' / 'python3.8', 'exit 1')}")
     assert process.returncode != 0

@@ -10,11 +10,13 @@ def symbols_of(path):
     """Names of the module's functions, classes, constants and methods (`Class.method`)."""
     names = set()
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             names.add(node.name)
         if isinstance(node, ast.ClassDef):
             names.add(node.name)
             names.update(f"{node.name}.{member.name}" for member in node.body if isinstance(member, ast.FunctionDef))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
         if isinstance(node, ast.Assign):
             names.update(target.id for target in node.targets if isinstance(target, ast.Name))
     return names

@@ -169,7 +169,7 @@ def test_every_module_can_be_imported_and_none_has_the_name_that_it_has_in_a_che
 def test_the_command_has_help(bin_folder, program, tmp_path):
     name, *arguments = program.split()
     assert "usage: unroll " in run(tmp_path, bin_folder / name, *arguments, "--help")
-    help_text = run(tmp_path, bin_folder / name, *arguments, "train", "nmt", "--help")
+    help_text = run(tmp_path, bin_folder / name, *arguments, "train", "nmt", "--help-all")
     assert "runs in the current folder" in " ".join(help_text.replace("│", " ").split())
 
 

@@ -11,7 +11,6 @@ from pipelines.command_line import PrepareCommand, subset
 from pipelines.export.exported import Exported
 from pipelines.labelled import command
 from pipelines.labelled.command import TO_PREPARE, Evaluate
-from pipelines.runs.inventory import find_exports
 from pipelines.support.errors import UserError
 
 
@@ -19,23 +18,18 @@ from pipelines.support.errors import UserError
 class Train(command.LabelledTrainCommand):
     """Train a classifier of texts, measure it, and export it as a SavedModel."""
 
-    from_export: Annotated[str | None, tyro.conf.arg(name="from", metavar="EXPORT", help_behavior_hint="")] = None
-    """Continue with new --data from the weights of the run that made this export (name or name/version), with its
-    settings. The labels must be the same. By default the result is the next version of the export."""
     config: ClassificationConfig = ClassificationConfig()
 
     def __call__(self) -> None:
         """Trains, and prints the summary."""
-        config = self.config.resolve()
+        config = self.resolved()
         self.train(config, name=self._export_name(config))
 
     def _export_name(self, config: ClassificationConfig) -> str | None:
         """Returns the default name of the export; None is the task's name.
 
-        It is the data's name, unless all data of the task has the same labels, or that of the export to continue from.
+        It is the data's name, unless all data of the task has the same labels.
         """
-        if self.from_export is not None:
-            return find_exports(self.saved_models, self.from_export)[-1].name
         if config.polarity or config.data is None:
             return None
         from pipelines.data import sources
@@ -65,6 +59,8 @@ class Prepare(PrepareCommand):
 class Predict(command.Predict):
     """Label texts with an exported classifier."""
 
+    examples: ClassVar = ("{text}", "--explain {text}", *command.Predict.examples[1:])
+
     explain: bool = False
     """Print the words that count for and against each label. A word's weight is what the label's log-odds lose without
     the word."""
@@ -83,12 +79,11 @@ class Predict(command.Predict):
         return explain_texts(exported, list(self.texts))
 
     def format_result(self, result: dict) -> str:  # noqa: D102
-        line = super().format_result(result)
         if not self.explain:
-            return line
+            return super().format_result(result)
         from pipelines.classification.predict import format_weights
 
-        return f"{line}\n{format_weights(result, color=sys.stdout.isatty())}"
+        return f"{self.format_label(result)}\n{format_weights(result, color=sys.stdout.isatty())}"
 
 
 __all__ = ["Evaluate", "Predict", "Prepare", "Train"]

@@ -1,11 +1,11 @@
 """Settings of text classification: text -> label."""
 
 import dataclasses
-import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
+from pipelines.classification.presets import FEEDFORWARD, PRESETS
 from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.data.table_options import TableOptions
@@ -13,6 +13,7 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.settings.config import SGD_FACTOR, Presets, by_preset, epochs_for
 from pipelines.settings.fields import (
     FRACTION,
+    LAYER_FIELDS,
     NAME,
     NEGATED,
     POSITIVE,
@@ -39,43 +40,7 @@ from pipelines.settings.fields import (
     require_divisor,
 )
 from pipelines.support.errors import UserError
-
-_ALL = {
-    "max_tokens": 1000,
-    "max_encoder_tokens": 1000,
-    "vocabulary_size": 30_000,
-    "max_ngrams": 0,
-    "max_characters": 0,
-    "ngram_buckets": 0,
-    "word_vectors": "random",
-    "num_negations": 0,
-    "span_rate": 0.0,
-    "word_dropout": 0.0,
-    "embedding_size": 64,
-    "embedding_dropout": 0.3,
-    "hidden_size": 64,
-    "num_layers": 1,
-    "pooling": "max",
-    "dropout": 0.5,
-    "batch_size": 64,
-    "learning_rate": 0.002,
-}
-_QUICK = {
-    "max_tokens": 100,
-    "max_encoder_tokens": 100,
-    "vocabulary_size": 10_000,
-    "dropout": 0.3,
-    "batch_size": 32,
-    "learning_rate": 0.005,
-}
-_SEQUENCE = {"max_tokens": 400, "max_encoder_tokens": 400, "word_vectors": "cooccurrence", "word_dropout": 0.1}
-# "best": (below this number of training texts, batch size and learning rate).
-_FEEDFORWARD = (
-    (10_000, {"batch_size": 64, "learning_rate": 0.005}),
-    (math.inf, {"batch_size": 128, "learning_rate": 0.002}),
-)
-_BY_NUMBER_OF_TEXTS = {"batch_size": None, "learning_rate": None}
-_BAG = {"embedding_size": 16, "dropout": 0.3}
+from pipelines.text.special_tokens import FIELD_MARK
 
 _ENCODERS = ("bag", "cnn", *RECURRENT, "transformer")
 _NETWORKS = (*_ENCODERS, "best")
@@ -96,24 +61,6 @@ _MAX_LENGTH_OF_CHARACTERS = 5  # of their n-grams
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
 
-# Chosen on IMDB's training reviews with a tenth of the films held out (benchmarks/classification.py measures them).
-PRESETS: Presets = {
-    ("linear", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000, "epochs": 1},
-    ("linear", "full"): _ALL | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 2000, "epochs": 1},
-    ("bag", "quick"): _ALL | _BAG | {"ngram_buckets": 2**16, "batch_size": 32, "learning_rate": 0.02},
-    ("bag", "full"): _ALL
-    | _BAG
-    | {"max_tokens": 3000, "max_encoder_tokens": 3000, "ngram_buckets": 2**18, "learning_rate": 0.01},
-    **{(model, "quick"): _ALL | _QUICK for model in ("cnn", *RECURRENT, "transformer")},
-    **{(model, "full"): _ALL | _SEQUENCE for model in RECURRENT},
-    ("cnn", "full"): _ALL | {"max_tokens": 400, "max_encoder_tokens": 400},
-    ("transformer", "full"): _ALL | _SEQUENCE | {"max_encoder_tokens": 200, "num_layers": 2, "learning_rate": 0.001},
-    ("best", "quick"): _ALL | {"max_ngrams": 200_000, "max_characters": 1000} | _BY_NUMBER_OF_TEXTS,
-    ("best", "full"): _ALL
-    | {"max_tokens": 3000, "max_ngrams": 400_000, "max_characters": 1000, "num_negations": 6000}
-    | _BY_NUMBER_OF_TEXTS,
-}
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassificationConfig(LabelledConfig):
@@ -121,6 +68,21 @@ class ClassificationConfig(LabelledConfig):
 
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "linear", "full": "best"}
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = (*LabelledConfig.DATA_FIELDS, "weight_column")
+    READS_COLUMNS: ClassVar[bool] = True
+    NETWORK_FIELDS: ClassVar[tuple[str, ...]] = (
+        "model",
+        "tokenizer",
+        "max_ngrams",
+        "max_characters",
+        "ngram_buckets",
+        "embedding_size",
+        *LAYER_FIELDS,
+        "pooling",
+    )
+    KEPT_FIELDS: ClassVar[tuple[str, ...]] = ("vocabulary_size", "max_bytes", "word_vectors")
+    GROWS: ClassVar[bool] = True
+    CONTINUED: ClassVar[dict[str, float]] = {}
 
     preset: Resolved[Literal["quick", "full"]] = UNSET
     """quick: a first look in seconds; full: best quality. By default quick on the embedded sample and full with
@@ -285,14 +247,19 @@ class ClassificationConfig(LabelledConfig):
         only(*_NETWORKS),
     ] = UNSET
     """Stop after N epochs without a lower validation loss. The weights of the best epoch are kept."""
-    start_weights: tyro.conf.Suppress[str | None] = None
-    """best.npz of the run that --from names: training starts from its tokenizer and its weights."""
+
+    field_mark: Annotated[int | None, tyro.conf.Suppress, at_least(0)] = None
+    """Id of FIELD_MARK in the vocabulary of a model of several columns; None: it reads one."""
 
     def table_options(self) -> TableOptions:  # noqa: D102
         return dataclasses.replace(super().table_options(), weight_column=self.weight_column)
 
-    def data_files(self) -> dict[str, str]:  # noqa: D102
-        return super().data_files() | ({"start_weights": self.start_weights} if self.start_weights else {})
+    def not_continued(self) -> str:  # noqa: D102
+        if self.field_mark is not None:
+            return "a model of several columns cannot continue"
+        if self.label_type == "number":
+            return "a model of numbers has the intervals of its training data and cannot continue"
+        return ""
 
     def prepared(self) -> Prepared | None:
         """Returns the prepared data that --data names; None if --data is other data.
@@ -321,13 +288,15 @@ class ClassificationConfig(LabelledConfig):
         """Returns how many n-grams the linear model knows at most: with few training texts, a smaller model."""
         return min(self.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
 
-    def ngram_lengths(self, num_classes: int) -> dict[str, int]:
-        """Returns the maximum lengths of n-grams: "max_n" of tokens, "max_characters" of characters.
+    def ngram_lengths(self, num_classes: int) -> dict[str, Any]:
+        """Returns the maximum lengths of n-grams: "max_n" of tokens, "max_characters" of characters; and "marks".
 
         Of many classes each has few texts: too few for n-grams of three tokens, and for ratios of a single class.
         """
         max_n = 3 if num_classes <= MAX_FEW_CLASSES else 2
-        return {"max_n": max_n, "max_characters": _MAX_LENGTH_OF_CHARACTERS if self.max_characters else 0}
+        marks = None if self.field_mark is None else (self.field_mark, ord(FIELD_MARK))
+        max_characters = _MAX_LENGTH_OF_CHARACTERS if self.max_characters else 0
+        return {"max_n": max_n, "max_characters": max_characters, "marks": marks}
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
         """Returns the config with the fields filled in that follow from the number of training texts.
@@ -336,7 +305,7 @@ class ClassificationConfig(LabelledConfig):
         """
         if self.model == "best" and num_texts < self.least_texts and not self.start_weights:
             return dataclasses.replace(self, model="linear", epochs=1).complete(num_texts)
-        by_number = next(values for below, values in _FEEDFORWARD if num_texts < below)
+        by_number = next(values for below, values in FEEDFORWARD if num_texts < below)
         missing = {name: value for name, value in by_number.items() if getattr(self, name) is None}
         if self.optimizer == "sgd" and "learning_rate" in missing:
             missing["learning_rate"] *= SGD_FACTOR
@@ -370,9 +339,9 @@ class ClassificationConfig(LabelledConfig):
             UserError: a setting has no effect there, or would change what is prepared.
         """
         reject_without_effect(self, "prepared data has no weights of rows", "weight_column")
+        require(self.label_type != "number", "label_type", self.label_type, "class or ordinal with prepared data")
+        reject_without_effect(self, "prepared data has the labels that it was prepared with", "min_label_count")
         reject_without_effect(self, "the texts that prepared data is scored on are not for training", "refit")
         require(not self.num_negations, "num_negations", self.num_negations, "0 with prepared data")
-        if self.start_weights:
-            raise UserError("--from needs texts in --data: prepared data has another tokenizer")
         reason = "the validation texts of prepared data are fixed: give --valid to `prepare`"
         reject_without_effect(self, reason, "valid", "folds")

@@ -25,13 +25,13 @@ def load(config: ClassificationConfig) -> LabelledSplits:
 
 
 def complete(config: ClassificationConfig, splits: LabelledSplits) -> LabelledSplits:
-    """Checks the labels of a training that continues, and adds generated sentences where they are requested.
+    """Checks the linear model of a training that continues, and adds generated sentences where they are requested.
 
     Raises:
-        UserError: the labels are not those of the run to continue from.
+        UserError: the linear model of the run to continue from cannot continue.
     """
     if config.start_weights:
-        continuing.check(config, splits.classes)
+        continuing.check_linear(config, splits.classes)
     if config.num_negations and splits.classes == ("negative", "positive"):
         generated = negations.sentences(splits.train, config.num_negations, config.seed)
         splits.train = with_generated(splits.train, generated)

@@ -61,7 +61,8 @@ def needs(config: ClassificationConfig, splits: LabelledSplits) -> Needs | None:
 def num_ngrams(text: str, config: ClassificationConfig, num_classes: int) -> int:
     """Returns about how many different n-grams of words and of characters the linear model counts in a text."""
     words = text.lower().split()[: config.max_tokens]
-    longest, longest_of_characters = config.ngram_lengths(num_classes).values()
+    lengths = config.ngram_lengths(num_classes)
+    longest, longest_of_characters = lengths["max_n"], lengths["max_characters"]
     found: set = {tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1)}
     if config.max_characters:
         read, half = " ".join(words), config.max_characters // 2

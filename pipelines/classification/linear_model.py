@@ -36,6 +36,7 @@ from pipelines.classification.linear_problem import (
     inverse_frequencies_of,
     log_count_ratios_of,
 )
+from pipelines.classification.linear_start import Start
 from pipelines.classification.ngrams import Counted, with_repeats
 from pipelines.labelled.calibration import fit_factors
 from pipelines.support import console
@@ -51,6 +52,7 @@ _FIRST_COST = 1.0  # C with inverse frequencies that these are compared with
 _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
+_RATIO_COSTS_OF_CONTINUED = (0.3, 1.0, 3.0)  # of a fit that continues from a known model
 _LEAST_FACTOR = 0.4  # of the first classifier: where left out texts are too few to show that it helps, it still answers
 
 
@@ -81,6 +83,7 @@ def fit(
     text_weight: np.ndarray | None,
     seed: int,
     choice: Choice | None = None,
+    start: Start | None = None,
 ) -> Choice | None:
     """Fits the weights of n-grams, and puts both into `layer`.
 
@@ -92,6 +95,7 @@ def fit(
         text_weight: weight of each text, float [n].
         seed: of the order in which the solver visits the texts, and of the folds.
         choice: None: it is chosen here.
+        start: the model that the fit continues from; `counted` has its n-grams, and it knows all classes.
 
     Returns:
         The choice; None if there are no n-grams: all logits stay zero.
@@ -99,7 +103,11 @@ def fit(
     if not len(counted.hashes):
         return None
     num_classes = labels.shape[1] if labels.ndim == 2 else int(labels.max()) + 1
+    if start:  # there may be no text of a class that it knows
+        num_classes = start.bias.shape[1]
     problem = Problem.of(layer, counted, labels, text_weight, num_classes, seed)
+    if start:
+        problem = dataclasses.replace(problem, known=start.known(counted.hashes, len(problem.decisions) == 1))
     if choice is None:
         choice = choose(problem, problem.occurrences.nnz)
     fitted = fit_all(problem.with_repeats(choice.repeats), choice)
@@ -186,8 +194,13 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
             # The right answer is none that a fit without a text of the class can give.
             weight[fold] *= fitted[-1].decisions.any(axis=1)[problem.decisions[:, fold].argmax(axis=0)]
     left_out = dataclasses.replace(problem, text_weight=weight).rows(np.concatenate(folds))
+    first, known = Choice(_FIRST_COST), problem.known
+    if known:  # what its weights mean is given
+        first = Choice(
+            _FIRST_COST, _FIRST_COST if known.has_ratios else None, known.token_weight, repeats=known.repeats
+        )
     if not left_out.text_weight.any():
-        return Choice(_FIRST_COST), 0.0
+        return first, 0.0
     seconds = {}  # of the fits of each weighting and cost
 
     @functools.cache
@@ -222,11 +235,15 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
     def best_of(choices) -> Choice:
         return min(map(loss_of, choices), key=lambda pair: pair[0])[1]
 
-    first = best_of(Choice(_FIRST_COST, token_weight=token_weight) for token_weight in _TOKEN_WEIGHTS)
-    if np.log(problem.occurrences.data).mean() >= _MANY_REPEATS:
-        first = best_of(dataclasses.replace(first, repeats=repeats) for repeats in _REPEATS)
+    ratio_costs: tuple[float | None, ...]
+    if known:
+        ratio_costs = _RATIO_COSTS_OF_CONTINUED if known.has_ratios else (None,)
+    else:
+        first = best_of(Choice(_FIRST_COST, token_weight=token_weight) for token_weight in _TOKEN_WEIGHTS)
+        if np.log(problem.occurrences.data).mean() >= _MANY_REPEATS:
+            first = best_of(dataclasses.replace(first, repeats=repeats) for repeats in _REPEATS)
+        ratio_costs = (None, *_RATIO_COSTS) if problem.num_weightings == 2 else (None,)
     costs = _COSTS if problem.num_weightings == 2 else _COSTS_OF_MANY_CLASSES
-    ratio_costs = (None, *_RATIO_COSTS) if problem.num_weightings == 2 else (None,)
     best = best_of(dataclasses.replace(first, cost=cost, ratio_cost=ratio) for cost in costs for ratio in ratio_costs)
     # Among more texts than the search has read, the same C would regularise less.
     shrink = math.sqrt(len(read) / len(order))

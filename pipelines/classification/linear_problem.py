@@ -49,6 +49,30 @@ class Fitted(NamedTuple):
     min_norm: np.ndarray
 
 
+class Known(NamedTuple):
+    """The linear model that a fit continues from, at the n-grams and for the decisions of a problem.
+
+    Its score of a text is one more feature of the new problem, so that the new weights correct it. Both are linear in
+    the same n-grams, and become one vector of weights.
+
+    Attributes:
+        of_weightings: with each weighting, as many as `Problem.num_weightings`; the ratios of an n-gram that the model
+            does not know are 0, and all of them where it does not use the weighting.
+        counts: weight of the texts that it was fitted to, and of those of each decision's class, float [1 + decisions].
+        token_weight, repeats: see `linear_model.Choice`.
+    """
+
+    of_weightings: list[Fitted]
+    counts: np.ndarray
+    token_weight: float
+    repeats: float
+
+    @property
+    def has_ratios(self) -> bool:
+        """Whether it uses log-count ratios."""
+        return any(each.ratios.any() for each in self.of_weightings[1:])
+
+
 def inverse_frequencies_of(problem: "Problem", decision: int) -> np.ndarray:
     """Returns the inverse document frequency of each n-gram, the same for all decisions."""
     if problem.totals:
@@ -68,6 +92,9 @@ def log_count_ratios_of(problem: "Problem", decision: int) -> np.ndarray:
     return np.log(inside / inside.sum()) - np.log(outside / outside.sum())
 
 
+_WEIGHTINGS = inverse_frequencies_of, log_count_ratios_of
+
+
 @dataclasses.dataclass(frozen=True)
 class Problem:
     """The texts and decisions that linear classifiers are fitted to.
@@ -82,6 +109,7 @@ class Problem:
         num_weightings: 2 with log-count ratios, else 1.
         fading: how fast the logits of short texts fade, see `NGramLogits`.
         totals: of all texts, if these are some of them: the ratios are then the same for all.
+        known: the model that the fit continues from.
     """
 
     occurrences: sparse.csr_matrix
@@ -93,6 +121,7 @@ class Problem:
     num_weightings: int = 1
     fading: int = 4
     totals: Totals | None = None
+    known: Known | None = None
 
     @classmethod
     def of(
@@ -122,7 +151,10 @@ class Problem:
         """Returns the logits that give each class its frequency in training, [decisions]."""
         weight = np.ones(self.decisions.shape[1]) if self.text_weight is None else self.text_weight
         exclude = len(self.decisions) > 1 and not self.several_labels
-        return prior(self.decisions @ weight, weight.sum(), exclude)
+        counts = np.append(weight.sum(), self.decisions @ weight)
+        if self.known:
+            counts += self.known.counts
+        return prior(counts[1:], counts[0], exclude)
 
     def with_repeats(self, repeats: float) -> "Problem":
         """Returns the problem with 1 + repeats log(count) in place of how often a text has an n-gram."""
@@ -148,22 +180,52 @@ class Problem:
         ratios, weights, bias, min_norm = np.zeros(shape, np.float32), np.zeros(shape, np.float32), [], []
         if cost is None:
             return Fitted(ratios, weights, np.zeros(shape[1], np.float32), np.zeros(shape[1], np.float32))
-        scale = np.where(self.is_token, token_weight, 1.0)
+        known = self._known(weigh)
+        of_known = np.full(shape[1], np.nan)  # the factors of the scores by the known model
 
         def texts_of_decisions():
             weighted = None
             for i, is_class in enumerate(self.decisions):
                 if weighted is None or weigh is log_count_ratios_of:  # inverse frequencies are the same for all classes
-                    weighted = Weighted.of(self.occurrences, scale * weigh(self, i), self.fading)
+                    weighted = self._weighted(weigh, i, token_weight)
                 ratios[:, i] = weighted.ratios
                 min_norm.append(weighted.least)
-                yield weighted.scaled, is_class, self.text_weight
+                texts = weighted.scaled
+                if known:
+                    score = texts @ np.append(known.weights[:, i], known.bias[i])
+                    texts = sparse.hstack([texts[:, :-1], score[:, None], texts[:, -1:]], "csr", np.float32)
+                yield texts, is_class, self.text_weight
 
         size = len(self.decisions), self.occurrences.nnz
         for i, (coefficients, constant) in enumerate(solver.fit_all(texts_of_decisions(), cost, self.seed, *size)):
+            if known:
+                is_new = not known.weights[:, i].any()
+                if is_new or coefficients.any():
+                    of_known[i] = 0 if is_new else coefficients[-1]
+                else:  # no text has the label, or all have it, which says nothing: what is known stays
+                    constant = 0.0
+                coefficients = coefficients[:-1]
             weights[:, i] = coefficients * factor
             bias.append(constant * factor)
-        return Fitted(ratios, weights, np.float32(bias), np.float32(min_norm))
+        found = Fitted(ratios, weights, np.float32(bias), np.float32(min_norm))
+        if not known:
+            return found
+        learned = of_known[of_known > 0]
+        of_known = factor * np.where(np.isnan(of_known), learned.mean() if len(learned) else 1, of_known)
+        with_known = weights + np.float32(of_known) * known.weights
+        return found._replace(weights=with_known, bias=found.bias + np.float32(of_known) * known.bias)
+
+    def _known(self, weigh) -> Fitted | None:
+        """Returns the known model with a weighting; None without one."""
+        return self.known.of_weightings[_WEIGHTINGS.index(weigh)] if self.known else None
+
+    def _weighted(self, weigh, decision: int, token_weight: float) -> "Weighted":
+        """Returns the texts for one decision. The n-grams of a known model keep their ratios."""
+        ratios, most = np.where(self.is_token, token_weight, 1.0) * weigh(self, decision), np.inf
+        if known := self._known(weigh):
+            of_known = known.ratios[:, decision]
+            ratios, most = np.where(of_known > 0, of_known, ratios), float(known.min_norm[decision]) or np.inf
+        return Weighted.of(self.occurrences, ratios, self.fading, most)
 
     def bayes(self, token_weight: float) -> Fitted:
         """Returns what `fit` returns, of complement naive Bayes with inverse frequencies; its biases are zero.
@@ -171,8 +233,7 @@ class Problem:
         Of one decision, or of several labels per text, a weight is the logarithm of the ratio of the frequencies in the
         texts of the class and in the others.
         """
-        scale = np.where(self.is_token, token_weight, 1.0)
-        weighted = Weighted.of(self.occurrences, scale * inverse_frequencies_of(self, 0), self.fading)
+        weighted = self._weighted(inverse_frequencies_of, 0, token_weight)
         texts = weighted.scaled[:, :-1]
         if self.text_weight is not None:
             texts = sparse.diags_array(self.text_weight.astype(np.float32)) @ texts
@@ -183,6 +244,8 @@ class Problem:
             weights += np.log(inside / inside.sum(axis=1, keepdims=True))
         else:
             weights -= weights.mean(axis=0)  # which changes no softmax
+        if self.known:
+            weights[:, num_texts_with(self.occurrences) == 0] = 0  # of them these texts say nothing
         num_decisions = len(self.decisions)
         ratios = np.repeat(weighted.ratios[:, None].astype(np.float32), num_decisions, axis=1)
         min_norm = np.full(num_decisions, weighted.least, np.float32)
@@ -221,10 +284,12 @@ class Weighted(NamedTuple):
     least: float
 
     @classmethod
-    def of(cls, occurrences: sparse.csr_matrix, ratios: np.ndarray, fading: int = 4) -> "Weighted":
-        """Returns the texts with these n-grams (what each weighs in a text, [n, k])."""
+    def of(
+        cls, occurrences: sparse.csr_matrix, ratios: np.ndarray, fading: int = 4, most: float = np.inf
+    ) -> "Weighted":
+        """Returns the texts with these n-grams (what each weighs in a text, [n, k]); `most` bounds `least`."""
         norm = _norms(occurrences, ratios)
-        least = float(np.percentile(norm, _SHORT_TEXTS))
+        least = min(float(np.percentile(norm, _SHORT_TEXTS)), float(most))
         trust = np.minimum(1, norm / least) ** fading
         scale = (trust / norm).astype(np.float32)
         data = ratios.astype(np.float32)[occurrences.indices] * np.repeat(scale, np.diff(occurrences.indptr))

@@ -60,11 +60,14 @@ def validator(
         if networks.COLUMNS in inputs:
             network = networks.network_of_columns(model)
         compute_network = _computing(config, network, inputs)
-    logits_of_linear: list[np.ndarray] = []  # which no training step changes
+    bias = model.get_layer(networks.NGRAM_LOGITS).bias
+    logits_of_linear: dict[bytes, list[np.ndarray]] = {}  # by the bias: no training step changes the linear model
 
     def validate() -> dict[str, float]:
-        logits_of_linear[:] = logits_of_linear or compute_linear()
-        scores = calibrate([*compute_network(), *logits_of_linear], valid.labels).scores(valid.labels)
+        known = bias.numpy().tobytes()
+        if known not in logits_of_linear:
+            logits_of_linear[known] = compute_linear()
+        scores = calibrate([*compute_network(), *logits_of_linear[known]], valid.labels).scores(valid.labels)
         return {f"val_{name}": value for name, value in scores.items()}
 
     return validate

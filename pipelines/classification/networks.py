@@ -24,7 +24,8 @@ from layers import (
     SparseNGramLogits,
     WordDropout,
 )
-from pipelines.classification.config import MAX_DENSE_CLASSES, MAX_FEW_CLASSES, ClassificationConfig
+from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.sizes import NGRAM_LOGITS, NGRAM_PROJECTION, Sizes
 from pipelines.export.exported import Exported
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
@@ -39,22 +40,19 @@ POOLINGS = {
     "last": MaskedLastPooling,
 }
 WORDS = "words"  # name of the embedding that `word_vectors` initializes
-NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
 COLUMNS = "columns"  # name of the input of n-grams that are found already
-NGRAM_PROJECTION = "ngram_projection"  # name of the first layer of the feedforward network over n-grams
 NETWORK_LOGITS = "logits"  # names of the logits of the network, of the linear model, and of their mean
 LINEAR_LOGITS = "mean_weighting"
 MEAN_LOGITS = "mean_logits"
-_WEIGHTS_PER_TEXT, _MAX_WEIGHTS = 400, 10_000_000  # of the linear model, which are then stored
+_MANY_TEXTS = 10**6
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
 FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
-_MAX_NGRAMS_OF_PROJECTION = 20_000  # each has `hidden_size` weights, and every step updates all of them
 
 
 def network(
-    config: ClassificationConfig, vocabulary_size: int, num_classes: int, num_texts: int = 10**6
+    config: ClassificationConfig, vocabulary_size: int, num_classes: int, sizes: Sizes | None = None
 ) -> keras.Model:
     """Builds the classifier: ids int32 [batch, time] -> logits float32 [batch, classes].
 
@@ -66,39 +64,38 @@ def network(
     feedforward network with one hidden layer over the same n-grams.
 
     Args:
-        num_texts: number of training texts. With few of them, the linear model knows fewer n-grams.
+        sizes: of the layers over n-grams; None: those of a model of many training texts.
     """
+    sizes = sizes or Sizes.of(config, num_classes, _MANY_TEXTS)
     ids = keras.Input((None,), dtype="int32", name="ids")  # [batch, time]
     inputs = {"ids": ids}
     if config.max_characters:
         inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
-    lengths = config.ngram_lengths(num_classes)
+    lengths = config.ngram_lengths(sizes.num_classes)
     if config.model == "linear":
         logits = None
     elif config.model == "best":
-        known = num_ngrams_of_projection(config, num_texts)
-        projection = NGramProjection(config.hidden_size, known, **lengths, name=NGRAM_PROJECTION)
+        projection = NGramProjection(config.hidden_size, sizes.num_telling, **lengths, name=NGRAM_PROJECTION)
         hidden = layers.Activation("relu", name="hidden")(projection(*inputs.values()))  # [batch, hidden]
         logits = _logits(config, num_classes, hidden)
     else:
         logits = _logits(config, num_classes, _features(config, vocabulary_size, ids))
     if config.max_ngrams:
-        linear_logits = _linear_logits(config, num_classes, num_texts, inputs)
+        linear_logits = _linear_logits(config, num_classes, sizes, inputs)
         mean = MeanAfterTraining(_LINEAR_WEIGHT, name=MEAN_LOGITS)
         logits = linear_logits if logits is None else mean(logits, linear_logits)
     # A network without characters takes the ids alone.
     return keras.Model(inputs if config.max_characters else ids, logits, name=f"classification_{config.model}")
 
 
-def _linear_logits(config: ClassificationConfig, num_classes: int, num_texts: int, inputs: dict):
+def _linear_logits(config: ClassificationConfig, num_classes: int, sizes: Sizes, inputs: dict):
     """The logits of the linear model over n-grams, [batch, classes]."""
-    known, lengths = config.num_ngrams(num_texts), config.ngram_lengths(num_classes)
-    if num_classes > MAX_DENSE_CLASSES:
-        num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, _MAX_WEIGHTS)
-        linear = SparseNGramLogits(num_classes, known, num_weights, **lengths, name=NGRAM_LOGITS)
+    known, lengths = sizes.num_ngrams, config.ngram_lengths(sizes.num_classes)
+    if sizes.is_sparse:
+        linear = SparseNGramLogits(num_classes, known, sizes.num_weights, **lengths, name=NGRAM_LOGITS)
         return layers.Identity(name=LINEAR_LOGITS)(linear(*inputs.values()))
     # They are the mean of those with each weighting of the n-grams.
-    num_weightings = 2 if num_classes <= MAX_FEW_CLASSES else 1
+    num_weightings = sizes.num_weightings
     fading = FADING if config.model == "linear" else _FADING_BESIDE_NETWORK
     linear = NGramLogits(num_weightings * num_classes, known, **lengths, fading=fading, name=NGRAM_LOGITS)
     by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
@@ -132,11 +129,6 @@ def _logits(config: ClassificationConfig, num_classes: int, features):
     return layers.Dense(num_classes, dtype="float32", name=NETWORK_LOGITS)(features)
 
 
-def num_ngrams_of_projection(config: ClassificationConfig, num_texts: int) -> int:
-    """Returns how many n-grams the feedforward network of "best" knows."""
-    return min(config.num_ngrams(num_texts), _MAX_NGRAMS_OF_PROJECTION)
-
-
 def _features(config: ClassificationConfig, vocabulary_size: int, ids):
     """What the encoder makes of what it reads of each text, [batch, features]."""
     read = ids
@@ -151,7 +143,7 @@ def _features(config: ClassificationConfig, vocabulary_size: int, ids):
 
 def encode(config: ClassificationConfig, vocabulary_size: int, ids):
     """The encoder of `config.model`: ids [batch, time] -> features [batch, features]."""
-    return _ENCODERS[config.model](config, vocabulary_size, ids)
+    return _BUILDERS[config.model](config, vocabulary_size, ids)
 
 
 def _bag(config, vocabulary_size, ids):
@@ -219,7 +211,7 @@ def _transformer(config, vocabulary_size, ids):
     return POOLINGS[config.pooling](name=config.pooling)(states, mask=mask)
 
 
-_ENCODERS = {
+_BUILDERS = {
     "bag": _bag,
     "cnn": _cnn,
     **dict.fromkeys(RECURRENT_LAYERS, _recurrent),

@@ -35,22 +35,24 @@ class Counted:
 
 
 @functools.lru_cache(maxsize=8)  # tracing takes longer than hashing a thousand texts
-def _hasher(max_n: int, max_characters: int) -> Callable:
-    layer = NGramLogits(1, 1, max_n, max_characters)
+def _hasher(max_n: int, max_characters: int, marks: tuple[int, int] | None) -> Callable:
+    layer = NGramLogits(1, 1, max_n, max_characters, marks=marks)
     signature = [tf.TensorSpec([None, None], tf.int32)] * (2 if max_characters else 1)
     return tf.function(layer.hash_ngrams, input_signature=signature, autograph=False)
 
 
-def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: int) -> list[np.ndarray]:
+def hash_texts(
+    inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: int, marks: tuple[int, int] | None = None
+) -> list[np.ndarray]:
     """Returns the n-grams of each text, arrays of NGRAM: hashes, ascending, each once, and how often the text has them.
 
     Args:
         inputs: of the texts: "ids", ragged int32 [n, (tokens)], and with `max_characters` "characters", ragged int32
             [n, (length)].
-        max_n, max_characters: see `NGramLogits`.
+        max_n, max_characters, marks: see `NGramLogits`.
     """
     ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
-    hash_batch = _hasher(max_n, max_characters)
+    hash_batch = _hasher(max_n, max_characters, marks)
     texts = []
     for start in range(0, ids[0].shape[0], 100):
         hashes = hash_batch(*(each[start : start + 100].to_tensor() for each in ids)).numpy()
@@ -62,15 +64,20 @@ def hash_texts(inputs: dict[str, tf.RaggedTensor], max_n: int, max_characters: i
     return texts
 
 
-def count(texts: list[np.ndarray], num_ngrams: int) -> Counted:
+def count(texts: list[np.ndarray], num_ngrams: int, known: np.ndarray | None = None) -> Counted:
     """Finds the n-grams that occur in the most texts.
 
     Args:
         texts: of `hash_texts`.
         num_ngrams: the maximum number of them.
+        known: hashes of n-grams that are kept beside them, int32 [k], ascending.
     """
-    found = np.unique(np.concatenate([text["hash"] for text in texts]), return_counts=True)
-    return find(texts, most_frequent(*found, len(texts), num_ngrams))
+    hashes, counts = np.unique(np.concatenate([text["hash"] for text in texts]), return_counts=True)
+    if known is None:
+        return find(texts, most_frequent(hashes, counts, len(texts), num_ngrams))
+    is_new = ~np.isin(hashes, known)
+    added = most_frequent(hashes[is_new], counts[is_new], len(texts), num_ngrams)
+    return find(texts, np.sort(np.concatenate([known, added])))
 
 
 def most_frequent(hashes: np.ndarray, counts: np.ndarray, num_texts: int, num_ngrams: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipelines.labelled import multi_label_report, report
+from pipelines.labelled import multi_label_report, number_report, report
 from pipelines.labelled.config import multi_label
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
@@ -10,17 +10,24 @@ from pipelines.support.run_result import RunResult
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes report.md and its pictures; for `details` see `labelled.report.write`."""
+    """Writes the report and its pictures; for `details` see `labelled.report.write`."""
     # In training, the logits are those of the network alone.
     both = {"curve_labels": ("training, network alone", "validation, with the linear model")}
     labels = both if result.config.get("max_ngrams") else {}
-    write = multi_label_report.write if multi_label(result.config) else report.write
-    write(result, details, folder, data_lines=[_window_line(result), *_refit_lines(result)], **labels)
+    data_lines = [_window_line(result), *_refit_lines(result)]
+    _module_of(result).write(result, details, folder, data_lines=data_lines, **labels)
 
 
 def summarize(result: RunResult) -> str:
     """Returns the lines that the terminal shows at the end of a run."""
-    return (multi_label_report if multi_label(result.config) else report).summarize(result)
+    return _module_of(result).summarize(result)
+
+
+def _module_of(result: RunResult):
+    """Returns the module that writes the report on this kind of labels."""
+    if result.config.get("label_type") == "number":
+        return number_report
+    return multi_label_report if multi_label(result.config) else report
 
 
 def _refit_lines(result: RunResult) -> list[str]:

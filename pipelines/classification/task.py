@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from layers import SparseNGramLogits
+from pipelines import task
 from pipelines.classification import (
     blocks,
     continuing,
@@ -23,10 +24,13 @@ from pipelines.classification import (
     ngrams,
     shards,
 )
+from pipelines.classification.columns import example_columns
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
+from pipelines.classification.encoded import Encoded, find_continued, inputs_of, with_ngrams
 from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
-from pipelines.classification.servable import Classifier, characters_of, network_inputs
+from pipelines.classification.servable import Classifier, network_inputs
+from pipelines.classification.sizes import Sizes
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
@@ -38,35 +42,47 @@ from pipelines.labelled.describe import (  # noqa: F401 (`describe` is of Task)
 )
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
+from pipelines.labelled.outputs import with_number_of_classes
+from pipelines.runs import continuing as run_continuing
 from pipelines.support import console
+from pipelines.support.errors import UserError
 from pipelines.task import (  # noqa: F401 (members of Task)
-    example_requests,
     items_per_epoch,
     load_tokenizer,
     steps_per_epoch,
 )
-from pipelines.text.tokenizers import Tokenizer, keep_ends, train_tokenizer
+from pipelines.text.special_tokens import FIELD_MARK, UNKNOWN
+from pipelines.text.tokenizers import Tokenizer, train_tokenizer
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
 
 UNIT = "texts"
 _FEW_TEXTS = 1500  # below, a tenth more of them changes which settings of the linear model are best
-Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_characters`, "characters" [n, (length)]
 
 
 def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:
-    """Trains the tokenizer on the training texts, or takes that of prepared data or of the run to continue from."""
-    if config.start_weights:
-        return load_tokenizer(continuing.run_of(config) / "tokenizer")
+    """Trains the tokenizer on the training texts, or takes that of prepared data."""
     if splits.sharded:
         return load_tokenizer(splits.sharded.folder / TOKENIZER)
     return train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
 
 
+def grow_tokenizer(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> Tokenizer:
+    """Returns the tokenizer with the words or characters that one of the training texts alone would have, too.
+
+    The tokens of SentencePiece stay as they are: it writes most texts with them.
+    """
+    if config.tokenizer == "subword":
+        return tokenizer
+    return run_continuing.grown_tokenizer(config.tokenizer, tokenizer, make_tokenizer(config, splits))
+
+
 def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> ClassificationConfig:
     """Fills in the fields that follow from the number of training texts: epochs, patience, and sizes of steps."""
     complete = config.complete(len(splits.train))
+    if splits.fields:
+        complete = dataclasses.replace(complete, field_mark=_field_mark(tokenizer))
     if complete.model != config.model:
         console.say(
             f"{len(splits.train):,} training texts are too few for a network: the linear model alone (--least-texts)"
@@ -74,40 +90,22 @@ def complete_config(config: ClassificationConfig, splits: LabelledSplits, tokeni
     return complete
 
 
-@dataclasses.dataclass
-class Encoded:
-    """What training reads.
+def _field_mark(tokenizer: Tokenizer) -> int:
+    """Returns the id of FIELD_MARK in the vocabulary.
 
-    Attributes:
-        splits: the texts and labels.
-        train, valid: the inputs of the network for the texts (see `inputs_of`). Of prepared data, `train` has only a
-            sample of the training texts, and none where no weights are computed from them.
-        cut: what `max_tokens` cuts off the training texts: "texts_cut", "tokens_lost" (fractions).
-        hashed: the hashes of the n-grams of each training text that is not generated; None without a linear model.
-        hashed_valid: those of the validation texts.
-        counted: these n-grams; None once the linear model is fitted.
-        telling: the n-grams that the network of "best" reads, if it does not continue another run.
-        columns: those of each training text in memory, see `ngrams.columns_of`.
-        choice: of the linear model, once it is fitted.
+    Raises:
+        UserError: it is no token of its own.
     """
-
-    splits: LabelledSplits
-    train: Inputs
-    valid: Inputs
-    cut: dict[str, float]
-    hashed: list[np.ndarray] | None = None
-    hashed_valid: list[np.ndarray] | None = None
-    counted: ngrams.Counted | None = None
-    telling: ngrams.Telling | None = None
-    columns: tf.RaggedTensor | None = None
-    choice: linear_model.Choice | None = None
-
-    def __len__(self) -> int:
-        return len(self.splits.train)
+    ids = tokenizer.encode(tf.constant([FIELD_MARK]))[0][1:-1].numpy().tolist()
+    if len(ids) != 1 or ids[0] == UNKNOWN:
+        raise UserError("several columns need a token that divides them: give --tokenizer word")
+    return ids[0]
 
 
 def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
     """Encodes the training and the validation texts; keeps nothing in the run's folder."""
+    if config.start_weights:  # the validation texts may be those of that run
+        splits = dataclasses.replace(splits, valid=splits.valid.with_classes(len(splits.classes)))
     if splits.sharded:
         needs_sample = config.word_vectors == "cooccurrence"
         train = shards.sample(config, splits.sharded) if needs_sample else {}
@@ -120,68 +118,15 @@ def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Toke
     return with_ngrams(config, encoded, len(splits.train))
 
 
-def with_ngrams(config: ClassificationConfig, encoded: Encoded, num_texts: int) -> Encoded:
-    """Finds the n-grams of training texts in memory, where a new linear model needs them; returns `encoded`.
-
-    Args:
-        num_texts: of the training; it limits the number of n-grams.
-    """
-    if not config.max_ngrams or config.start_weights or encoded.splits.sharded:
-        return encoded
-    train = encoded.splits.train
-    lengths = config.ngram_lengths(len(encoded.splits.classes))
-    hashed, encoded.hashed_valid = (ngrams.hash_texts(each, **lengths) for each in (encoded.train, encoded.valid))
-    # Generated sentences are not counted: their n-grams have labels that they do not have in real texts.
-    encoded.hashed = hashed[: train.num_real]
-    encoded.counted = ngrams.count(encoded.hashed, config.num_ngrams(num_texts))
-    if config.model == "best":
-        occurrences = encoded.counted.occurrences
-        encoded.telling = ngrams.most_telling(
-            encoded.counted.hashes,
-            ngrams.num_texts_with(occurrences),
-            occurrences.shape[0],
-            ngrams.by_class(occurrences, train.labels[: train.num_real]),
-            networks.num_ngrams_of_projection(config, num_texts),
-        )
-        encoded.columns = ngrams.columns_of(hashed, encoded.telling.hashes)
-    return encoded
-
-
-def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled) -> tuple[Inputs, dict[str, float]]:
-    """Encodes all texts and cuts them to `max_tokens` and `max_characters`.
-
-    Returns:
-        ({"ids": ragged int32 [n, (tokens)], with `max_characters` also "characters": ragged int32 [n, (length)]},
-        {"texts_cut": fraction of the texts that have more tokens, "tokens_lost": fraction of all tokens that are cut
-        off}).
-    """
-    encode = _encode(tokenizer, config.max_tokens, config.max_characters)
-    encoded = batching.encode_texts(encode, data.texts)
-    inputs = {name: encoded[name] for name in ("ids", "characters") if name in encoded}
-    lengths = encoded["length"].numpy()
-    texts_cut = float((lengths > config.max_tokens).mean())
-    tokens_lost = 1 - float(inputs["ids"].row_lengths().numpy().sum() / lengths.sum())
-    return inputs, {"texts_cut": texts_cut, "tokens_lost": tokens_lost}
-
-
-@functools.lru_cache(maxsize=1)  # tracing takes longer than encoding a thousand texts
-def _encode(tokenizer: Tokenizer, max_tokens: int, max_characters: int) -> Callable:
-    def encode(texts):
-        ids = tokenizer.encode(texts)
-        inputs = {"length": ids.row_lengths(), "ids": keep_ends(ids, max_tokens)}
-        if max_characters:
-            inputs["characters"] = characters_of(tokenizer, texts, max_tokens, max_characters)
-        return inputs
-
-    return batching.of_texts(encode)
-
-
 def build(
     config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, encoded: Encoded, training: bool
 ) -> keras.Model:
     """Builds the network of `config.model`."""
-    num_texts = continuing.num_texts(config) if config.start_weights else len(splits.train)
-    model = networks.network(config, tokenizer.vocabulary_size, len(splits.classes), num_texts)
+    sizes = Sizes.of(config, len(splits.classes), len(splits.train))
+    if config.start_weights and config.max_ngrams:
+        find_continued(config, encoded)
+        sizes = encoded.sizes
+    model = networks.network(config, tokenizer.vocabulary_size, len(splits.classes), sizes)
     return networks.of_columns(model) if training and needs_inference_model(config) else model
 
 
@@ -210,18 +155,20 @@ def fit_options(config: ClassificationConfig, encoded: Encoded, model: keras.Mod
     return FitOptions(
         class_weight=None if in_batches else class_weight(config, splits),
         initialize=lambda: initialize(config, model, encoded),
+        continue_from_run=lambda: _continue_linear(config, model, encoded),
     )
 
 
-def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encoded) -> None:
-    """Gives a new `model` the weights that are computed from the training texts rather than learned from gradients.
+def _continue_linear(config: ClassificationConfig, model: keras.Model, encoded: Encoded) -> None:
+    """Corrects the linear model of the run to continue from by the new texts."""
+    if encoded.start:
+        console.say("correcting the linear model over n-grams by the new texts ...")
+        encoded.choice = _fit_linear(config, model, encoded, encoded.choice)
+        encoded.counted = None  # large
 
-    Raises:
-        UserError: the network is not that of the run to continue from.
-    """
-    if config.start_weights:
-        continuing.restore_weights(config, model)
-        return
+
+def initialize(config: ClassificationConfig, model: keras.Model, encoded: Encoded) -> None:
+    """Gives a new `model` the weights that are computed from the training texts rather than learned from gradients."""
     if config.word_vectors == "cooccurrence":
         console.say("computing word vectors from co-occurrences ...")
         words = model.get_layer(networks.WORDS)
@@ -259,7 +206,7 @@ def _initialize_from_shards(config: ClassificationConfig, model: keras.Model, sp
             totals.of_ngrams,
             num_texts,
             ((texts / num_texts, totals.of_decision(i)) for i, texts in enumerate(rows_of_classes)),
-            networks.num_ngrams_of_projection(config, num_texts),
+            Sizes.of(config, num_classes, num_texts).num_telling,
         )
         model.get_layer(networks.NGRAM_PROJECTION).set_ngrams(known.hashes, known.ratios)
 
@@ -285,7 +232,7 @@ def refit(
         The number of texts; 0 if nothing is fitted again.
     """
     splits, factors = encoded.splits, servable.calibration.factors  # of the network, if there is one, comes first
-    new_linear = bool(config.max_ngrams) and factors[-1] > 0 and not config.start_weights
+    new_linear = bool(config.max_ngrams) and factors[-1] > 0 and (not config.start_weights or encoded.start)
     new_network = config.refit == "all" and config.model != "linear" and factors[0] > 0
     if config.refit == "none" or splits.sharded or not (new_linear or new_network):
         return 0
@@ -298,12 +245,14 @@ def refit(
         inputs = {
             name: _before_generated(splits.train, values, encoded.valid[name]) for name, values in encoded.train.items()
         }
-        joined = Encoded(whole, inputs, encoded.valid, encoded.cut, choice=choice)
+        joined = Encoded(whole, inputs, encoded.valid, encoded.cut, choice=choice, sizes=encoded.sizes)
         train_again(with_ngrams(config, joined, len(splits.train)))
         return len(whole.train)
     console.say("fitting the linear model to the validation texts, too ...")
     hashed = encoded.hashed + encoded.hashed_valid
-    counted = ngrams.count(hashed, model.get_layer(networks.NGRAM_LOGITS).num_ngrams)
+    known = encoded.start.hashes if encoded.start else None
+    num_new = model.get_layer(networks.NGRAM_LOGITS).num_ngrams - (0 if known is None else len(known))
+    counted = ngrams.count(hashed, num_new, known)
     joined = dataclasses.replace(encoded, splits=whole, hashed=hashed, counted=counted)
     _fit_linear(config, model, joined, choice)
     return len(hashed)
@@ -316,7 +265,7 @@ def _fit_linear(config: ClassificationConfig, model: keras.Model, encoded: Encod
     weight = None if weight is None else weight[: train.num_real]
     if isinstance(layer, SparseNGramLogits):
         return many_classes.fit(layer, encoded.counted, labels, weight, config.seed)
-    return linear_model.fit(layer, encoded.counted, labels, weight, config.seed, choice)
+    return linear_model.fit(layer, encoded.counted, labels, weight, config.seed, choice, encoded.start)
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:
@@ -369,11 +318,21 @@ def make_servable(
         config.max_characters,
         splits.classes,
         max_encoder_tokens=config.max_encoder_tokens,
+        fields=splits.fields,
     )
     return thresholds.decide(config, splits, make, calibration)
+
+
+def example_requests(servable: Classifier) -> dict[str, dict]:
+    """Returns requests as `task.example_requests`; of a model of several columns with each of them."""
+    requests = task.example_requests(servable)
+    if servable.fields:
+        texts = requests["serving_default"]["text"]
+        requests["serving_default"] = example_columns(servable.fields, texts)
+    return with_number_of_classes(requests)
 
 
 def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
     """Returns rows, classes, notes, and what is cut off."""
     window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.cut}
-    return describe_splits(splits) | {"window": window}
+    return describe_splits(config, splits) | {"window": window}

@@ -3,46 +3,48 @@
 import dataclasses
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, TableFlags, print_json
+from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, print_json
+from pipelines.commands import flags_of_tasks, guessed_task
+from pipelines.commands.guessed_task import Guess
 from pipelines.runs import inventory
-from pipelines.settings.fields import NAME, PATH
+from pipelines.settings.fields import PATH, flag
 from pipelines.support import machine, paths
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
+from pipelines.support.findings import Examined, fact_lines, finding_lines
 from pipelines.support.installation import ROOT, called_name, ray_installation
-from pipelines.support.numbers import counted, minutes
 from pipelines.support.version import VERSION
-from pipelines.task import TASKS
+from pipelines.task import TASKS, TaskEntry
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
-_MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
-_MIN_SCRIPT = 0.001  # fraction of the letters
+_MAX_LISTED = 12
 _LOCK, _RAY = ROOT / "requirements.lock", ROOT / "requirements-ray.txt"
+
+
+_OWN = ("data", "valid")  # fields whose flags `doctor` declares itself
 
 
 @dataclasses.dataclass(frozen=True)
 class Doctor:
-    """Check this machine and, if given, labelled texts: what was found in them, and what training would do with them.
+    """Check this machine and, if given, data: what was found in it, what mends it, and what training would do with it.
 
     It reads everything and changes nothing.
     """
 
+    examples: ClassVar = ("reviews.csv", "train.en --target train.de")
+
     data: tyro.conf.Positional[Annotated[tuple[str, ...], tyro.conf.arg(metavar="DATA", help_behavior_hint="")]] = ()
-    """Labelled texts in the formats of `train classification`. Without it, only the machine is checked."""
-    label_column: Annotated[str | None, NAME] = None
-    """Column with the label. By default the first column with a usual name (label, class, ...)."""
+    """Data of any task, in the formats of its `train`. Without it, only the machine is checked."""
+    task: Annotated[str | None, tyro.conf.arg(metavar="TASK", help_behavior_hint="")] = None
+    """Task that the data is for, such as tagging or translation. By default guessed by its content."""
     valid: Annotated[str | None, PATH] = None
-    """Validation texts of your own. Without it, a tenth of DATA is split off, as in training."""
-    fold_labels: bool = False
-    """Read labels that differ only in case or blanks as the same label, as in training."""
-    missing_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL,LABEL", help_behavior_hint="")] = None
-    """Labels that stand for no label, as in training."""
+    """Validation data of your own, as in training. Without it, a part of DATA is split off."""
     polarity: bool = False
-    """Read the labels as `train sentiment` does: 0 and 1, or neg and pos, are negative and positive."""
-    table: TableFlags = TableFlags()
+    """Read the labels as `train sentiment` does: 0 and 1, or neg and pos, are negative and positive. The same as
+    --task sentiment."""
     runs: RunsFlag = RUNS
     """Folder of the runs."""
     saved_models: SavedModelsFlag = SAVED_MODELS
@@ -52,35 +54,75 @@ class Doctor:
 
     def __call__(self) -> None:
         """Prints the machine, the data and the advice."""
-        if not self.data and (self.valid or self.label_column or any(self.table.given().values())):
-            raise UserError("the flags on columns and --valid need DATA: give a file or a folder")
-        data = self._data()
+        if not self.data and (self.task or self.polarity or self.given()):
+            raise UserError("--task, --valid and the flags on columns need DATA: give a file or a folder")
+        chosen = self._chosen() if self.data else None
+        examined = chosen and self._examined(chosen.task)
         machine = describe_machine(self.runs, self.saved_models)
         if self.json:
-            print_json({"machine": machine, "data": data})
+            about = {"task": chosen.task, "guessed": bool(chosen.reason)} if chosen else {}
+            print_json({"machine": machine, "data": about | examined.to_json() if examined else None})
             return
         print("\n".join(_machine_lines(machine)))
-        if data is not None:
-            print("\n".join(["", *_data_lines(paths.shown(self.data), data)]))
+        if examined:
+            print("\n".join(["", *_data_lines(paths.shown(self.data), chosen, examined)]))
 
-    def _data(self) -> dict | None:
-        if not self.data:
-            return None
-        from pipelines.classification import forecast
-        from pipelines.labelled import examine
+    def given(self) -> dict[str, Any]:
+        """Returns field of a config -> value, for the flags on data that the user gave."""
+        return ({} if self.valid is None else {"valid": self.valid}) | flags_of_tasks.given(self)
 
-        table = {name: value for name, value in vars(self.table).items() if value is not None}
-        table |= {"fold_labels": self.fold_labels, "missing_labels": self.missing_labels}
-        config = TASKS["classification"].config_class()(
-            data=self.data, valid=self.valid, label_column=self.label_column, **table
-        )
-        config = config.resolve()
+    def _chosen(self) -> Guess:
+        """Returns the task, with an empty reason if the user named it.
 
-        def needs(splits) -> dict | None:
-            expected = forecast.needs(config, splits)
-            return expected and expected._asdict()
+        Raises:
+            UserError: it does not exist, or cannot be guessed.
+        """
+        named = "sentiment" if self.polarity and not self.task else self.task
+        if named is None:
+            return guessed_task.guess(self.data, self.given())
+        name = {other: entry.name for entry in TASKS.values() for other in entry.other_names}.get(named, named)
+        if name not in TASKS:
+            raise UserError(f"--task {named}: no such task{suggestion(named, TASKS) or ': choose ' + ', '.join(TASKS)}")
+        if self.polarity and name != "sentiment":
+            raise UserError(f"--polarity is for --task sentiment: leave it out, or --task {named}")
+        return Guess(name, "")
 
-        return examine.examine(config, self.polarity, needs)
+    def _examined(self, task: str) -> Examined:
+        """Returns what the task says about the data.
+
+        Raises:
+            UserError: the task has no `examine`, a flag is not one of its own, or the data cannot be read.
+        """
+        entry = TASKS[task]
+        if not entry.has("examine"):
+            others = ", ".join(each.name for each in guessed_task.examiners())
+            raise UserError(f"--task {task}: doctor does not examine its data; it does that of {others}")
+        config_class, given = entry.config_class(), self.given()
+        for name in given:
+            if name not in config_class.DATA_FIELDS:
+                raise UserError(
+                    f"{flag(name)} has no effect: `train {task}` does not have it; --task chooses another task"
+                )
+        data = self.data[0] if len(self.data) == 1 else self.data
+        if not isinstance(data, str) and not flags_of_tasks.takes_several(config_class):
+            raise UserError(f"`train {task}` reads one --data, and {len(data)} are given: give one file or folder")
+        config = config_class(**entry.defaults, **_needed(entry), **given, data=data).resolve()
+        config.check()
+        return entry.examine().examine(config)
+
+
+def with_flags() -> Doctor:
+    """Returns the command with the flags on data of all tasks. Each is declared in the configs alone."""
+    packages = {entry.package: entry for entry in reversed(guessed_task.examiners())}
+    declared = {entry.name: entry.config_class() for entry in reversed(packages.values())}
+    flags = flags_of_tasks.flags_of(declared, lambda config: [name for name in config.DATA_FIELDS if name not in _OWN])
+    return flags_of_tasks.with_flags(Doctor, flags)
+
+
+def _needed(entry: TaskEntry) -> dict[str, str]:
+    """Returns the fields that the config needs for data, but those that choose the network."""
+    needed = getattr(getattr(entry.command(), "Prepare", None), "needed", {})
+    return {name: value for name, value in needed.items() if name not in ("preset", "model")}
 
 
 def describe_machine(runs: Path, saved_models: Path) -> dict:
@@ -150,76 +192,10 @@ def _ray_text(installed: str | None, required: str | None) -> str:
     return f"{installed}, as in {_RAY.name}" if installed == required else f"{installed} ({_RAY.name} has {required})"
 
 
-def _data_lines(name: str, data: dict) -> list[str]:
-    columns, rows = data["columns"], data["rows"]
-    values = {}
-    if columns:
-        grouped = f", groups in {columns['group']!r}" if columns["group"] else ""
-        values["columns"] = f"text in {columns['text']!r}, label in {columns['label']!r}{grouped}"
-        others = [column for column in columns["all"] if column not in (columns["text"], columns["label"])]
-        values["not used"] = _joined([column for column in others if column != columns["group"]]) or "-"
-    values["texts"] = (
-        ", ".join(f"{n:,} {split}" for split, n in rows.items()) if len(rows) > 1 else f"{rows['train']:,}"
-    )
-    values["left out"] = _joined([f"{reason} {n:,}" for reason, n in data["left_out"].items()]) or "none"
-    values["labels"] = _joined([f"{label}: {n:,}" for label, n in data["labels"].items()])
-    values["scripts"] = _joined(
-        [f"{script} {100 * part:.1f} %" for script, part in data["scripts"].items() if part >= _MIN_SCRIPT]
-    )
-    for unit in ("characters", "words"):
-        values[unit] = ", ".join(f"{name} {length:,}" for name, length in data[unit].items())
-    values["duplicates"] = f"{counted(data['repeated'], 'text')} also in an earlier row"
-    values["contradictions"] = f"{counted(data['contradicting'], 'text')} with several labels"
-    lines = [f"data {name}", "", *(f"  {title:<16}{value}" for title, value in values.items())]
-    for each in data["contradictions"][:_MAX_EXAMPLES]:
-        labels = ", ".join(f"{label} {n:,}" for label, n in each["labels"].items())
-        lines.append(f"  {'':<16}{labels}: {' '.join(each['text'].split())[:_MAX_TEXT]}")
-    lines += [f"  {'leaks':<16}{counted(n, 'text')} of {split} also in training" for split, n in data["leaks"].items()]
-    return [*lines, "", *_training_lines(data), *_warnings(data)]
-
-
-def _training_lines(data: dict) -> list[str]:
-    if "refusal" in data:
-        return ["training", "", f"  would be refused: {data['refusal']}"]
-    training = data["training"]
-    kept_together = "rows with the same url stay together" if training["groups"] else "equal texts stay together"
-    return [
-        "training",
-        "",
-        f"  would learn {len(training['classes'])} labels from {counted(training['train'], 'text')} and validate on "
-        f"{training['validation']:,} ({kept_together})",
-        f"  always predicting the most frequent label would be right on {100 * training['always_most_frequent']:.1f} % "
-        "of the validation texts",
-        *_expected(training["expected"]),
-        *(f"  {note}: {n:,}" for note, n in training["notes"].items()),
-    ]
-
-
-def _expected(expected: dict | None) -> list[str]:
-    if expected is None:
-        return []
-    time = minutes(expected["seconds"]) or "a minute"
-    return [f"  would take about {time} on two processors, and {expected['memory'] / 1e9:.1f} GB of memory"]
-
-
-def _warnings(data: dict) -> list[str]:
-    notes = []
-    if data["replacement_characters"]:
-        notes.append(f"{counted(data['replacement_characters'], 'text')} with the character U+FFFD, decoded wrongly")
-    if data["zero_width_characters"]:
-        notes.append(f"{counted(data['zero_width_characters'], 'text')} with invisible characters (zero-width spaces)")
-    training = data.get("training")
-    notes += training["doubtful_labels"] if training else []
-    if training and training["rare"]:
-        notes.append(f"few training texts have the label {_joined(training['rare'])}: its scores will say little")
-    if training and training["not_in_validation"]:
-        notes.append(f"no validation text has the label {_joined(training['not_in_validation'])}")
-    free = machine.free_memory()
-    if training and free and training["expected"] and training["expected"]["memory"] > free:
-        notes.append(f"{inventory.size(free)} of memory are free: `{called_name()} prepare` makes data that takes less")
-    if training and training["validation"] < 100:
-        notes.append(f"{training['validation']} validation texts are few: --valid-fraction or --valid gives more")
-    return [f"  note: {text}" for text in notes]
+def _data_lines(name: str, chosen: Guess, examined: Examined) -> list[str]:
+    title = f"{chosen.task}, guessed: {chosen.reason}; --task chooses another one" if chosen.reason else chosen.task
+    lines = [f"data {name}", "", *fact_lines({"task": title}), *examined.lines]
+    return [*lines, "", *finding_lines(examined.findings)]
 
 
 def _joined(items: list[str]) -> str:

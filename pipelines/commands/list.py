@@ -6,7 +6,9 @@ from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag
 from pipelines.export.exported import Exported
 from pipelines.runs import inventory
 from pipelines.runs.inventory import Run
+from pipelines.support import terminal
 from pipelines.support.files import shown
+from pipelines.support.run_result import PAGE
 from pipelines.tune.inventory import KeptSearch, all_searches
 from pipelines.tune.study import RECORD
 
@@ -36,8 +38,10 @@ class List:
             ("exports", exports, self.saved_models),
         ):
             if rows:
-                print(f"{title} in {shown(folder)}\n")
-                print("\n".join(f"  {line}" for line in table([_for_people(row) for row in rows])), end="\n\n")
+                where = f"; the report of each is NAME/{PAGE} there" if title == "runs" else ""
+                print(terminal.fitted(f"{title} in {shown(folder)}{where}\n"))
+                lines = [f"  {line}" for line in table([_for_people(row) for row in rows])]
+                print(terminal.fitted("\n".join(lines)), end="\n\n")
             elif title != "searches":  # most people have none
                 print_error(f"no {title} in {shown(folder)}")
 
@@ -54,6 +58,7 @@ def describe_run(run: Run) -> dict:
         "started": run.record.get("started"),
         "state": run.state,
         "export": result.get("model"),
+        "report": str(page) if (page := run.path / PAGE).is_file() else None,
     }
 
 
@@ -107,7 +112,7 @@ def _measure_and_score(found: tuple[str, float] | None) -> dict:
 def _for_people(described: dict) -> dict[str, str]:
     measure, score = described.pop("measure"), described.pop("score")
     when = described.pop("started", None) or described.pop("written", None)
-    values = {name: str(value or "-") for name, value in described.items() if name != "bytes"}
+    values = {name: str(value or "-") for name, value in described.items() if name not in ("bytes", "report")}
     last = {name: values.pop(name) for name in ("state", "export") if name in values}
     return {
         **values,

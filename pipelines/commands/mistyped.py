@@ -65,7 +65,7 @@ def check_names(arguments: list[str], commands: dict, program: str) -> None:
         if argument == "--":
             return
         if name.startswith("--") and name not in known:
-            raise UserError(f"no flag {name}{suggestion(name, known)} (`{title} --help` lists all flags)")
+            raise UserError(f"no flag {name}{suggestion(name, known)} (`{title} --help-all` lists all flags)")
 
 
 def _title(arguments: list[str], commands: dict, program: str) -> str:
@@ -81,7 +81,7 @@ def _title(arguments: list[str], commands: dict, program: str) -> str:
 
 def flags(command) -> Iterator[str]:
     """Yields the flags of an instance of a command's dataclass, and of the dataclasses in it."""
-    yield "--help"
+    yield from ("--help", "--help-all")
     for field in dataclasses.fields(command):
         value = getattr(command, field.name)
         if dataclasses.is_dataclass(value):

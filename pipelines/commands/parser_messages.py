@@ -22,7 +22,7 @@ def one_line(message: str, title: str) -> str:
     lines = ["" if not line.strip(_RULE) else line for line in lines]
     whole = " ".join(filter(None, lines))
     text = " ".join(itertools.takewhile(bool, itertools.dropwhile(lambda line: not line, lines)))
-    return f"{_reworded(text, whole)} (`{title} --help` has all flags)"
+    return f"{_reworded(text, whole)} (`{title} --help-all` has all flags)"
 
 
 def _reworded(text: str, whole: str) -> str:

@@ -4,7 +4,7 @@ import dataclasses
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -21,6 +21,8 @@ from pipelines.tune.inventory import all_searches
 @dataclasses.dataclass(frozen=True)
 class Remove:
     """Remove a run, a search of `tune`, a version of an exported model, or all its versions, after a question."""
+
+    examples: ClassVar = ("sentiment/reviews-best-0123abcd", "--unused")
 
     target: tyro.conf.Positional[
         Annotated[str | None, tyro.conf.arg(metavar="RUN|SEARCH|EXPORT", help_behavior_hint="")]

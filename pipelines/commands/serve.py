@@ -6,7 +6,7 @@ import tempfile
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_error
 from pipelines.settings.fields import PATH, require
@@ -24,6 +24,8 @@ class Serve:
     There is no authentication: the server answers everyone who can reach its ports. By default only this machine can;
     --host changes that. For access from other machines, put a proxy with authentication in front of the server.
     """
+
+    examples: ClassVar = ("--open", "--engine tf-serving")
 
     saved_models: SavedModelsFlag = SAVED_MODELS
     """Folder of the exported models. All of them are served, and new versions as soon as they appear."""

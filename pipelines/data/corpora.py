@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-from pipelines.data import prepared
-from pipelines.support import console
+from pipelines.data import addresses, prepared
+from pipelines.support import console, paths
 from pipelines.support.errors import UserError, is_disk_full
 from pipelines.support.files import folder_written_beside, sha256_of, with_home
 
@@ -123,12 +123,14 @@ def named(data: str | None, kind: str) -> bool:
 
 
 def existing(data: str, kind: str) -> Path:
-    """Returns the path `data`.
+    """Returns the path `data`, or that of a copy of what is at this address.
 
     Raises:
         UserError: it does not exist, and the message names the corpora of this kind; or it is a pipe, a device or
             prepared data.
     """
+    if paths.is_address(data):
+        return addresses.copied(data, cache_folder())
     path = with_home(data)
     if prepared.is_prepared(data):
         raise UserError(f"{data} is prepared data, which only `train {prepared.task_of(data)}` reads")

@@ -4,7 +4,9 @@ import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from pipelines.data import encodings, table_rows
+from pipelines.data import class_names, encodings, table_rows
+from pipelines.data.class_names import named
+from pipelines.data.json_tables import with_languages
 from pipelines.data.table_options import TableOptions
 from pipelines.data.table_rows import Format, Row
 from pipelines.data.typed_tables import batch_rows
@@ -16,6 +18,13 @@ _STATE, _INFO, _SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 def is_folder(path: Path) -> bool:
     """Whether a folder has one split of a dataset, or several."""
     return (path / _STATE).is_file() or (path / _SPLITS).is_file()
+
+
+def splits(path: Path) -> dict[str, Path]:
+    """Returns split -> folder of a dataset; one without splits is "train"."""
+    if not (path / _SPLITS).is_file():
+        return {"train": path}
+    return {name: path / name for name in _read(path / _SPLITS)["splits"]}
 
 
 def rows(path: Path, options: TableOptions, names: Collection[str] | None = None) -> Iterator[Row]:
@@ -30,32 +39,19 @@ def rows(path: Path, options: TableOptions, names: Collection[str] | None = None
     if (path / _SPLITS).is_file():
         splits = _read(path / _SPLITS)["splits"]
         raise UserError(f"{path} has the splits {', '.join(splits)}: give one, such as {path / splits[0]}")
-    classes = _classes(path / _INFO)
+    info = path / _INFO
+    classes = class_names.of_features(_read(info).get("features") or {} if info.is_file() else {})
     try:
         for file in _read(path / _STATE)["_data_files"]:
             with pyarrow.memory_map(str(path / file["filename"])) as source:
                 for batch in pyarrow.ipc.open_stream(source):
                     table_rows.check_columns(path, batch.schema.names)
                     read = batch.select([name for name in batch.schema.names if names is None or name in names])
-                    yield from (_named(row, classes) for row in batch_rows(read, options))
+                    yield from (with_languages(named(row, classes)) for row in batch_rows(read, options))
     except (pyarrow.ArrowException, OSError) as error:
         if encodings.is_of_system(error):
             raise
         raise encodings.damaged(path, "no dataset of Hugging Face", error) from error
-
-
-def _classes(info: Path) -> dict[str, list[str]]:
-    """Returns column -> names of its classes, for the columns with numbers of classes."""
-    features = _read(info).get("features") or {} if info.is_file() else {}
-    return {name: each["names"] for name, each in features.items() if each.get("_type") == "ClassLabel"}
-
-
-def _named(row: dict, classes: dict[str, list[str]]) -> dict:
-    """Returns a row with the names of its classes; -1 stands for no class."""
-    for name in classes.keys() & row.keys():
-        number = row[name]
-        row[name] = classes[name][number] if number is not None and number >= 0 else None
-    return row
 
 
 def _read(path: Path) -> dict:

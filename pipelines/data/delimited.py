@@ -30,10 +30,7 @@ def rows(path: Path, options: TableOptions, names: Collection[str] | None = None
     if path.stat().st_size == 0:
         raise _empty(path)
     opened = {"encoding": options.encoding, "errors": options.encoding_errors, "newline": ""}
-    with encodings.opened_text(path, **opened) as file:
-        start = file.read(_START)
-        is_cut = len(start) == _START
-    start = start[: start.rfind("\n") + 1] or start if is_cut else start
+    start, is_cut = _start(path, opened)
     separator = options.separator or _separator(path, start, options.quote)
     quote = quotes.find(path, start, is_cut, separator) if options.quote is None else options.quote
     # Who gives --quote knows that the quotes are right.
@@ -58,6 +55,24 @@ def rows(path: Path, options: TableOptions, names: Collection[str] | None = None
             yield row
     if problems and not num_read:
         raise _no_row(path, problems, len(columns), first, options)
+
+
+def separator_of(path: Path, options: TableOptions) -> str:
+    """Returns the character between the cells of a file.
+
+    Raises:
+        UserError: it cannot be read, or the separator cannot be found.
+    """
+    opened = {"encoding": options.encoding, "errors": options.encoding_errors, "newline": ""}
+    return options.separator or _separator(path, _start(path, opened)[0], options.quote)
+
+
+def _start(path: Path, opened: dict) -> tuple[str, bool]:
+    """Returns the first whole lines of a file, and whether it has more."""
+    with encodings.opened_text(path, **opened) as file:
+        start = file.read(_START)
+    is_cut = len(start) == _START
+    return start[: start.rfind("\n") + 1] or start if is_cut else start, is_cut
 
 
 def _row(cells: list[str] | None, columns: list[str], num_needed: int) -> Row | None:

@@ -1,4 +1,4 @@
-"""Many short texts, each with a beginning and an end: the lines of a text, files, or the rows of a table."""
+"""Many short texts, each with a beginning and an end: lines of a text, files, those of a folder, or rows of a table."""
 
 import array
 import dataclasses
@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from pipelines.data import tables, text_chunks, texts
+from pipelines.data import encodings, tables, text_chunks, texts
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.data.texts import TextSplits
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
+from pipelines.support.files import with_home
 from pipelines.support.numbers import counted
 from pipelines.support.paths import Data
 from pipelines.text.invisible import is_blank
 
 Kind = Literal["line", "file", "row"]
+_SUFFIX = ".txt"  # of the files of a folder, which may be compressed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Documents:
     """The documents `first` to `last` (excluded) of a source.
 
     Attributes:
-        source: see `texts.Text.source`; for rows a table, or several with the same columns.
+        source: see `texts.Text.source`; for rows a table, or several with the same columns; for files also a folder.
         kind: what a document is. Empty ones are left out.
         last: None is the end of the source.
         characters: number of characters of the documents.
@@ -117,7 +119,7 @@ def _read(data: Data | None, kind: Kind, options: TableOptions, num_skipped: lis
     if kind == "line":
         yield from texts.lines(data, options.encoding)
     elif kind == "file":
-        for each in [None] if data is None else paths.each(data):
+        for each in [None] if data is None else _files(data):
             yield "".join(texts.pieces(each, encoding=options.encoding))
     elif data is None:
         raise UserError("--documents row: the embedded sample is no table: give one with --data")
@@ -129,6 +131,19 @@ def _read(data: Data | None, kind: Kind, options: TableOptions, num_skipped: lis
             if num_skipped is not None:
                 num_skipped.append(chunk.num_skipped)
             yield from map(str, chunk.rows[chunk.column])
+
+
+def _files(data: Data) -> Iterator[str]:
+    """Yields the paths of files; of a folder, those of its text files and of the folders in it, by name."""
+    for each in paths.each(data):
+        folder = with_home(each)
+        if not folder.is_dir():
+            yield each
+            continue
+        files = sorted(path for path in folder.rglob("*") if encodings.suffix(path) == _SUFFIX and path.is_file())
+        if not files:
+            raise UserError(f"{each} has no {_SUFFIX} files: give a pattern of other names, such as '{each}/*.md'")
+        yield from map(str, files)
 
 
 def _require(sizes: Sequence[int], count: int, data: Data | None, kind: Kind) -> None:

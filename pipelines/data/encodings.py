@@ -85,13 +85,15 @@ def read_text(path: Path) -> str:
         return text.read()
 
 
-def read_lines(path: Path) -> Iterator[str]:
-    r"""Yields the lines of a file without their ends, as `read_text(path).split("\n")`, but without an empty last one.
+def read_lines(path: Path, encoding: str | None = None) -> Iterator[str]:
+    r"""Yields the lines of a file of a command with --encoding, without their ends.
+
+    They are those of `read_text(path).split("\n")`, but without an empty last one.
 
     Raises:
-        UserError: as `read_text`.
+        UserError: the errors of `open_text`, or the file is damaged or in another encoding.
     """
-    with opened_text(path, has_option=False) as text:
+    with opened_text(path, encoding) as text:
         for line in text:
             yield line.removesuffix("\n")
 
@@ -190,6 +192,18 @@ def _has_zeros(encoding: str) -> bool:
     return b"\0" in "a".encode(encoding)
 
 
+class WrongEncoding(UserError):
+    """A file is in another encoding than that in which it was read.
+
+    Attributes:
+        likely: its encoding; None if it is not known.
+    """
+
+    def __init__(self, message: str, likely: str | None):
+        super().__init__(message)
+        self.likely = likely
+
+
 def not_decodable(path: Path, error: UnicodeDecodeError, has_option: bool = True) -> UserError:
     """Returns the error for a file that is not in the encoding in which it was read; it names the likely one.
 
@@ -203,7 +217,7 @@ def not_decodable(path: Path, error: UnicodeDecodeError, has_option: bool = True
     else:
         remedy = _conversion(likely or "cp1252")
     guess = f"; it is probably {likely}" if likely else ""
-    return UserError(f"{path} is not {error.encoding.upper()} (byte 0x{byte:02x}{guess}): {remedy}")
+    return WrongEncoding(f"{path} is not {error.encoding.upper()} (byte 0x{byte:02x}{guess}): {remedy}", likely)
 
 
 def _conversion(encoding: str) -> str:
@@ -228,7 +242,7 @@ def _has_zero_bytes(path: Path, data: bytes, has_option: bool) -> UserError:
     if sum(zeros) * 4 > len(data):
         likely = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
         remedy = f"give --encoding {likely}" if has_option else _conversion(likely)
-        return UserError(f"{path} is not UTF-8; it is probably UTF-16: {remedy}")
+        return WrongEncoding(f"{path} is not UTF-8; it is probably UTF-16: {remedy}", likely)
     return UserError(
         f"{path} has bytes of zero, so it is not text: remove them, for example with `tr -d '\\000' < {path} > NEW`"
     )

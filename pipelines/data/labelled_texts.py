@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pipelines.data import corpora, folders, labels, sample_reviews, tables
+from pipelines.data.fields import Field
 from pipelines.data.splits import groups_or_texts, has_group
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support import paths
@@ -30,6 +31,8 @@ class LabelledTexts:
         dropped: reason -> number of rows that were left out while reading.
         others: the columns of the table that are neither text nor label, [n, columns], if they were asked for.
         weights: of the rows in training, float [n], if they were asked for.
+        fields: of a model that reads several columns, which are then one text: see data/fields.py.
+        numbers: the labels as numbers, float [n], where they are measured numbers (labelled/number_labels.py).
     """
 
     texts: np.ndarray
@@ -38,6 +41,8 @@ class LabelledTexts:
     dropped: dict[str, int]
     others: pd.DataFrame | None = None
     weights: np.ndarray | None = None
+    numbers: np.ndarray | None = None
+    fields: tuple[Field, ...] = ()
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -50,8 +55,9 @@ class LabelledTexts:
         """Returns the rows that the index or mask `rows` selects."""
         groups = None if self.groups is None else self.groups[rows]
         others = None if self.others is None else self.others.iloc[rows]
-        weights = None if self.weights is None else self.weights[rows]
-        return LabelledTexts(self.texts[rows], self.labels[rows], groups, self.dropped, others, weights)
+        weights, numbers = (None if each is None else each[rows] for each in (self.weights, self.numbers))
+        kept = groups, self.dropped, others, weights, numbers, self.fields
+        return LabelledTexts(self.texts[rows], self.labels[rows], *kept)
 
 
 def read(data: Data | None, options: TableOptions = DEFAULTS) -> dict[str, LabelledTexts]:

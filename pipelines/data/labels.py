@@ -7,7 +7,7 @@ spelled.
 import collections
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
 
@@ -59,7 +59,8 @@ def classes_of(labels: np.ndarray, source: str, polarity: bool, rows: int | None
     if (is_key or len(found) > MAX_NUMBERS and fractions) and len(numbers) == len(found):
         raise UserError(
             f"{source}: the labels are {len(found)} different numbers, such as {(fractions or numbers)[0]}: a "
-            "classifier chooses among few labels. Round them to classes, or name another column with --label-column"
+            "classifier chooses among few labels. --label-type number predicts the number; or round them to classes, "
+            "or name another column with --label-column"
         )
     require_repeated(len(found), num_rows, source)
     if len(numbers) == len(found):
@@ -92,20 +93,31 @@ def in_order(found: set[str]) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def doubtful(classes: Iterable[str]) -> list[str]:
+def doubtful(classes: Collection[str]) -> list[str]:
     """Returns a line on labels that differ only in case or blanks, and one on spellings of a missing value."""
-    by_folded = collections.defaultdict(list)
-    for name in classes:
-        by_folded[fold(name)].append(name)
-    equal = ", ".join("/".join(names) for names in by_folded.values() if len(names) > 1)
-    missing = [name for name in classes if fold(name) in _MISSING]
-    lines = [f"labels that differ only in case or blanks: {equal}; --fold-labels makes them one"] if equal else []
+    equal, missing = near_equal(classes), like_missing(classes)
+    lines = []
+    if equal:
+        lines.append(f"labels that differ only in case or blanks: {', '.join(equal)}; --fold-labels makes them one")
     if missing:
         lines.append(
             f"labels that look like a missing value: {', '.join(missing)}; --missing-labels={','.join(missing)} "
             "leaves their rows out"
         )
     return lines
+
+
+def near_equal(classes: Collection[str]) -> list[str]:
+    """Returns the labels that differ only in case or blanks, such as ["Refund/REFUND"]."""
+    by_folded = collections.defaultdict(list)
+    for name in classes:
+        by_folded[fold(name)].append(name)
+    return ["/".join(names) for names in by_folded.values() if len(names) > 1]
+
+
+def like_missing(classes: Collection[str]) -> list[str]:
+    """Returns the labels that look like a missing value, such as n/a."""
+    return [name for name in classes if fold(name) in _MISSING]
 
 
 def fold(label: str) -> str:

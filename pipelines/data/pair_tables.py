@@ -63,6 +63,11 @@ def read(
     return chosen, (itertools.islice(rows, 1, None) if chosen.has_names and names is None else rows)
 
 
+def state_sides(names: Sequence[str]) -> bool:
+    """Whether names of columns state two sides: two languages, or source and target."""
+    return len([name for name in names if languages.code(name)]) > 1 or _by_role(list(names)) is not None
+
+
 def _rows(path: Path, options: PairOptions) -> tuple[list[str] | None, Iterator[Row]]:
     """Returns (the names of the columns, if the format states them; all rows)."""
     from pipelines.data import delimited, encodings, tables  # take half a second that other files do not need

@@ -38,7 +38,12 @@ class TableOptions:
         missing_labels: labels that stand for no label; their rows are left out.
         encoding_errors: what becomes of bytes that are not in the encoding, as for `open`.
         other_columns: whether to keep the columns that are neither text nor label.
+        feature_columns: further columns that the model reads; see `data/fields.py`.
+        pair_columns: two columns with texts that are compared; see `fields.of_pair`.
+        is_symmetric: whether the order of the two counts for nothing.
+        fields: all columns that a trained model reads, if there are several: objects of `fields.Field`.
         weight_column: column with the weights of the rows; None: there is none.
+        output_separator, output_encoding: of tables that are written; None: as in the first file that is read.
     """
 
     text_column: str | None = None
@@ -57,22 +62,38 @@ class TableOptions:
     encoding_errors: str = "strict"
     other_columns: bool = False
     weight_column: str | None = None
+    feature_columns: tuple[str, ...] = ()
+    pair_columns: tuple[str, ...] = ()
+    is_symmetric: bool = False
+    fields: tuple = ()
+    output_separator: str | None = None
+    output_encoding: str | None = None
 
     @property
     def multi_label(self) -> bool:
         """Whether a text may have several labels."""
         return self.labels_separator is not None or bool(self.label_columns)
 
-    def after_training(self, config: dict) -> "TableOptions":
+    def after_training(self, card: dict) -> "TableOptions":
         """Returns the options for a table that a trained model reads.
 
         Args:
-            config: of the model's training.
+            card: of the model.
+
+        Raises:
+            UserError: --text-column is given, and the model reads several columns.
         """
+        from pipelines.data import fields
+
+        config, known = card["config"], fields.from_card(card.get("columns"))
+        if known and self.text_column:
+            names = ", ".join(fields.columns_of(known))
+            raise UserError(f"--text-column has no effect: the model reads the columns {names}: leave it out")
         text, label = config.get("text_column"), config.get("label_column")
         trained = dataclasses.replace(
             self,
-            trained_text_column=text,
+            trained_text_column=None if known else text,
+            fields=known,
             trained_label_column=label,
             fold_labels=config.get("fold_labels", False),
             missing_labels=column_names(config.get("missing_labels")),
@@ -97,6 +118,9 @@ def make(
     label_columns=None,
     fold_labels=False,
     missing_labels=None,
+    feature_column=None,
+    pair_columns=None,
+    symmetric=False,
 ) -> TableOptions:
     r"""Returns the options that the flags of the same names state. A separator may be given as \t or tab; the
     quote may be `none`.
@@ -112,6 +136,8 @@ def make(
         raise UserError(
             f"--encoding {encoding} is unknown: give a name such as utf-8, utf-16, cp1252 or gb18030"
         ) from error
+    if pair_columns is not None and len(set(column_names(pair_columns))) != 2:
+        raise UserError(f"--pair-columns {pair_columns}: give two different columns, such as question,answer")
     separator = unescaped(separator)
     if separator is not None and (len(separator) != 1 or separator in "\r\n"):
         raise UserError(f"--separator {separator!r}: it must be one character, or tab")
@@ -130,6 +156,9 @@ def make(
         label_columns=column_names(label_columns),
         fold_labels=fold_labels,
         missing_labels=column_names(missing_labels),
+        feature_columns=column_names(feature_column),
+        pair_columns=column_names(pair_columns),
+        is_symmetric=symmetric,
     )
 
 

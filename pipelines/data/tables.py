@@ -1,25 +1,37 @@
 """Tables of texts and labels in files: read completely for training, in chunks for prediction."""
 
 import collections
-import re
+import dataclasses
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from pipelines.data import dataset_folders, delimited, encodings, label_sets, table_rows, typed_tables, workbooks
-from pipelines.data.table_options import DEFAULTS, TableOptions
+from pipelines.data import (
+    dataset_folders,
+    delimited,
+    encodings,
+    fields,
+    json_tables,
+    label_lines,
+    label_sets,
+    table_columns,
+    table_rows,
+    typed_tables,
+    workbooks,
+)
+from pipelines.data.encodings import WrongEncoding
+from pipelines.data.table_columns import UnknownColumn, listed
+from pipelines.data.table_options import DEFAULTS, TableOptions, column_names
 from pipelines.data.table_rows import Format
 from pipelines.support.errors import UserError
 from pipelines.text.invisible import is_blank
 
-TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
-LABEL_NAMES = ("label", "labels", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
 GROUP_NAME = "url"
 FORMATS = (
     delimited.FORMAT,
-    typed_tables.JSON_LINES,
+    json_tables.LINES_OR_ARRAY,
     typed_tables.PARQUET,
     workbooks.EXCEL,
     dataset_folders.FORMAT,
@@ -27,20 +39,21 @@ FORMATS = (
 SUFFIXES = tuple(suffix for each in FORMATS for suffix in each.suffixes)
 _NUM_FIRST_ROWS = 100
 _CHUNK_ROWS = 10_000
-_MAX_WORDS_OF_A_NAME = 5
-_MAX_SHOWN = 40
-EXPECTED = "a .csv, .tsv, .jsonl, .parquet or .xlsx file"
+text_column, label_column = table_columns.text_column, table_columns.label_column
+TEXT_NAMES, LABEL_NAMES = table_columns.TEXT_NAMES, table_columns.LABEL_NAMES
+EXPECTED = "a .csv, .tsv, .jsonl, .json, .parquet or .xlsx file"
 
 
 def format_of(path: Path) -> Format | None:
     """Returns the format of a table by the suffix of its name, with or without that of a compression; of a folder by
-    its files. None: it is no table.
+    its files, and of lines with labels by the first one. None: it is no table.
     """
     path = Path(path)
     if path.is_dir():
         return next((each for each in FORMATS if each.is_folder and each.is_folder(path)), None)
     suffix = encodings.suffix(path)
-    return next((each for each in FORMATS if suffix in each.suffixes), None)
+    found = next((each for each in FORMATS if suffix in each.suffixes), None)
+    return label_lines.FORMAT if found is None and label_lines.is_file(path) else found
 
 
 def is_table(path: Path) -> bool:
@@ -102,7 +115,7 @@ def _rows(path: Path, options: TableOptions, names: Collection[str] | None = Non
     found = format_of(path)
     if found is None:
         raise UserError(
-            f"{path}: expected {EXPECTED} (the first three also .gz, .xz, .bz2, .zip) or a folder of .txt files"
+            f"{path}: expected {EXPECTED} (the first four also .gz, .xz, .bz2, .zip) or a folder of .txt files"
         )
     for field in dict.fromkeys(option for each in FORMATS for option in sorted(each.options)):
         value = getattr(options, field)
@@ -126,101 +139,6 @@ def columns(path: Path, options: TableOptions = DEFAULTS) -> pd.DataFrame:
     raise UserError(f"{path} has a header but no rows: add rows below the header")
 
 
-def text_column(path: Path, first_rows: pd.DataFrame, options: TableOptions) -> str:
-    """Returns the column with the text.
-
-    It is that of the options, else that of the training, else one with a usual name, else, without a header, the one
-    with the longest cells.
-
-    Raises:
-        UserError: there is none, or it has numbers; the message lists the columns and the flag.
-    """
-    if options.text_column is None and not options.header:
-        return max(first_rows.columns, key=lambda name: first_rows[name].str.len().sum())
-    trained = options.trained_text_column
-    name = _find(path, first_rows, options.text_column, trained, TEXT_NAMES, "--text-column", options.header)
-    if pd.to_numeric(first_rows[name], errors="coerce").notna().all():
-        raise UserError(
-            f"{path}: the column {name!r} has numbers, such as {first_rows[name].iloc[0]}, and not text: name another "
-            f"one with --text-column ({_listed(list(first_rows.columns))})"
-        )
-    return name
-
-
-def label_column(path: Path, first_rows: pd.DataFrame, options: TableOptions, text: str) -> str:
-    """Returns the column with the label.
-
-    It is that of the options, else that of the training, else one with a usual name, else, without a header, the other
-    one of two columns.
-
-    Args:
-        text: the column with the text.
-
-    Raises:
-        UserError: there is none, or it is the column with the text; the message lists the columns and the flag.
-    """
-    others = [name for name in first_rows.columns if name != text]
-    if options.label_column is None and not options.header and len(others) == 1:
-        return others[0]
-    trained = options.trained_label_column
-    name = _find(path, first_rows, options.label_column, trained, LABEL_NAMES, "--label-column", options.header)
-    if name == text:
-        raise UserError(f"{path}: the column {name!r} is the one with the text: name another one with --label-column")
-    return name
-
-
-def _find(
-    path: Path,
-    first_rows: pd.DataFrame,
-    wanted: str | None,
-    trained: str | None,
-    candidates: tuple[str, ...],
-    flag: str,
-    header: bool,
-) -> str:
-    names = list(first_rows.columns)
-    if wanted is not None:
-        if wanted not in names:
-            raise UserError(f"{path} has no column {wanted!r}; its columns are: {_listed(names)}")
-        return wanted
-    if trained in names:
-        return trained
-    by_lower = {name.strip().lower(): name for name in reversed(names)}
-    for candidate in candidates:
-        if candidate in by_lower:
-            return by_lower[candidate]
-    separator = _possible_separator(first_rows)
-    if separator:
-        raise UserError(
-            f"{path} has only one column, {_listed(names)}: if {separator!r} is between its cells, give --separator "
-            f"'{separator}'"
-        )
-    if header and _looks_like_a_row(first_rows):
-        raise UserError(f"{path}: its first line looks like a row and not like a header: add a header, or --no-header")
-    raise UserError(
-        f"{path}: no column has a usual name ({', '.join(candidates)}): name one of {_listed(names)} with {flag}"
-    )
-
-
-def _possible_separator(first_rows: pd.DataFrame) -> str | None:
-    """Returns the first sign in the name of the only column that is also in all its cells; None if there is none."""
-    if len(first_rows.columns) > 1:
-        return None
-    name = first_rows.columns[0]
-    signs = (sign for sign in re.findall(r"\w([^\w\s])(?=\w)", name))
-    return next((sign for sign in signs if first_rows[name].str.contains(sign, regex=False).all()), None)
-
-
-def _looks_like_a_row(first_rows: pd.DataFrame) -> bool:
-    """Whether the names of the columns are a text, or occur as cells below."""
-    names = first_rows.columns
-    return any(len(name.split()) > _MAX_WORDS_OF_A_NAME or name in set(first_rows[name]) for name in names)
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(name if len(name) <= _MAX_SHOWN else name[:_MAX_SHOWN] + "..." for name in names)
-
-
 def read(files: Sequence[Path], options: TableOptions) -> tuple:
     """Returns the fields of `LabelledTexts`: texts, labels, groups (None without a `url` column), dropped, and so on.
 
@@ -232,15 +150,19 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     Raises:
         UserError: a table cannot be read, or has no such column, or other columns than the first one.
     """
-    first_rows = columns(files[0], options)
-    text = text_column(files[0], first_rows, options)
-    label_names = _label_columns(files[0], first_rows, options, text)
-    used = [text, *label_names]
+    first_rows, texts, label_names = _used_columns(files[0], options)
+    text, features = texts[0], list(options.feature_columns)
+    names = fields.columns_of(options.fields) or [*texts, *features]
+    used = [*names, *label_names]
     read_columns = [*used, *_weight_columns(files[0], first_rows, used, options)]
     table, dropped = _all_rows(files, first_rows, list(first_rows) if options.other_columns else read_columns, options)
     others = table[list(first_rows)].drop(columns=used) if options.other_columns else None
     weights = _weights(table[options.weight_column], options) if options.weight_column else None
-    return *_fields(files[0], table, text, label_names, options), dropped, others, weights
+    known = options.fields
+    if len(names) > 1:
+        known = known or fields.of_table(files[0], table, texts, features, options)
+        table = table.assign(**{text: fields.composed(known, table, files[0])})
+    return *_fields(files[0], table, text, label_names, options), dropped, others, weights, None, known
 
 
 def _weight_columns(path: Path, first_rows: pd.DataFrame, used: list[str], options: TableOptions) -> list[str]:
@@ -253,7 +175,7 @@ def _weight_columns(path: Path, first_rows: pd.DataFrame, used: list[str], optio
     if name is None:
         return []
     if name not in first_rows or name in used:
-        others = _listed([each for each in first_rows if each not in used])
+        others = listed([each for each in first_rows if each not in used])
         raise UserError(f"{path}: --weight-column {name}: it must be another column of the table ({others})")
     return [name]
 
@@ -279,11 +201,57 @@ def _weights(cells: pd.Series, options: TableOptions) -> np.ndarray:
 
 def read_chunks(files: Sequence[Path], options: TableOptions) -> Iterator[tuple]:
     """Yields what `read` returns of all rows, for one chunk of rows after the other."""
-    first_rows = columns(files[0], options)
-    text = text_column(files[0], first_rows, options)
-    label_names = _label_columns(files[0], first_rows, options, text)
+    first_rows, (text, *others), label_names = _used_columns(files[0], options)
+    if others or options.feature_columns or options.fields:
+        raise UserError(
+            f"{files[0]}: several columns are read of texts in memory, which are not prepared: name one --text-column, "
+            "and no --feature-column"
+        )
     for table, dropped in _chunks_of_all(files, first_rows, [text, *label_names], options):
         yield *_fields(files[0], table, text, label_names, options), dropped
+
+
+def text_columns(path: Path, first_rows: pd.DataFrame, options: TableOptions, with_label: bool = False) -> list[str]:
+    """Returns the columns with texts: one, those of --text-column, or that of a trained model.
+
+    Raises:
+        UserError: the table has no such column.
+    """
+    if options.fields:
+        return [field.name for field in options.fields if field.kind == fields.TEXT]
+    if options.pair_columns:
+        fields.check(path, first_rows, options.pair_columns)
+        return list(options.pair_columns)
+    name = options.text_column
+    if name is not None and "," in name and name not in first_rows:
+        names = list(column_names(name))
+        fields.check(path, first_rows, names)
+        return names
+    return [text_column(path, first_rows, options, with_label)]
+
+
+def _used_columns(path: Path, options: TableOptions) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Returns the first rows, the columns with texts and those with the label.
+
+    Raises:
+        UserError: the table cannot be read, or has no such columns. Of a file in another encoding the message also has
+            the flags of its columns, so that one more command mends both.
+    """
+    try:
+        first_rows = columns(path, options)
+    except WrongEncoding as error:
+        try:
+            if error.likely:
+                _used_columns(path, dataclasses.replace(options, encoding=error.likely))
+        except UnknownColumn as unknown:
+            if unknown.flags:
+                raise UserError(f"{error}; its columns are by their cells {unknown.flags}") from error
+        except UserError:
+            pass  # it is said when the encoding is right
+        raise
+    fields.check(path, first_rows, [*fields.columns_of(options.fields), *options.feature_columns])
+    texts = text_columns(path, first_rows, options, with_label=True)
+    return first_rows, texts, _label_columns(path, first_rows, options, texts[0])
 
 
 def _fields(path: Path, table: pd.DataFrame, text: str, label_names: list[str], options: TableOptions) -> tuple:
@@ -304,7 +272,7 @@ def _label_columns(path: Path, first_rows: pd.DataFrame, options: TableOptions, 
     if missing:
         raise UserError(
             f"{path} has no column {missing[0]!r} (--label-columns); its columns are: "
-            f"{_listed(list(first_rows.columns))}"
+            f"{listed(list(first_rows.columns))}"
         )
     if text in options.label_columns:
         raise UserError(f"{path}: the column {text!r} is the one with the text: leave it out of --label-columns")
@@ -325,7 +293,7 @@ def check_columns(path: Path, first_rows: pd.DataFrame, first: Path, names: Coll
     missing = [name for name in names if name not in first_rows]
     added = [name for name in first_rows if name not in set(names)]
     if missing or added:
-        differences = [f"no column {_listed(missing)}"] * bool(missing) + [f"also {_listed(added)}"] * bool(added)
+        differences = [f"no column {listed(missing)}"] * bool(missing) + [f"also {listed(added)}"] * bool(added)
         raise UserError(
             f"{path} has {', and '.join(differences)}, unlike {first}: several files must have the same columns"
         )

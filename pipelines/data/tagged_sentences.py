@@ -1,45 +1,21 @@
 """Sentences with a tag for each token, from any source: files, a folder, a named corpus, or the embedded sample."""
 
 import dataclasses
-import itertools
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import (
-    columns,
-    conllu,
-    corpora,
-    encodings,
-    sample_tags,
-    tag_schemes,
-    token_columns,
-    token_positions,
-)
-from pipelines.support.errors import UserError
+from pipelines.data import sample_tags, tag_schemes, tagged_files, token_options, token_positions
+from pipelines.data.token_options import TokenOptions
 from pipelines.support.paths import Data
 
-KIND = "tagged sentences"  # of corpora
-_SPLITS = {"train": "train", "dev": "valid", "valid": "valid", "validation": "valid", "val": "valid", "test": "test"}
-# Files of a folder that may have a split. The first group with such files is read: a UD folder has .txt files, too.
-_SUFFIXES_IN_FOLDERS = (
-    (".conllu",),
-    (".conll", ".iob2", ".iob", ".bio", ".train", ".dev", ".valid", ".test"),
-    (".tsv", ".txt"),
-)
-_SPLIT_IN_NAME = re.compile(r"(?:^|[-_.])(train|dev|valid|validation|val|test)(?=[-_.]|$)")
-_NO_TEXT_FILES = (".parquet", ".xlsx")
-_TABLES = (".csv", ".jsonl", ".ndjson", ".json", *_NO_TEXT_FILES)
-_NUM_FIRST_LINES = 200
+KIND = tagged_files.KIND
 _CHUNK_TOKENS = 100_000
-_SPANS_IN_JSON = re.compile(r'"(?:labels?|entities|spans)"\s*:\s*\[\s*[\[{]')
-_TOKENS_IN_JSON = re.compile(r'"(?:tokens|words)"\s*:\s*\[')
-_EXPECTED = "one token and its tag per line, with a blank line between sentences, or CoNLL-U"
 
 is_spans = tag_schemes.is_spans
 character_spans = token_positions.character_spans
+files_of = tagged_files.of
 
 
 @dataclasses.dataclass
@@ -75,59 +51,35 @@ class TaggedSentences:
         return TaggedSentences(*([field[row] for row in chosen] for field in fields), self.dropped)
 
 
-def read(data: Data | None, column: str | None = None, token_column: str | None = None) -> dict[str, TaggedSentences]:
+def read(data: Data | None, options: TokenOptions = token_options.DEFAULTS) -> dict[str, TaggedSentences]:
     """Reads all of `data`.
 
     Args:
         data: a file, a folder of files with train, dev or test in their names, or the name of a corpus; or several
             files; None is the embedded sample.
-        column: the column with the tag. In CoNLL-U it is upos (the default), xpos, feats or a key of the column MISC;
-            in other files the column's number from 1, or its name in the first line, by default the last one.
-        token_column: the column with the token, of files that are not CoNLL-U: its number or name. None finds it.
 
     Returns:
         split -> sentences: "train", "valid" and "test" as far as the source has them. Files are "train".
 
     Raises:
         UserError: the source is missing, empty or not readable, a line has the wrong number of columns, no token has a
-            tag in the column, or it is unclear which column has the tokens.
+            tag in the column, it is unclear which column has the tokens, or positions of spans do not fit to the texts.
     """
     if data is None:
-        for option, value in (("--column", column), ("--token-column", token_column)):
-            if value is not None:
-                raise UserError(f"{option} {value} has no effect: the embedded sample has one tag per token")
+        options.reject(token_options.FIELDS, "the embedded sample has one tag per token")
         return {name: TaggedSentences(*fields, {}) for name, fields in sample_tags.generate().items()}
-    splits = {name: joined(read_chunks(paths, column, token_column)) for name, paths in files_of(data).items()}
+    splits = {name: joined(read_chunks(files, options)) for name, files in tagged_files.of(data).items()}
     scheme = tag_schemes.detect([tags for part in splits.values() for tags in part.tags])
     for part in splits.values():
         convert_to_iob2(part, scheme)
     return splits
 
 
-def files_of(data: Data) -> dict[str, list[Path]]:
-    """Returns split -> files of `data`, as far as it has them. Files that are given are "train".
-
-    Raises:
-        UserError: there are no such files.
-    """
-    if corpora.named(data, KIND):
-        return _files_of(corpora.fetch(data))
-    if isinstance(data, tuple):
-        return {"train": corpora.existing_files(data, KIND)}
-    path = corpora.existing(data, KIND)
-    return _files_of(path) if path.is_dir() else {"train": [path]}
-
-
-def read_chunks(
-    files: list[Path], column: str | None = None, token_column: str | None = None
-) -> Iterator[TaggedSentences]:
+def read_chunks(files: list[Path], options: TokenOptions = token_options.DEFAULTS) -> Iterator[TaggedSentences]:
     """Yields the sentences of files, which may be larger than memory, in chunks of about `_CHUNK_TOKENS` tokens.
 
     The tags are those of the source: their scheme is known only after the last sentence. The documents of different
     files are different ones. The last chunk of a file has what was left out of the file, and may have no sentences.
-
-    Args:
-        column, token_column: see `read`.
 
     Raises:
         UserError: as `read`.
@@ -135,7 +87,7 @@ def read_chunks(
     first_document, last_document = 0, -1
     for path in files:
         chunk, num_tokens, dropped = TaggedSentences([], [], [], [], {}), 0, {}
-        for tokens, tags, text, document in _sentences_of(path, column, token_column, dropped):
+        for tokens, tags, text, document in tagged_files.sentences(path, options, dropped):
             last_document = first_document + document
             chunk.tokens.append(tokens)
             chunk.tags.append(tags)
@@ -152,89 +104,6 @@ def read_chunks(
 def fresh_sample() -> TaggedSentences:
     """Returns sentences of the embedded sample that are in no training data."""
     return TaggedSentences(*sample_tags.fresh(), {})
-
-
-def _files_of(folder: Path) -> dict[str, list[Path]]:
-    """Returns split -> files of a folder, by their names."""
-    for suffixes in _SUFFIXES_IN_FOLDERS:
-        found: dict[str, list[Path]] = {}
-        data_sets = set()
-        for path in sorted(path for path in folder.iterdir() if path.is_file() and encodings.suffix(path) in suffixes):
-            name = path.name.lower()
-            if match := _SPLIT_IN_NAME.search(name):
-                found.setdefault(_SPLITS[match[1]], []).append(path)
-                data_sets.add(name[: match.start()])
-        if len(data_sets) > 1:
-            names = ", ".join(sorted(data_sets))
-            raise UserError(f"{folder} has files of several data sets ({names}): give the files, or another folder")
-        if found:
-            return found
-    raise UserError(
-        f"{folder} has no files of tagged sentences with train, dev or test in their names, such as train.conllu: give "
-        "the files"
-    )
-
-
-def _sentences_of(
-    path: Path, column: str | None, token_column: str | None, dropped: dict[str, int]
-) -> Iterator[conllu.Fields]:
-    """Yields the sentences of a file, whatever its format; see `conllu.sentences` and `columns.sentences`."""
-    if encodings.suffix(path) in _NO_TEXT_FILES:
-        raise _is_table(path, [])
-
-    def lines() -> Iterator[str]:
-        return encodings.read_lines(path)
-
-    if not any(line.strip() for line in lines()):
-        raise UserError(f"{path} is empty: expected {_EXPECTED}")
-    if encodings.suffix(path) == ".conllu" or conllu.is_conllu(lines()):
-        if token_column not in (None, "form"):
-            raise UserError(
-                f"--token-column {token_column}: {path} is CoNLL-U, whose tokens are in the column FORM: leave it out, "
-                "or give form"
-            )
-        return conllu.sentences(path, lines, column, dropped)
-    first_lines = list(itertools.islice(lines(), _NUM_FIRST_LINES))
-    if _looks_like_a_table(path, first_lines):
-        raise _is_table(path, first_lines)
-    return columns.sentences(path, lines, column, dropped, token_column)
-
-
-def _looks_like_a_table(path: Path, lines: list[str]) -> bool:
-    """Whether the first lines of a file have a text and its label each: none is blank, and names or cells of texts."""
-    while lines and not lines[-1].strip():
-        lines.pop()
-    if not all(line.strip() for line in lines):
-        return False
-    if encodings.suffix(path) in _TABLES or re.match(r'\{.*":', lines[0]):
-        return True
-    from pipelines.data import tables  # takes half a second that files with blank lines do not need
-
-    names = {cell.strip(' "').lower() for cell in re.split(r"[,;|\t]", lines[0])}
-    if names & set(tables.TEXT_NAMES) and names & set(tables.LABEL_NAMES):
-        return True
-    with_texts = sum(any(" " in cell.strip() for cell in line.split("\t")) for line in lines if "\t" in line)
-    return 2 * with_texts > len(lines)
-
-
-def _is_table(path: Path, first_lines: list[str]) -> UserError:
-    """Returns the error for a file that is a table or JSON; the message names what it has."""
-    start = "\n".join(first_lines)
-    has_names = token_columns.are_names(
-        [cell.strip(' "').lower() for cell in first_lines[0].split(",")] if start else []
-    )
-    kinds = {
-        "has spans of characters, which are not read: convert them": _SPANS_IN_JSON.search(start),
-        "has tokens in JSON, which are not read: convert them": _TOKENS_IN_JSON.search(start),
-        "is a table of tokens, which is not read: convert it": has_names,
-    }
-    kind = next((kind for kind, found in kinds.items() if found), None)
-    if kind:
-        return UserError(f"{path} {kind} to {_EXPECTED}")
-    return UserError(
-        f"{path} is a table of texts with their labels: train on it with `train classification`, or give a file with "
-        f"{_EXPECTED}"
-    )
 
 
 def joined(chunks: Iterable[TaggedSentences]) -> TaggedSentences:

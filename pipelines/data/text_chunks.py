@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from pipelines.data import encodings, tables
+from pipelines.data import encodings, fields, tables
 from pipelines.data.table_options import TableOptions
 from pipelines.support import paths
 from pipelines.support.errors import UserError
@@ -27,11 +27,19 @@ class Chunk(NamedTuple):
         rows: its rows with all their columns.
         column: name of the column with the text.
         num_skipped: number of rows that could not be read.
+        composed: for a model of several columns, of which `column` is the first one: the texts, with the index of
+            `rows`. It may have more rows than `rows`.
     """
 
     rows: pd.DataFrame
     column: str
     num_skipped: int
+    composed: pd.Series | None = None
+
+    def texts(self) -> list[str]:
+        """Returns the text of each row: of several columns, they are one text."""
+        texts = self.rows[self.column] if self.composed is None else self.composed.loc[self.rows.index]
+        return texts.tolist()
 
 
 class Columns(NamedTuple):
@@ -85,7 +93,7 @@ def read_file(
             yield chunk
         else:
             tables.check_columns(Path(source), chunk.rows, Path(first.path), first.names)
-            yield Chunk(chunk.rows[first.names], first.text, chunk.num_skipped)
+            yield chunk._replace(rows=chunk.rows[first.names], column=first.text)
 
 
 def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Iterator[Chunk]:
@@ -96,12 +104,23 @@ def _read_file(source: str, options: TableOptions, max_lines: int | None) -> Ite
         if path.stat().st_size == 0:
             raise UserError(f"{source} is empty")
     if source != "-" and tables.is_table(path):
-        column = tables.text_column(path, tables.columns(path, options), options)
+        first_rows = tables.columns(path, options)
+        if options.fields:
+            fields.check(path, first_rows, fields.columns_of(options.fields))
+            column = tables.text_columns(path, first_rows, options)[0]
+        else:
+            column = tables.text_column(path, first_rows, options)
         names = tables.all_names(path, options)  # all chunks have the same columns
         for rows, left_out in tables.named_chunks(path, CHUNK_ROWS, options, names):
             if len(rows):
-                yield Chunk(rows, column, sum(left_out.values()))
+                composed = None
+                if options.fields:
+                    composed = pd.Series(fields.composed(options.fields, rows, path), rows.index, object)
+                yield Chunk(rows, column, sum(left_out.values()), composed)
         return
+    if options.fields:
+        names = ", ".join(fields.columns_of(options.fields))
+        raise UserError(f"{source} is no table: the model reads the columns {names}: give a .csv, .tsv or .jsonl file")
     if options.text_column or options.separator or options.quote is not None or not options.header:
         raise UserError(
             f"--text-column, --separator, --quote and --no-header have no effect: {source} has no columns, it is read "

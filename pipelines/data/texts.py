@@ -119,15 +119,18 @@ def lines(data: Data | None, encoding: str | None = None, has_option: bool = Tru
         yield rest
 
 
-def chunks(pieces: Iterable[str]) -> Iterator[str]:
-    """Yields the same text in strings of at most `_CHUNK` characters, cut after white space where there is some."""
+def chunks(pieces: Iterable[str], size: int | None = None) -> Iterator[str]:
+    """Yields the same text in strings of at most `size` characters (None: 4,000), cut after white space where there
+    is some.
+    """
+    size = size or _CHUNK
     rest = ""
     for piece in pieces:
         rest += piece
         start = 0
-        while len(rest) - start > _CHUNK:
-            window = rest[start : start + _CHUNK]
-            cut = max(window.rfind("\n"), window.rfind(" ")) + 1 or _CHUNK
+        while len(rest) - start > size:
+            window = rest[start : start + size]
+            cut = max(window.rfind("\n"), window.rfind(" ")) + 1 or size
             yield window[:cut]
             start += cut
         rest = rest[start:]

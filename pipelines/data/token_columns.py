@@ -85,6 +85,11 @@ def are_names(names: list[str]) -> bool:
     return any(name in _TOKEN_NAMES for name in names) and any(name in _TAG_NAMES for name in names)
 
 
+def is_tag_name(name: str) -> bool:
+    """Whether a column with this name usually has tags."""
+    return name.lower() in _TAG_NAMES
+
+
 def _given(option: str, path: Path, value: str | None, names: list[str], has_names: bool, allowed, token=None):
     """Returns the index of a column that the user names; None for None.
 

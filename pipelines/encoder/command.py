@@ -25,7 +25,7 @@ class Train(TrainCommand):
 
     def __call__(self) -> None:
         """Trains and prints the summary."""
-        config = self.config.resolve()
+        config = self.resolved()
         if config.vectors:
             config.check()
             self._export_word_vectors(config)
@@ -48,7 +48,7 @@ class Train(TrainCommand):
 
 _ToPrepare = subset(
     EncoderConfig,
-    ("data", "text_column", "encoding", "valid_fraction", "max_bytes", "seed"),
+    (*EncoderConfig.DATA_FIELDS, "valid_fraction", "max_bytes", "seed"),
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], SIZES["small"]["vocabulary_size"]),
 )
 
@@ -67,6 +67,11 @@ class Predict(PredictCommand):
     Without --near and --input, each text has one [MASK], and the most likely tokens there are printed.
     """
 
+    examples: ClassVar = (
+        "{text}",
+        '--near "he sat on the river bank" "a savings bank"',
+        "--input texts.csv --output vectors.npy",
+    )
     suffixes: ClassVar = (".npy",)
     top: Annotated[int, tyro.conf.arg(metavar="N")] = 10
     """Number of tokens to print for a blank, at most 100."""

@@ -98,6 +98,18 @@ class EncoderConfig(TrainingConfig):
         ("transformer", "full"): {"epochs": 3, "learning_rate": 0.001},
     }
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm"}
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = ("data", "text_column", "encoding")
+    NETWORK_FIELDS: ClassVar[tuple[str, ...]] = (
+        "model",
+        "direction",
+        "size",
+        "num_layers",
+        "hidden_size",
+        "embedding_size",
+        "num_heads",
+        "positions",
+    )
+    KEPT_FIELDS: ClassVar[tuple[str, ...]] = ("vocabulary_size", "max_bytes")
 
     data: Annotated[Data | None, PATHS] = None
     """Texts to train on, without labels: text files, the texts of tables with the same columns, a pattern such as
@@ -198,6 +210,10 @@ class EncoderConfig(TrainingConfig):
     def without_flags(self) -> "EncoderConfig":
         """As `TrainingConfig.without_flags`; other fields depend on the size."""
         return type(self)(preset=self.preset, model=self.model, size=self.size).resolve()
+
+    def network_fields(self) -> tuple[str, ...]:
+        """As `TrainingConfig.network_fields`; there are as many learned positions as tokens of a window."""
+        return (*self.NETWORK_FIELDS, *(("window",) if self.positions == "learned" else ()))
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""

@@ -86,9 +86,9 @@ def load(config: EncoderConfig) -> Splits:
     if found:
         found.check_files()
         return Splits(None, None, found.rows, found.notes, found.details["unit"], found)
-    if _is_text_file(config):
+    if is_text_file(config):
         return _split_text_file(config)
-    chunks = list(_chunks(config))
+    chunks = list(read_chunks(config))
     all_texts = np.concatenate([chunk.texts for chunk in chunks])
     _require_text(config, len(all_texts))
     groups = np.concatenate([chunk.groups_or_texts() for chunk in chunks])
@@ -110,11 +110,11 @@ def survey(config: EncoderConfig) -> Surveyed:
     Raises:
         UserError: the data cannot be read, or is too small to split.
     """
-    if _is_text_file(config):
+    if is_text_file(config):
         splits = _split_text_file(config, MAX_VALID_CHARACTERS)
         return Surveyed(splits, sum(splits.rows.values()))
     passed = FirstPass(0, config.seed, None)
-    for chunk in _chunks(config):
+    for chunk in read_chunks(config):
         groups = hashes(chunk.groups_or_texts())
         passed.add(Keys(groups, groups), [(text,) for text in chunk.texts], chunk.dropped)
     _require_text(config, passed.rows)
@@ -130,11 +130,11 @@ def _texts_of(config: EncoderConfig, held_out: np.ndarray, is_valid: bool) -> It
     Args:
         held_out: hashes of the groups of the validation texts, uint64.
     """
-    for chunk in _chunks(config):
+    for chunk in read_chunks(config):
         yield from chunk.texts[np.isin(hashes(chunk.groups_or_texts()), held_out) == is_valid]
 
 
-def _chunks(config: EncoderConfig) -> Iterator[_Chunk]:
+def read_chunks(config: EncoderConfig) -> Iterator[_Chunk]:
     """Yields the rows of tables, or the files of a folder or a corpus, in chunks."""
     if config.data is None:
         sample = labelled_texts.read(None)["train"]
@@ -152,7 +152,7 @@ def _chunks(config: EncoderConfig) -> Iterator[_Chunk]:
             yield _Chunk(*fields)
 
 
-def _is_text_file(config: EncoderConfig) -> bool:
+def is_text_file(config: EncoderConfig) -> bool:
     """Whether the data is one long text, in one file or several.
 
     Raises:

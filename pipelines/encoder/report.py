@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipelines.support import reports
+from pipelines.support import charts, reports
 from pipelines.support.files import shown
 from pipelines.support.installation import shell_command
 from pipelines.support.run_result import RunResult
@@ -25,8 +25,8 @@ def summarize(result: RunResult) -> str:
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes `folder`/report.md and curves.png."""
-    reports.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
+    """Writes the report and curves.png to `folder`."""
+    charts.save(reports.curves(result, {"loss": "loss, nats per token"}), folder / "curves.png")
     reports.write(folder, _lines(result))
 
 

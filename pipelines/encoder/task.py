@@ -28,7 +28,14 @@ from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
 from pipelines.support import paths
 from pipelines.support.errors import UserError
-from pipelines.task import complete_config, items_per_epoch, load_tokenizer, refit  # noqa: F401 (members of Task)
+from pipelines.support.examples import example_text
+from pipelines.task import (  # noqa: F401 (members of Task)
+    complete_config,
+    grow_tokenizer,
+    items_per_epoch,
+    load_tokenizer,
+    refit,
+)
 from pipelines.text.tokenizers import Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
@@ -167,7 +174,8 @@ def measure(
 def describe_data(config: EncoderConfig, splits: Splits, encoded: Encoded) -> dict:
     """Returns the number of texts, what was left out, and the limits of a text."""
     window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}
-    return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": window}
+    example = {"example_text": example_text(splits.valid())} if splits.valid else {}
+    return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": window, **example}
 
 
 def example_requests(servable: TextEncoder) -> dict[str, dict]:

@@ -29,7 +29,7 @@ _FIELDS = [
 
 
 def make_card(result: RunResult, config: TrainingConfig) -> dict:
-    """Returns the card of a run's export, without paths of the machine and without texts of the training data."""
+    """Returns the card of a run's export, without paths of the machine; of the data it has one validation text."""
     values = vars(result)
     settings = {name: value for name, value in result.config.items() if name not in ("data", *config.data_files())}
     for field, handle in config.module_handles().items():

@@ -145,7 +145,7 @@ def _write_warm_up(folder: Path, name: str, requests: dict[str, dict[str, tf.Ten
                 request.model_spec.name = name
                 request.model_spec.signature_name = signature
                 for key, value in inputs.items():
-                    request.inputs[key].CopyFrom(tf.make_tensor_proto(value[rows]))
+                    request.inputs[key].CopyFrom(tf.make_tensor_proto(value[rows] if value.shape.rank else value))
                 log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
                 writer.write(log.SerializeToString())
 

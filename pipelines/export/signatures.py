@@ -47,6 +47,16 @@ class BatchedSignature:
         return {name: _decoded(np.concatenate([result[name] for result in results])[original]) for name in results[0]}
 
 
+def of_texts(signatures):
+    """Returns the signature that takes texts: serving_default; of a model of several columns, which serving_default
+    takes one by one, `composed`.
+
+    Args:
+        signatures: name -> signature.
+    """
+    return signatures["composed" if "composed" in signatures else "serving_default"]
+
+
 def call_in_batches(
     call: Callable[[np.ndarray], Any], lengths: Sequence[int], batch_size: int, hide_messages: bool
 ) -> tuple[np.ndarray, list]:

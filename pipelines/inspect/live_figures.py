@@ -28,7 +28,6 @@ def specifications() -> dict[str, dict]:
         "attention": attention.weight_chart(None, None).add_params(
             *heads, tokens_parameter(None, "queries"), tokens_parameter(None, "keys")
         ),
-        "probabilities": _probability_chart(),
     }
     # The colours and fonts of the page take the place of Altair's, and its headings that of the titles.
     left_out = ("config", "title")
@@ -36,22 +35,6 @@ def specifications() -> dict[str, dict]:
         name: {key: part for key, part in chart.to_dict().items() if key not in left_out}
         for name, chart in charts.items()
     }
-
-
-def _probability_chart() -> alt.LayerChart:
-    """Returns the bars of "classes": rows of name and value."""
-    base = alt.Chart(alt.NamedData("classes")).encode(
-        y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=110)),
-        x=alt.X(
-            "value:Q",
-            scale=alt.Scale(domain=[0, 1]),
-            title="probability",
-            axis=alt.Axis(format="%", values=[0, 0.5, 1]),
-        ),
-    )
-    bars = base.mark_bar(height=alt.RelativeBandSize(0.7))
-    texts = base.mark_text(align="left", dx=4).encode(text=alt.Text("value:Q", format=".1%"))
-    return (bars + texts).properties(width=190, height=alt.Step(24))
 
 
 def text_of(specification: dict) -> str:

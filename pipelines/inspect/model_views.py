@@ -119,6 +119,7 @@ class Clipping(View):
     """The norm of the gradient over the training of runs, beside the threshold of --clip-norm."""
 
     NAME: ClassVar[str] = "clipping"
+    examples: ClassVar = ("--run char-lm/my-lstm-0123abcd",)
 
     run: Annotated[tuple[str, ...], tyro.conf.arg(metavar="RUN [RUN ...]")] = ()
     """The runs, side by side: the folder or the name of each; `list` has them. They need --keep-checkpoints when they

@@ -183,6 +183,7 @@ class Training(View):
     """How the gates, the states or the attention of a run changed over its training, with a slider."""
 
     NAME: ClassVar[str] = "training"
+    examples: ClassVar = ('"The list of functions" --run char-lm/my-lstm-0123abcd',)
 
     text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]]
     """The text to look at, in quotes."""

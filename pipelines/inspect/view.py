@@ -24,6 +24,7 @@ class View:
     """What all inspections share. The first line of the docstring of each is its line in the list."""
 
     NAME: ClassVar[str] = ""
+    examples: ClassVar[tuple[str, ...]] = ("",)
 
     output: Annotated[Path | None, PATH] = None
     """File to write: .html, a page that works without a network, or .png, a picture. By default inspect-WHAT.html in
@@ -68,6 +69,8 @@ class View:
 class ModelsView(View):
     """An inspection of exported models."""
 
+    examples: ClassVar[tuple[str, ...]] = ("--models char-lm",)
+
     models: Annotated[tuple[str, ...], tyro.conf.arg(metavar="MODEL ...")] = ()
     """Exported models, NAME or NAME/VERSION, one after the other on the page. By default the only one there is."""
     saved_models: SavedModelsFlag = SAVED_MODELS
@@ -105,8 +108,22 @@ class ModelsView(View):
 class TextView(ModelsView):
     """An inspection of what exported models compute for a text."""
 
+    examples: ClassVar[tuple[str, ...]] = ('"The list of functions" --models char-lm',)
+
     text: tyro.conf.Positional[Annotated[str, tyro.conf.arg(metavar="TEXT")]]
     """The text to look at, in quotes."""
+
+    def check(self) -> None:
+        """Checks that the models exist, and that each of them reads one text."""
+        super().check()
+        from pipelines.inspect.models import find_exports
+
+        for each in find_exports(self.saved_models, self.models):
+            if each.card().get("columns"):
+                raise UserError(
+                    f"{each.title} reads several columns, and `inspect {self.NAME}` looks at one text: `predict "
+                    "classification --explain` weights the words of each column"
+                )
 
     def title(self) -> str:
         """Returns the title of the page."""

@@ -11,8 +11,8 @@ import numpy as np
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.metrics import wilson_interval
 from pipelines.labelled.multi_label_metrics import compare_micro_f1
-from pipelines.labelled.paired import difference_interval
 from pipelines.support import baselines, console
+from pipelines.support.paired import difference_interval
 from pipelines.support.scores import score_of
 from pipelines.text.invisible import visible
 
@@ -88,25 +88,18 @@ def fit_and_predict(
         (an array of class ids for each array of texts, ""), or ([], the reason why it is left out). With several labels
         per text the arrays are int [n, classes] of 0 and 1.
     """
-    from scipy import sparse
     from sklearn.linear_model import LogisticRegression  # takes two seconds, which no other command waits for
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.svm import LinearSVC
 
-    limit = max_characters or _MAX_CHARACTERS[features]
     num_characters = sum(map(len, train.texts))
-    if num_characters > limit:
-        return [], f"the training texts have more than {limit / 1e6:g} million characters"
     num_classes = train.labels.shape[1] if train.labels.ndim == 2 else int(train.labels.max()) + 1
     if max_characters is None and num_characters * num_classes > _MAX_CHARACTERS_OF_CLASSES:
         return [], f"{num_classes:,} classes and {num_characters / 1e6:.1f} million characters are too many"
-    vectors = {} if vectors is None else vectors
-    for name in FEATURES[features]:
-        vectors[name] = vectors.get(name) or _vectorize(name, train.texts, texts)
-        if not vectors[name]:
-            return [], "the training texts have no words"
-    columns = [vectors[name] for name in FEATURES[features]]
-    train_vectors, *other_vectors = (sparse.hstack(each, "csr") for each in zip(*columns, strict=True))
+    found, reason = vectors_of(features, train.texts, texts, max_characters, vectors)
+    if reason:
+        return [], reason
+    train_vectors, *other_vectors = found
     class_weight = "balanced" if class_weights else None
     if len(FEATURES[features]) > 1:
         classifier = LinearSVC(class_weight=class_weight, random_state=0)
@@ -126,6 +119,32 @@ def fit_and_predict(
         weights = {} if train.weights is None else {"sample_weight": train.weights}
         classifier = OneVsRestClassifier(classifier).fit(train_vectors, train.labels, **weights)
     return [classifier.predict(each) for each in other_vectors], ""
+
+
+def vectors_of(
+    features: str,
+    train_texts: np.ndarray,
+    texts: Sequence[np.ndarray],
+    max_characters: int | None = None,
+    vectors: dict[str, list] | None = None,
+) -> tuple[list, str]:
+    """Returns the TF-IDF vectors of a baseline; for the arguments see `fit_and_predict`.
+
+    Returns:
+        (the sparse vectors of the training texts and of each of `texts`, ""), or ([], the reason why there are none).
+    """
+    from scipy import sparse
+
+    limit = max_characters or _MAX_CHARACTERS[features]
+    if sum(map(len, train_texts)) > limit:
+        return [], f"the training texts have more than {limit / 1e6:g} million characters"
+    vectors = {} if vectors is None else vectors
+    for name in FEATURES[features]:
+        vectors[name] = vectors.get(name) or _vectorize(name, train_texts, texts)
+        if not vectors[name]:
+            return [], "the training texts have no words"
+    columns = [vectors[name] for name in FEATURES[features]]
+    return [sparse.hstack(each, "csr") for each in zip(*columns, strict=True)], ""
 
 
 def _vectorize(name: str, train_texts: np.ndarray, texts: Sequence[np.ndarray]) -> list:

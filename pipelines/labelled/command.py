@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -11,7 +11,7 @@ from pipelines.export.exported import Exported
 from pipelines.labelled.config import LabelledConfig
 from pipelines.predicting.command import PredictRowsCommand
 from pipelines.settings.fields import NAME, PATH, PATHS
-from pipelines.support import paths
+from pipelines.support import paths, terminal
 from pipelines.support.errors import UserError
 from pipelines.support.paths import Data
 
@@ -50,12 +50,14 @@ class LabelledTrainCommand(TrainCommand):
         from pipelines.labelled import cross_validation, folds_report
 
         result = cross_validation.cross_validate(self.task, config, self.runs, self.run)
-        print_json(result.to_json()) if self.json else print(folds_report.summarize(result))
+        print_json(result.to_json()) if self.json else print(terminal.fitted(folds_report.summarize(result)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
     """Measure an exported classifier on labelled texts."""
+
+    examples: ClassVar = ("{data}", "{data} --mistakes mistakes.csv")
 
     task: tyro.conf.Suppress[str] = ""
     data: Annotated[Data | None, PATHS] = None
@@ -84,21 +86,36 @@ class Evaluate:
         options = self.table.options(self.label_column, self.labels_separator, self.label_columns)
         exported = self.model.find(self.task)
         scores = evaluate(exported, paths.expanded(self.data), options, self.mistakes, self.by)
-        print_json(scores) if self.json else print(format_scores(scores))
+        print_json(scores) if self.json else print(terminal.fitted(format_scores(scores)))
+
+    def answers(self, exported: Exported):
+        """Returns the `Answers` of the model to --data, for `compare`."""
+        from pipelines.labelled.answers import answers
+
+        options = self.table.options(self.label_column, self.labels_separator, self.label_columns)
+        return answers(exported, paths.expanded(self.data), options)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict(PredictRowsCommand):
     """Label texts with an exported classifier."""
 
+    examples: ClassVar = (
+        "{text}",
+        "--input texts.csv --output labelled.csv",
+        "--input texts.csv --sort uncertainty",
+    )
+    labels: ClassVar = True
     output: Annotated[Path | None, PATH] = None
-    """With --input: .csv, .tsv or .jsonl file to write: the rows with their labels. By default CSV is printed."""
+    """With --input: .csv, .tsv, .jsonl, .parquet or .xlsx file to write: the rows with their labels. By default CSV is
+    printed."""
 
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""
         from pipelines.labelled.predict import file_steps
 
-        return file_steps(exported, self.table.options(), suffix, self.prefix)
+        sort, tool = self.labelling.sort is not None, self.labelling.tool
+        return file_steps(exported, self.table.options(), suffix, self.prefix, sort, tool)
 
     def predict_texts(self, exported: Exported) -> list[dict]:
         """See `PredictCommand.predict_texts`."""
@@ -108,20 +125,50 @@ class Predict(PredictRowsCommand):
 
     def format_result(self, result: dict) -> str:
         """Returns the lines of one text for a terminal."""
+        from pipelines.labelled.top_classes import runners_up
+
+        others = runners_up(result)
+        return f"{self.format_label(result)}\n{'':<10} {others}" if others else self.format_label(result)
+
+    def format_label(self, result: dict) -> str:
+        """Returns the line with the label of one text."""
         note = f"   ({result['note']})" if "note" in result else ""
-        text = f"{' '.join(result['text'].split())[:120]}{note}"
+        columns = result.get("columns")
+        given = "; ".join(f"{name}: {cell}" for name, cell in columns.items()) if columns else result["text"]
+        text = f"{' '.join(given.split())[:120]}{note}"
+        if "value" in result:
+            return f"{result['value']:<10.6g} {text}"
         if "labels" not in result:
             return f"{result['label'] or 'no label':<10} {result['score']:.3f}   {text}"
-        probabilities = result.get("probabilities", {})  # a server does not name the classes
-        labels = [f"{name} {probabilities[name]:.3f}" if probabilities else name for name in result["labels"]]
+        probabilities = result.get("probabilities", {})  # a server names the most probable classes alone, or none
+        labels = [f"{name} {probabilities[name]:.3f}" if name in probabilities else name for name in result["labels"]]
         return f"{', '.join(labels) or 'no label'}   {text}"
 
     def ask_server(self, model: str) -> list[dict]:
         """See `PredictCommand.ask_server`."""
-        outputs = self.model.ask(model, {"text": list(self.texts)})
-        if "labels" in outputs:
-            sets = [[name for name in labels if name] for labels in outputs["labels"]]
-            return [{"text": text, "labels": labels} for text, labels in zip(self.texts, sets, strict=True)]
-        names = [name for name in ("label", "score", "abstained") if name in outputs]
-        rows = zip(*(outputs[name] for name in names), strict=True)
-        return [{"text": text, **dict(zip(names, row))} for text, row in zip(self.texts, rows, strict=True)]
+        from pipelines.labelled.predict import given_rows
+        from pipelines.labelled.top_classes import by_probability
+
+        columns, inputs = self._served_columns(model)
+        outputs = self.model.ask(model, inputs)
+        names = [name for name in ("value", "label", "labels", "score", "abstained") if name in outputs]
+        answers = {name: outputs[name] for name in names}
+        if "labels" in answers:
+            answers["labels"] = [[name for name in labels if name] for labels in answers["labels"]]
+        if "top_labels" in outputs:  # an export of 0.11.0 does not name the classes
+            answers["probabilities"] = list(map(by_probability, outputs["top_labels"], outputs["top_scores"]))
+        rows = zip(*answers.values(), strict=True)
+        given = given_rows(columns, self.texts)
+        return [first | dict(zip(answers, row, strict=True)) for first, row in zip(given, rows, strict=True)]
+
+    def _served_columns(self, model: str) -> tuple[list[str], dict[str, list]]:
+        """Returns the names of the columns of a model on the server, none of a model of one text, and its inputs."""
+        if "columns" not in self.model.signatures_of(model):
+            return [], {"text": list(self.texts)}
+        from pipelines.data import fields
+
+        found = self.model.ask(model, {"text": [""]}, "columns")
+        names, inputs, is_number = (found[name][0] for name in ("names", "inputs", "is_number"))
+        kinds = [fields.NUMBER if each else fields.TEXT for each in is_number]
+        read = [fields.Field(name, kind) for name, kind in zip(names, kinds, strict=True)]
+        return names, dict(zip(inputs, fields.values_of_cells(read, self.texts), strict=True))

@@ -34,7 +34,11 @@ TABLE_FIELDS = (
     "no_header",
     "fold_labels",
     "missing_labels",
+    "feature_column",
+    "pair_columns",
+    "symmetric",
 )
+_NOT_NUMBERS = ("labels_separator", "label_columns", "polarity", "folds", "threshold", "positive")
 BEST_F1 = "best-f1"
 PRECISION = "precision"
 
@@ -81,6 +85,15 @@ class LabelledConfig(TrainingConfig):
     """Fields on the data of a task that learns labels of texts."""
 
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
+    READS_COLUMNS: ClassVar[bool] = False  # whether --text-column and --feature-column may name several columns
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = (
+        "data",
+        "valid",
+        *TABLE_FIELDS,
+        "label_type",
+        "min_label_count",
+        "rare_labels",
+    )
 
     data: Annotated[Data | None, PATHS] = None
     """Labelled texts to train on: a CSV, TSV or JSONL file (also .gz, .xz, .bz2, .zip), a Parquet or Excel file,
@@ -107,8 +120,20 @@ class LabelledConfig(TrainingConfig):
     no_header: NoHeader = False
     fold_labels: bool = False
     """Read labels that differ only in case or blanks as the same label, in lower case."""
+    feature_column: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME", help_behavior_hint="")] = None
+    """Further columns that the model reads, such as price,country: numbers or names. --text-column takes several
+    columns, too: title,body."""
+    pair_columns: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME", help_behavior_hint="")] = None
+    """Two columns with texts that are compared, such as question1,question2, in place of --text-column: whether one
+    follows from the other, or means the same."""
+    symmetric: bool = False
+    """With --pair-columns: the order of the two texts changes nothing."""
     missing_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL,LABEL", help_behavior_hint="")] = None
     """Labels that stand for no label, such as n/a,NULL: their rows are left out."""
+    min_label_count: Annotated[int, at_least(0), tyro.conf.arg(metavar="N", help_behavior_hint="")] = 0
+    """Leave out labels of fewer than N texts of --data, with their rows."""
+    rare_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL", help_behavior_hint="")] = None
+    """With --min-label-count: read rare labels as this one label, such as other, and leave out no rows."""
     class_weights: bool = False
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     no_baseline: bool = False
@@ -125,7 +150,11 @@ class LabelledConfig(TrainingConfig):
     """Maximum UTF-8 bytes per text; the rest of a longer text is cut."""
     polarity: tyro.conf.Suppress[bool] = False
     """Whether different spellings of negative, neutral and positive are read as the same labels (data/labels.py)."""
-    label_type: tyro.conf.Suppress[Literal["str", "int", "float", "bool"]] = "str"
+    label_type: Literal["class", "ordinal", "number"] = "class"
+    """What labels are. ordinal: numbers in order, such as 1 to 5 stars; the predicted one is the median of the
+    probabilities, whose distance from the true one is smaller than that of the most probable label. number: measured
+    numbers, such as prices; the model predicts a number."""
+    python_type: tyro.conf.Suppress[Literal["str", "int", "float", "bool"]] = "str"
     """Type of the labels that Python code gave (pipelines/python/): its predictions have it, too."""
 
     def table_options(self) -> table_options.TableOptions:
@@ -149,20 +178,31 @@ class LabelledConfig(TrainingConfig):
         super().check()
         if self.folds:
             reject_without_effect(self, "--folds holds out parts of --data in turn", "valid", "valid_fraction")
+        if not self.min_label_count:
+            reject_without_effect(self, "no label is rare without --min-label-count", "rare_labels")
+        if self.pair_columns is not None:
+            reject_without_effect(self, "the texts are those of --pair-columns", "text_column")
+        else:
+            reject_without_effect(self, "it is for --pair-columns", "symmetric")
         if self.threshold is not None:
             parse_threshold(self.threshold)
         if self.polarity:
             reason = "`sentiment` has one label per text, negative or positive; use `train classification`"
-            reject_without_effect(self, reason, "labels_separator", "label_columns", "positive")
+            reject_without_effect(self, reason, "labels_separator", "label_columns", "positive", "label_type")
         if self.multi_label:
             reject_without_effect(self, "each label has its own threshold", "class_weights", "positive")
             reject_without_effect(self, "it is for one label per text", "folds")
+        if self.label_type != "class":
+            reason = f"--label-type {self.label_type} has one number per text"
+            others = ("class_weights", "min_label_count", "rare_labels", "fold_labels")
+            reject_without_effect(self, reason, *_NOT_NUMBERS, *others * (self.label_type == "number"))
         if self.folds:
             reject_without_effect(self, "a threshold is part of an export, which --folds does not make", "threshold")
         if self.valid:
             reject_without_effect(self, "the validation texts are those of --valid", "valid_fraction")
         if not self.data and not self.valid:
-            reject_without_effect(self, "the embedded sample is no table; give --data", *TABLE_FIELDS)
+            fields = (*TABLE_FIELDS, "min_label_count")
+            reject_without_effect(self, "the embedded sample is no table; give --data", *fields)
 
     def data_files(self) -> dict[str, Data]:  # noqa: D102
-        return {"valid": self.valid} if self.valid else {}
+        return super().data_files() | ({"valid": self.valid} if self.valid else {})

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 from pipelines.labelled import abstention
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.metrics import wilson_interval
-from pipelines.support import reports
-from pipelines.support.reports import BLUE, GREY, ORANGE, percent
+from pipelines.support import charts
+from pipelines.support.charts import BLUE, GREY, ORANGE
+from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 
 _PRECISIONS = (0.9, 0.95, 0.99)
@@ -27,7 +28,7 @@ def coverage_lines(result: RunResult, details: dict, folder: Path) -> list[str]:
     labels, probabilities = details["valid"].labels, details["probabilities"]
     score, accuracy = abstention.curve(labels, probabilities)
     chosen = result.scores["validation"].get("abstention")
-    reports.save(_plot(accuracy, chosen), folder / "coverage.png")
+    charts.save(_plot(accuracy, chosen), folder / "coverage.png")
     return [
         "## Labels for the certain texts alone",
         "",
@@ -96,7 +97,7 @@ def _plot(accuracy: np.ndarray, chosen: dict | None) -> Figure:
     if chosen and chosen["labelled"]:
         axes.plot(chosen["coverage"], chosen["accuracy"], "o", color=ORANGE, label="this export")
     axes.set(xlabel="fraction of the texts that get a label", ylabel="accuracy of the labels", xlim=(0, 1.03))
-    axes.set_ylim(top=1.02)
+    axes.set_ylim(min(0.9, accuracy[shown].min() - 0.02), 1.02)
     axes.legend(frameon=False, loc="upper right")
     axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import splits
+from pipelines.data import fields, splits
 from pipelines.labelled import folds_report, label_errors, metrics
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.labelled_splits import LabelledData
 from pipelines.labelled.splits import class_ids, fold_splits, read
-from pipelines.runs import run_folder
+from pipelines.runs import continuing, run_folder
 from pipelines.runs.fitting import fit_and_measure
 from pipelines.runs.run import removed_if_refused
-from pipelines.support import console
+from pipelines.support import confusion, console
 from pipelines.support.files import make_folders, shown, written_beside
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.records import read_record, write_record
@@ -45,6 +45,7 @@ def cross_validate(task_name: str, config: LabelledConfig, runs: Path, run: str 
         KeyboardInterrupt: Ctrl-C or SIGTERM; the checkpoint is saved.
     """
     config.check()
+    continuing.check(config)
     entry = TASKS[task_name]
     record, folder = run_folder.find(entry, config, runs, run)
     data = read(config, config.polarity)
@@ -105,7 +106,7 @@ def _train_fold(entry: TaskEntry, config: LabelledConfig, part, folder: Path) ->
 def _result(
     config: LabelledConfig, record: RunRecord, data: LabelledData, fold_of: np.ndarray, folder: Path
 ) -> RunResult:
-    """Combines the folds: writes out_of_fold.csv, label_errors.csv and report.md."""
+    """Combines the folds: writes out_of_fold.csv, label_errors.csv and the report."""
     folders = [folder / f"fold-{fold + 1}" for fold in range(config.folds)]
     folds = [read_record(each / "fold.json", f"delete {each} to train this fold again") for each in folders]
     ids = class_ids(data)
@@ -138,7 +139,9 @@ def _result(
         rows={"all": len(data.rows)},
         notes=notes,
         classes=list(data.classes),
-        class_rows=dict(zip(data.classes, np.bincount(class_ids(data)).tolist(), strict=True)),
+        class_rows=dict(
+            zip(data.classes, np.bincount(class_ids(data), minlength=len(data.classes)).tolist(), strict=True)
+        ),
         window=folds[0]["window"],
         findings={
             "duplicates": data.duplicates,
@@ -146,7 +149,8 @@ def _result(
         },
     )
     epochs = [(fold["best_epoch"], len(fold["epochs"]), fold["training_seconds"]) for fold in folds]
-    folds_report.write(result, epochs, suspects, folder)
+    confused = confusion.count(ids, probabilities.argmax(axis=1), data.classes)
+    folds_report.write(result, epochs, suspects, confused, folder)
     return result
 
 
@@ -170,7 +174,7 @@ def _table(data: LabelledData, texts: np.ndarray, ids: np.ndarray, probabilities
     """One row per text: its label, what the model that has not seen it predicts, and all probabilities."""
     classes = np.array(data.classes, object)
     columns = {
-        "text": texts,
+        "text": fields.readable(data.rows.fields, texts),
         "label": classes[ids],
         "predicted": classes[probabilities.argmax(axis=1)],
         "score": probabilities.max(axis=1),

@@ -7,7 +7,8 @@ import numpy as np
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.splits import LEFT_OUT, class_rows
-from pipelines.support.examples import text_to_try
+from pipelines.labelled.top_classes import NUM_TOP
+from pipelines.support.examples import example_text, text_to_try
 
 
 def describe(splits: LabelledSplits) -> str:
@@ -26,7 +27,8 @@ def class_weight(config: LabelledConfig, splits: LabelledSplits) -> dict[int, fl
     if not config.class_weights:
         return None
     rows = class_rows(splits).values()
-    return {i: sum(rows) / (len(rows) * count) for i, count in enumerate(rows)}
+    num_classes = sum(count > 0 for count in rows)  # a training that continues may lack texts of a class
+    return {i: sum(rows) / (num_classes * max(1, count)) for i, count in enumerate(rows)}
 
 
 def text_weight(config: LabelledConfig, splits: LabelledSplits, part: Labelled) -> np.ndarray | None:
@@ -38,14 +40,41 @@ def text_weight(config: LabelledConfig, splits: LabelledSplits, part: Labelled) 
     return of_texts if part.weights is None else of_texts * part.weights
 
 
-def describe_splits(splits: LabelledSplits) -> dict[str, Any]:
+_OUTPUTS = {
+    "label": "the label of the text",
+    "abstained": "whether no class is probable enough, so that the label is empty",
+    "score": "the probability of the label; where it is empty, the highest one",
+    "labels": "the labels of the text, the most probable one first, then empty texts",
+    "probabilities": "of all classes, in the order of `classes`",
+    "top_labels": f"the {NUM_TOP} most probable classes, or all; as many as its input k says in the signature classes",
+    "top_scores": "the probabilities of top_labels",
+    "value": "the number of the text",
+    "composed": "the text that the model reads: its columns, divided by \N{SYMBOL FOR RECORD SEPARATOR}",
+}
+
+
+def describe_outputs(config: LabelledConfig, num_classes: int, has_columns: bool = False) -> dict[str, str]:
+    """Returns what the model card says about the outputs of `serving_default`: name -> description."""
+    if config.label_type == "number":
+        names = ["value"]
+    else:
+        of_label = ["labels"] if config.multi_label else ["label", "score"]
+        abstained = ["abstained"] * (config.threshold is not None and not config.multi_label and num_classes > 2)
+        names = [*of_label, *abstained, "probabilities", "top_labels", "top_scores"]
+    return {name: _OUTPUTS[name] for name in [*names, *(["composed"] if has_columns else [])]}
+
+
+def describe_splits(config: LabelledConfig, splits: LabelledSplits) -> dict[str, Any]:
     """Returns what `Task.describe_data` says about the rows and the classes."""
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     return {
-        "example": text_to_try(splits.valid.texts),
+        "example": "--input FILE" if splits.fields else text_to_try(splits.valid.texts),
+        **({} if splits.fields else {"example_text": example_text(splits.valid.texts)}),
         "classes": list(splits.classes),
+        "outputs": describe_outputs(config, len(splits.classes), bool(splits.fields)),
         "rows": {name: len(part) for name, part in parts.items() if part},
         "class_rows": class_rows(splits),
+        **({"columns": [field.to_json() for field in splits.fields]} if splits.fields else {}),
         "notes": splits.notes,
         "findings": {"duplicates": splits.duplicates} if splits.duplicates else {},
         "prepared": splits.sharded is not None,

@@ -6,7 +6,7 @@ import hashlib
 import numpy as np
 
 from pipelines.data.splits import comparable
-from pipelines.support.examples import excerpt
+from pipelines.support import markdown
 
 MAX_LISTED = 20
 _EXCERPT = 160  # characters of a text in the report
@@ -45,7 +45,7 @@ def remark(found: dict) -> str | None:
     line = f"texts that repeat an earlier one: {found['repeated']:,}"
     if found["contradicting"]:
         line += (
-            f"; texts with different labels: {found['contradicting']:,} (report.md lists them: correct or remove them)"
+            f"; texts with different labels: {found['contradicting']:,} (the report lists them: correct or remove them)"
         )
     return line
 
@@ -58,8 +58,8 @@ def report_lines(found: dict | None) -> list[str]:
     if found["contradicting"]:
         lines.append(f"- Texts that occur with different labels: {found['contradicting']:,}.")
         for each in found["contradictions"]:
-            labels = ", ".join(f"*{label}* {rows:,}" for label, rows in each["labels"].items())
-            lines.append(f"  - {labels}: “{excerpt(each['text'], _EXCERPT)}”")
+            labels = ", ".join(f"*{markdown.text(label)}* {rows:,}" for label, rows in each["labels"].items())
+            lines.append(f"  - {labels}: {markdown.quoted(each['text'], _EXCERPT)}")
         if found["contradicting"] > len(found["contradictions"]):
             lines.append("  - ...")
     return lines

@@ -2,31 +2,32 @@
 
 import collections
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from rich.cells import cell_len
 
-from pipelines.data import label_sets, labelled_texts, labels, sources
+from pipelines.data import fields, label_sets, labels, sources
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, DEFAULTS, TableOptions
 from pipelines.export.exported import Exported
-from pipelines.labelled import group_scores
-from pipelines.labelled.config import multi_label
+from pipelines.labelled import group_scores, mistakes_file, number_evaluate
+from pipelines.labelled.answers import read_rows
 from pipelines.labelled.labelled_splits import Labelled
 from pipelines.labelled.measure import compute_scores, predicted
 from pipelines.labelled.metrics import most_frequent_classes
 from pipelines.labelled.splits import with_class_ids
-from pipelines.predicting import row_files
-from pipelines.support import console, paths
+from pipelines.support import confusion, paths, terminal
 from pipelines.support.errors import UserError
-from pipelines.support.files import check_output, written_beside
+from pipelines.support.files import check_output
 from pipelines.support.numbers import counted, listed
 from pipelines.support.paths import Data
 from pipelines.support.scores import Score, score_of
-from pipelines.task import TASKS
 
-_PREFIX = "evaluated_"  # of the columns of --mistakes where the user's have the same names
+_MAX_NAME = 24  # columns of a label on a terminal
+_MAX_IN_TITLE = 12  # beside the words of a title
 
 
 def evaluate(
@@ -61,14 +62,9 @@ def evaluate(
     classes = tuple(card["classes"])
     if data is None and not card["sample"]:
         raise UserError(f"{exported.title} was trained on real texts: give labelled texts to measure it on with --data")
-    if options.multi_label and not multi_label(card["config"]):
-        raise UserError(f"{exported.title} gives each text one label: leave out --labels-separator and --label-columns")
-    parts = (
-        labelled_texts.read(data, options.after_training(card["config"]))
-        if data
-        else {"train": labelled_texts.fresh_sample()}
-    )
-    rows = parts.get("test", parts["train"])
+    if number_evaluate.is_of_numbers(card) and data is not None:
+        return number_evaluate.evaluate(exported, data, options, mistakes, by)
+    rows, trained_on = read_rows(exported, data, options)
     notes: dict[str, int] = {}
     known = with_class_ids(rows, classes, card["config"]["polarity"], notes, "evaluation")
     if not (known.labels.any() if known.labels.ndim == 2 else len(known)):
@@ -79,10 +75,9 @@ def evaluate(
     outputs = _classify(exported, known.texts)
     if mistakes is not None:
         others = None if rows.others is None else rows.others.iloc[_known_rows(rows, card)]
-        _write_mistakes(mistakes, known, outputs, classes, others)
+        _write_mistakes(mistakes, known, outputs, classes, others, rows.fields)
     left_out = {**rows.dropped, **({"unknown label": sum(notes.values())} if notes else {})}
     unknown = _unknown_labels(rows, card)
-    trained_on = data is not None and "test" not in parts and sources.is_training_data(data, card, TASKS[card["task"]])
     about = {
         "model": exported.title,
         "data": sources.name(data),
@@ -95,7 +90,7 @@ def evaluate(
         is_correct = predicted(outputs, classes) == known.labels
         is_correct = is_correct.all(axis=1) if is_correct.ndim == 2 else is_correct
         about |= {"by": by, "groups": group_scores.compute_scores(rows.groups[_known_rows(rows, card)], is_correct)}
-    return about | compute_scores(known, outputs, classes)
+    return about | compute_scores(known, outputs, classes, card["config"].get("label_type") == "ordinal")
 
 
 def _known_rows(rows: LabelledTexts, card: dict) -> np.ndarray:
@@ -116,10 +111,13 @@ def _unknown_labels(rows: LabelledTexts, card: dict) -> dict[str, int]:
 
 def format_scores(scores: dict) -> str:
     """Returns the result of `evaluate` as text for a terminal."""
+    if "spearman" in scores:
+        return number_evaluate.format_scores(scores)
     if "micro_f1" in scores:
         return _format_label_sets(scores)
     classes = scores["classes"]
-    f1 = f"F1 of {classes[-1]}" if len(classes) == 2 else "macro-F1"
+    last = terminal.cut(classes[-1], _MAX_IN_TITLE)
+    f1 = f"F1 of {last}" if len(classes) == 2 else "macro-F1"
     roc_auc = scores["roc_auc"]
     values = {
         "accuracy": score_of(scores, "accuracy").for_terminal(),
@@ -128,11 +126,14 @@ def format_scores(scores: dict) -> str:
         "log loss, nats": f"{scores['log_loss']:.4f}",
         "calibration error": f"{scores['calibration_error']:.4f}",
     }
+    if "ratings" in scores:
+        values["mean absolute error"] = score_of(scores["ratings"], "mean_absolute_error").for_terminal()
+        values["quadratic kappa"] = score_of(scores["ratings"], "quadratic_kappa").for_terminal()
     if "abstention" in scores:
         values["texts with a label"] = f"{scores['abstention']['coverage']:.4f}"
         values["accuracy of these"] = score_of(scores["abstention"], "accuracy").for_terminal()
     if "average_precision" in scores:
-        values[f"average precision of {classes[-1]}"] = score_of(scores, "average_precision").for_terminal()
+        values[f"average precision of {last}"] = score_of(scores, "average_precision").for_terminal()
     lines = _title_and_values(scores, values)
     lines += _confusion_lines(scores)
     lines += _class_lines(scores, ("precision", "recall", "f1"))
@@ -143,18 +144,43 @@ def format_scores(scores: dict) -> str:
 
 
 def _confusion_lines(scores: dict) -> list[str]:
-    """A table of the texts of each true label that got each label; of many labels, the largest numbers."""
-    if "confusions" in scores:
-        lines = ["", f"  {'true label':<24}{'predicted label':<24}{'texts':>12}"]
-        return lines + [
-            f"  {each['label']:<24}{each['predicted']:<24}{each['rows']:>12,}" for each in scores["confusions"]
-        ]
+    """A table of the texts of each true label that got each label; of many labels, the most frequent confusions."""
     classes = scores["classes"]
-    width = max(12, *(len(name) + 2 for name in classes))
-    lines = ["", f"  {'true label':<24}" + "".join(f"{name:>{width}}" for name in classes)]
-    for name, row in zip(classes, scores["confusion_matrix"], strict=True):
-        lines.append(f"  {name:<24}" + "".join(f"{count:>{width},}" for count in row))
-    return lines
+    if len(classes) <= confusion.MAX_TABLE:
+        first = _label_width(classes)
+        columns = [min(14, max(cell_len(name) + 2, len(f"{scores['rows']:,}") + 2)) for name in classes]
+        if 2 + first + sum(columns) <= terminal.width():
+            names = (f"{terminal.cut(name, columns[i] - 2):>{columns[i]}}" for i, name in enumerate(classes))
+            lines = ["", f"  {'true label':<{first}}" + "".join(names)]
+            for name, row in zip(classes, scores["confusion_matrix"], strict=True):
+                numbers = "".join(f"{count:>{columns[i]},}" for i, count in enumerate(row))
+                lines.append(f"  {terminal.padded(name, first)}{numbers}")
+            return lines
+    found = confusion.most_frequent(_confusion_of(scores))
+    if not found:
+        return []
+    width = min(_label_width(classes), (terminal.width() - 14) // 2)
+    lines = ["", f"  {'true label':<{width}}{'predicted label':<{max(17, width)}}{'texts':>10}"]
+    return lines + [
+        f"  {terminal.padded(true, width - 2)}  {terminal.padded(name, max(15, width - 2))}  {rows:>10,}"
+        for true, name, rows in found
+    ]
+
+
+def _confusion_of(scores: dict) -> dict[str, dict[str, int]]:
+    """Returns the confusion of a matrix; of many classes, of the most frequent confusions."""
+    found: dict[str, dict[str, int]] = {}
+    if "confusion_matrix" in scores:
+        classes = scores["classes"]
+        return {name: dict(zip(classes, row)) for name, row in zip(classes, scores["confusion_matrix"], strict=True)}
+    for each in scores["confusions"]:
+        found.setdefault(each["label"], {})[each["predicted"]] = each["rows"]
+    return found
+
+
+def _label_width(names: Iterable[str]) -> int:
+    """Returns the columns for names of labels, with two for the space after them."""
+    return min(_MAX_NAME, max(map(cell_len, names))) + 2 if names else _MAX_NAME
 
 
 def _format_label_sets(scores: dict) -> str:
@@ -176,19 +202,26 @@ def _format_label_sets(scores: dict) -> str:
 
 
 def _title_and_values(scores: dict, values: dict[str, str]) -> list[str]:
-    width = max(24, *(len(name) + 2 for name in values))
+    width = max(24, *(cell_len(name) + 2 for name in values))
     lines = [f"{scores['model']} on {scores['data']}: {counted(scores['rows'], 'text')}", ""]
-    return lines + [f"  {name:<{width}}{value}" for name, value in values.items()]
+    return lines + [f"  {terminal.padded(name, width)}{value}" for name, value in values.items()]
 
 
 def _class_lines(scores: dict, measures: tuple[str, ...]) -> list[str]:
     """A table of measures by class, and which classes do not occur."""
     titles = {"f1": "F1", "average_precision": "av. precision"}
-    lines = ["", f"  {'label':<24}{'texts':>12}" + "".join(f"{titles.get(name, name):>15}" for name in measures)]
-    for each in most_frequent_classes(scores["by_class"]):
-        numbers = "".join(f"{Score(each[name]).for_terminal():>15}" for name in measures)
-        lines.append(f"  {each['class']:<24}{each['rows']:>12,}{numbers}")
-    absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
+    shown = most_frequent_classes(scores["by_class"])
+    width, columns = (
+        _label_width([each["class"] for each in shown]),
+        [len(titles.get(name, name)) + 2 for name in measures],
+    )
+    columns = [max(8, each) for each in columns]
+    head = "".join(f"{titles.get(name, name):>{columns[i]}}" for i, name in enumerate(measures))
+    lines = ["", f"  {'label':<{width}}{'texts':>10}{head}"]
+    for each in shown:
+        numbers = "".join(f"{Score(each[name]).for_terminal():>{columns[i]}}" for i, name in enumerate(measures))
+        lines.append(f"  {terminal.padded(each['class'], width)}{each['rows']:>10,}{numbers}")
+    absent = [terminal.cut(each["class"], _MAX_NAME) for each in scores["by_class"] if not each["rows"]]
     return lines + ([f"  no text has the label {listed(absent)}: left out of the means"] if absent else [])
 
 
@@ -197,7 +230,8 @@ def _last_lines(scores: dict) -> list[str]:
     lines = ["", *group_scores.format_scores(scores["by"], scores["groups"])] if "groups" in scores else []
     lines += [f"  left out, {reason}: {rows:,}" for reason, rows in scores["left_out"].items()]
     if scores["unknown_labels"]:
-        lines.append(f"  the model does not have the labels {listed(scores['unknown_labels'])}")
+        unknown = [terminal.cut(name, _MAX_NAME) for name in scores["unknown_labels"]]
+        lines.append(f"  the model does not have the labels {listed(unknown)}")
     if scores["trained_on"]:
         lines += ["", "  The model was trained on these texts: the scores say nothing about new ones."]
     return lines
@@ -207,28 +241,29 @@ def _classify(exported: Exported, texts: np.ndarray) -> dict[str, np.ndarray]:
     loaded = exported.load()
     from pipelines.export.signatures import (
         BatchedSignature,
+        of_texts,
     )  # after `load`, which imports TensorFlow without its messages
 
-    return BatchedSignature(loaded.signatures["serving_default"])(texts)
+    return BatchedSignature(of_texts(loaded.signatures))(texts)
 
 
 def _write_mistakes(
-    path: Path, data: Labelled, outputs: dict, classes: tuple[str, ...], others: pd.DataFrame | None
+    path: Path,
+    data: Labelled,
+    outputs: dict,
+    classes: tuple[str, ...],
+    others: pd.DataFrame | None,
+    read: tuple[fields.Field, ...],
 ) -> None:
     """Writes the texts with a wrong label to a CSV file, the highest probability first.
 
     Args:
         others: further columns of the user for all texts, which follow as they are.
+        read: the columns that the texts are made of, if there are several.
     """
     wrong, columns = (_wrong_label_sets if "labels" in outputs else _wrong_labels)(data, outputs, classes)
-    if others is not None:
-        names = row_files.new_names(list(columns), list(others), _PREFIX)
-        if names["text"] != "text":
-            console.say(f"{path}: the data has columns of these names, so the result is in {', '.join(names.values())}")
-        columns = {names[name]: values for name, values in columns.items()}
-        columns |= {name: others[name].to_numpy(object)[wrong] for name in others}
-    with written_beside(path, newline="") as file:
-        pd.DataFrame(columns).to_csv(file, index=False, float_format="%.6f")
+    columns["text"] = fields.readable(read, columns["text"])
+    mistakes_file.write(path, columns, wrong, others)
 
 
 def _wrong_labels(data: Labelled, outputs: dict, classes: tuple[str, ...]) -> tuple[np.ndarray, dict[str, np.ndarray]]:

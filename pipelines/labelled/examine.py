@@ -1,16 +1,17 @@
 """What labelled texts are like, and what training would do with them. Imports no TensorFlow."""
 
 import collections
-import unicodedata
+import itertools
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 
-from pipelines.data import corpora, encodings, labelled_texts, tables
+from pipelines.data import corpora, encodings, label_sets, labelled_texts, scripts, tables
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import doubtful, normalize_labels
 from pipelines.data.splits import comparable
+from pipelines.data.text_flaws import Flaws
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.labelled_splits import LabelledSplits
@@ -19,12 +20,14 @@ from pipelines.support import paths
 from pipelines.support.errors import UserError
 
 RARE = 10  # training texts of a class; below it there is little to learn, and hardly a text to measure on
-_MAX_LETTERS = 1000  # of a text, to find its script
-_ZERO_WIDTH = "\u200b\u200c\u200d\ufeff"
+_ZERO_WIDTH = "\u200b\u2060\ufeff"  # U+200D joins the parts of an emoji
 
 
 def examine(
-    config: LabelledConfig, polarity: bool, needs: Callable[[LabelledSplits], dict | None] = lambda splits: None
+    config: LabelledConfig,
+    polarity: bool,
+    needs: Callable[[LabelledSplits], dict | None] = lambda splits: None,
+    flaws: Flaws | None = None,
 ) -> dict:
     """Reads the labelled texts and describes them.
 
@@ -32,6 +35,7 @@ def examine(
         config: the fields on the data.
         polarity: as for training.
         needs: splits -> "memory" (bytes) and "seconds" that a training takes, if they are known.
+        flaws: is given the texts.
 
     Returns:
         "columns" (of a table), "rows", "left_out", "labels", "scripts", "characters", "words", those of
@@ -43,34 +47,44 @@ def examine(
     options = config.table_options()
     parts = labelled_texts.read(config.data, options)
     rows = parts["train"]
+    is_multi = label_sets.are_sets(rows.labels)
     if not len(rows):
         raise UserError(f"{paths.shown(config.data)}: no row has both a text and a label")
+    for number, text in enumerate(rows.texts if flaws else (), 1):
+        flaws.add(f"{Path(paths.shown(config.data)).name}, text {number}", text)
+    others = {name: part for name, part in parts.items() if name != "train"}
+    if config.valid:
+        others["--valid"] = labelled_texts.read(config.valid, config.table_options())["train"]
     about = {
         "columns": _columns(config),
-        "rows": {name: len(part) for name, part in parts.items()},
+        "rows": {name: len(part) for name, part in (parts | others).items()},
         "left_out": rows.dropped,
-        "labels": dict(collections.Counter(normalize_labels(rows.labels, polarity)).most_common()),
-        "scripts": scripts(rows.texts),
+        "labels": dict(collections.Counter(_each_label(rows.labels, polarity)).most_common()),
+        "scripts": scripts.fractions(rows.texts),
         "characters": quantiles([len(text) for text in rows.texts]),
         "words": quantiles([len(text.split()) for text in rows.texts]),
         "replacement_characters": sum("\ufffd" in text for text in rows.texts),
         "zero_width_characters": sum(any(c in text for c in _ZERO_WIDTH) for text in rows.texts),
-        **duplicates.find(rows.texts, rows.labels),
-        "leaks": _leaks(config, parts),
+        **duplicates.find(rows.texts, label_sets.joined(rows.labels) if is_multi else rows.labels),
+        "leaks": _leaks(rows, others),
     }
     try:
         splits = read_and_split(config, polarity)
     except UserError as error:
         return about | {"refusal": str(error)}
     counts = class_rows(splits)
-    validated = np.bincount(splits.valid.labels, minlength=len(splits.classes))
+    validated = splits.valid.rows_of_classes(len(splits.classes))
+    is_number = config.label_type == "number"  # the classes are intervals of numbers
     training = {
         "train": len(splits.train),
         "validation": len(splits.valid),
         "classes": counts,
-        "not_in_validation": [name for name, n in zip(splits.classes, validated, strict=True) if not n],
-        "rare": [name for name, n in counts.items() if n < RARE],
-        "always_most_frequent": float(validated.max() / len(splits.valid)),
+        "not_in_validation": [
+            name for name, n in zip(splits.classes, validated, strict=True) if not n and not is_number
+        ],
+        "rare": [name for name, n in counts.items() if n < RARE and not is_number],
+        "intervals": is_number,
+        "always_most_frequent": None if is_multi or is_number else max(validated) / len(splits.valid),
         "groups": rows.groups is not None and labelled_texts.num_without_group(rows) < len(rows),
         "notes": splits.notes,
         "doubtful_labels": doubtful(splits.classes),
@@ -79,17 +93,10 @@ def examine(
     return about | {"training": training}
 
 
-def scripts(texts: Iterable[str]) -> dict[str, float]:
-    """Returns script -> fraction of the letters, the most frequent first: Latin, Cyrillic, CJK, ..."""
-    letters: collections.Counter = collections.Counter()
-    for text in texts:
-        letters.update(character for character in text[:_MAX_LETTERS] if character.isalpha())
-    found: collections.Counter = collections.Counter()
-    for letter, count in letters.items():
-        name = unicodedata.name(letter, "OTHER").split()[0].capitalize()
-        found["CJK" if name == "Cjk" else name] += count
-    total = sum(found.values())
-    return {name: count / total for name, count in found.most_common()}
+def _each_label(labels: np.ndarray, polarity: bool) -> Iterable[str]:
+    """Returns the labels of all rows; of rows with sets of labels each of them."""
+    is_multi = label_sets.are_sets(labels)
+    return itertools.chain.from_iterable(labels) if is_multi else normalize_labels(labels, polarity)
 
 
 def quantiles(lengths: list[int]) -> dict[str, int]:
@@ -99,25 +106,29 @@ def quantiles(lengths: list[int]) -> dict[str, int]:
 
 
 def _columns(config: LabelledConfig) -> dict | None:
-    """Returns all columns of a table, and which of them have the text, the label and the group; None for a folder."""
-    path, options = Path(paths.each(config.data)[0]), config.table_options()
-    if corpora.named(config.data, labelled_texts.KIND) or not tables.is_table(path):
+    """Returns all columns of a table, and which of them have the text, the label and the group; None for a folder.
+
+    "read" are the columns that a model of several reads, else that of the text.
+    """
+    if corpora.named(config.data, labelled_texts.KIND):
+        return None
+    path, options = corpora.existing(paths.each(config.data)[0], labelled_texts.KIND), config.table_options()
+    if not tables.is_table(path):
         return None
     first = tables.columns(path, options)
-    text = tables.text_column(path, first, options)
+    text, *others = tables.text_columns(path, first, options)
+    read = [text, *others, *options.feature_columns]
     return {
         "format": encodings.suffix(path),
         "all": list(first.columns),
-        "text": text,
+        "text": ", ".join(read),
+        "read": read,
         "label": tables.label_column(path, first, options, text),
         "group": tables.GROUP_NAME if tables.GROUP_NAME in first else None,
     }
 
 
-def _leaks(config: LabelledConfig, parts: dict[str, LabelledTexts]) -> dict[str, int]:
+def _leaks(rows: LabelledTexts, others: dict[str, LabelledTexts]) -> dict[str, int]:
     """Returns split -> number of its texts that are also in the training data."""
-    known = {comparable(text) for text in parts["train"].texts}
-    others = {name: part for name, part in parts.items() if name != "train"}
-    if config.valid:
-        others["--valid"] = labelled_texts.read(config.valid, config.table_options())["train"]
+    known = {comparable(text) for text in rows.texts}
     return {name: sum(comparable(text) in known for text in part.texts) for name, part in others.items()}

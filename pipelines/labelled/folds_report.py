@@ -1,4 +1,4 @@
-"""report.md of a cross-validation, and its summary on the terminal."""
+"""The report of a cross-validation, and its summary on the terminal."""
 
 from pathlib import Path
 
@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pipelines.labelled import duplicates, report
-from pipelines.support import reports
-from pipelines.support.examples import excerpt
+from pipelines.support import charts, confusion, markdown, reports
+from pipelines.support.confusion import Confusion
 from pipelines.support.files import shown
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
@@ -18,19 +18,27 @@ MAX_LISTED = 50
 _EXCERPT = 160  # characters of a text
 
 
-def write(result: RunResult, epochs: list[tuple[int, int, float]], suspects: pd.DataFrame, folder: Path) -> None:
-    """Writes `folder`/report.md.
+def write(
+    result: RunResult,
+    epochs: list[tuple[int, int, float]],
+    suspects: pd.DataFrame,
+    confused: Confusion,
+    folder: Path,
+) -> None:
+    """Writes the report and confusion.png to `folder`.
 
     Args:
         epochs: for each fold, (the epoch whose weights were kept, number of epochs, seconds of training).
         suspects: the rows with likely label errors, the likeliest first: "text", "label", "predicted", "score",
             "p(label)".
+        confused: the labels of all texts.
     """
+    charts.save(confusion.draw(confused, "label"), folder / "confusion.png")
     lines = [
         *_header_lines(result),
         *_fold_lines(result, epochs),
         *_baseline_lines(result),
-        *_score_lines(result),
+        *_score_lines(result, confused),
         *_suspect_lines(suspects),
         *_data_lines(result),
         *reports.record_lines(result),
@@ -57,7 +65,7 @@ def summarize(result: RunResult) -> str:
     path = Path(result.report)
     errors = f"likely label errors: {_folds(result)['label_errors']:,}, in {shown(path.parent)}/label_errors.csv"
     lines.append(f"  {'check':<12}{errors}")
-    lines.append(f"  {'report':<12}{shown(path)}")
+    lines.append(f"  {'report':<12}{shown(reports.page_of(path))}")
     lines.append("  No model was exported: for one, repeat the command without --folds.")
     return "\n".join(lines)
 
@@ -88,7 +96,7 @@ def _fold_lines(result: RunResult, epochs: list[tuple[int, int, float]]) -> list
     lines = [
         "## Folds",
         "",
-        f"| fold | texts | accuracy | {reports.cell(report.f1_name(result.about['classes']))} | ROC AUC | log loss "
+        f"| fold | texts | accuracy | {markdown.text(report.f1_name(result.about['classes']))} | ROC AUC | log loss "
         "| epoch | training |",
     ]
     lines.append("|---|---:|---:|---:|---:|---:|---:|---:|")
@@ -135,19 +143,20 @@ def _baseline_lines(result: RunResult) -> list[str]:
     return [*lines, "", "Fitted to the same texts in each fold. After ±: the standard deviation over the folds.", ""]
 
 
-def _score_lines(result: RunResult) -> list[str]:
+def _score_lines(result: RunResult, confused: Confusion) -> list[str]:
     scores = result.scores["validation"]
     lines = [
         "## All folds together",
         "",
         f"- Accuracy {report.accuracy(scores)}; in parentheses, the 95 % interval.",
-        f"- {report.f1_name(result.about['classes'])} {score_of(scores, 'f1').number()}.",
+        f"- {markdown.text(report.f1_name(result.about['classes']))} {score_of(scores, 'f1').number()}.",
         f"- ROC AUC {reports.number(scores['roc_auc'])}, log loss {scores['log_loss']:.3f} nats, calibration error "
         f"{scores['calibration_error']:.3f}.",
         "",
         *report.confusion_table(result.about["classes"], scores),
+        *confusion.report_lines(confused, "label", "texts"),
     ]
-    return [*lines, "", *report.class_table(scores), ""]
+    return [*lines, *report.class_table(scores), ""]
 
 
 def _suspect_lines(suspects: pd.DataFrame) -> list[str]:
@@ -163,13 +172,13 @@ def _suspect_lines(suspects: pd.DataFrame) -> list[str]:
     ]
     for row in suspects.head(MAX_LISTED).to_dict("records"):
         lines.append(
-            f"- labelled *{row['label']}* ({percent(row['p(label)'])}), predicted *{row['predicted']}* "
-            f"({percent(row['score'])}): “{excerpt(row['text'], _EXCERPT)}”"
+            f"- labelled *{markdown.text(row['label'])}* ({percent(row['p(label)'])}), predicted "
+            f"*{markdown.text(row['predicted'])}* ({percent(row['score'])}): {markdown.quoted(row['text'], _EXCERPT)}"
         )
     return [*lines, ""]
 
 
 def _data_lines(result: RunResult) -> list[str]:
-    classes = ", ".join(f"{name} {rows:,}" for name, rows in result.about["class_rows"].items())
+    classes = report.counted_classes(result.about["class_rows"])
     lines = ["## Data", "", f"- {result.rows['all']:,} texts ({classes})."]
     return [*lines, *reports.note_lines(result), *duplicates.report_lines(result.findings.get("duplicates")), ""]

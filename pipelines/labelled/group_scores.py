@@ -7,7 +7,7 @@ import numpy as np
 from pipelines.data import tables
 from pipelines.data.table_options import TableOptions
 from pipelines.labelled.metrics import wilson_interval
-from pipelines.support import paths
+from pipelines.support import paths, terminal
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.paths import Data
 
@@ -62,13 +62,13 @@ def compute_scores(groups: np.ndarray, is_correct: np.ndarray) -> list[dict]:
 
 def format_scores(by: str, scores: list[dict]) -> list[str]:
     """Returns the lines of a table for a terminal, and a note on small groups."""
-    width = max(24, *(len(score["group"]) + 2 for score in scores))
-    lines = [f"  {by:<{width}}{'texts':>12}{'accuracy':>12}   95 % interval"]
+    width = 24
+    lines = [f"  {terminal.padded(by, width)}{'texts':>12}{'accuracy':>12}   95 % interval"]
     for score in scores:
         low, high = score["accuracy_interval"]
         few = "   few texts" if score["rows"] < FEW_ROWS else ""
-        name = score["group"] or "(empty)"
-        lines.append(f"  {name:<{width}}{score['rows']:>12,}{score['accuracy']:>12.4f}   {low:.4f} to {high:.4f}{few}")
+        name = terminal.padded(score["group"] or "(empty)", width - 2)
+        lines.append(f"  {name}  {score['rows']:>12,}{score['accuracy']:>12.4f}   {low:.4f} to {high:.4f}{few}")
     if any(score["rows"] < FEW_ROWS for score in scores):
         lines.append(f"  few texts: fewer than {FEW_ROWS}; their accuracy says little")
     return lines

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from pipelines.data import label_sets
+from pipelines.data.fields import Field
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.prepared import Prepared
 
@@ -18,12 +19,14 @@ class Labelled:
         labels: int32 [n]; of several labels per text, int32 [n, classes] of 0 and 1.
         num_generated: number of texts, the last ones, that were generated for training.
         weights: of the texts in training, float [n]; None: all weigh 1.
+        numbers: the labels, float [n], where the classes are intervals of numbers (see number_labels.py).
     """
 
     texts: np.ndarray
     labels: np.ndarray
     num_generated: int = 0
     weights: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -44,6 +47,17 @@ class Labelled:
             weights = joined(weights, np.ones(len(others)) if others.weights is None else others.weights)
         texts, labels = joined(self.texts, others.texts), joined(self.labels, others.labels)
         return Labelled(texts, labels, self.num_generated, weights)
+
+    def with_classes(self, num_classes: int) -> "Labelled":
+        """Returns the texts for a model that has more classes than they: with columns of 0 if they have several labels.
+
+        Args:
+            num_classes: of the model; the first of them are those of the texts.
+        """
+        if self.labels.ndim == 1:
+            return self
+        missing = num_classes - self.labels.shape[1]
+        return dataclasses.replace(self, labels=np.pad(self.labels, ((0, 0), (0, missing))))
 
     def rows_of_classes(self, num_classes: int) -> list[int]:
         """Returns the number of texts of each class."""
@@ -82,6 +96,7 @@ class LabelledSplits:
         notes: what was left out or added and why: reason -> number of rows.
         duplicates: see `duplicates.find`.
         remarks: lines for the terminal on what the user should look at in the data.
+        fields: the columns that the texts are made of, if there are several: see data/fields.py.
     """
 
     train: Labelled | ShardedTexts
@@ -91,6 +106,7 @@ class LabelledSplits:
     notes: dict[str, int]
     duplicates: dict | None = None
     remarks: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
 
     @property
     def multi_label(self) -> bool:
@@ -116,6 +132,7 @@ class LabelledData:
         polarity: whether different spellings of negative and positive are the same labels.
         notes: what was left out and why: reason -> number of rows.
         duplicates: see `duplicates.find`.
+        known: the first of the classes, those of the model to continue from: the data may lack texts of them.
     """
 
     name: str
@@ -126,6 +143,7 @@ class LabelledData:
     polarity: bool
     notes: dict[str, int]
     duplicates: dict
+    known: tuple[str, ...] = ()
 
     @property
     def multi_label(self) -> bool:

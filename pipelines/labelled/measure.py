@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.labelled import abstention, metrics, multi_label_metrics
+from pipelines.labelled import abstention, metrics, multi_label_metrics, number_labels, number_scores, ratings
 from pipelines.labelled.baseline import add_baselines
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
@@ -21,8 +21,10 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         the report: of the validation texts). The scores have "temperature", which divides the logits, and "thresholds"
         (label -> probability) if the servable has thresholds.
     """
+    if config.label_type == "number":
+        return _measure_numbers(config, splits, servable)
     # This imports TensorFlow, which `evaluate` does later and without its messages.
-    from pipelines.export.signatures import BatchedSignature
+    from pipelines.export.signatures import BatchedSignature, of_texts
 
     parts = {"validation": splits.valid} | ({"test": splits.test} if splits.test else {})
     scores, results = {}, {}
@@ -30,9 +32,10 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         if name == "validation":
             outputs = _by_factors_of_others(servable, splits.classes)
         else:
-            outputs = BatchedSignature(servable.signatures()["serving_default"])(part.texts)
+            outputs = BatchedSignature(of_texts(servable.signatures()))(part.texts)
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
-        scores[name] = compute_scores(part, outputs, splits.classes) | _decision(servable.decision, splits.classes)
+        scores[name] = compute_scores(part, outputs, splits.classes, servable.decision.ordinal)
+        scores[name] |= _decision(servable.decision, splits.classes)
     if not config.no_baseline and not splits.sharded:
         # A threshold trades accuracy for something else: the baselines are compared without it.
         labels = {
@@ -43,6 +46,22 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     return scores, {"valid": splits.valid, **results["validation"]}
 
 
+def _measure_numbers(config, splits: LabelledSplits, servable) -> tuple[dict[str, dict], dict]:
+    """As `measure`, of a model of numbers; the details are "valid" and the predicted "numbers" of its texts."""
+    from pipelines.export.signatures import BatchedSignature, of_texts
+
+    expected = number_labels.expected(servable.calibration.probabilities, splits.classes)
+    limits = float(splits.classes[0]), float(splits.classes[-1])
+    predicted = {"validation": number_labels.by_line_of_others(expected, splits.valid.numbers, limits)}
+    if splits.test:
+        predicted["test"] = BatchedSignature(of_texts(servable.signatures()))(splits.test.texts)["value"]
+    parts = {"validation": splits.valid, "test": splits.test}
+    scores = {name: number_scores.compute_scores(parts[name].numbers, each) for name, each in predicted.items()}
+    if not config.no_baseline:
+        number_scores.add_baselines(scores, splits, predicted)
+    return scores, {"valid": splits.valid, "numbers": predicted["validation"]}
+
+
 def _by_factors_of_others(servable, classes: tuple[str, ...]) -> dict[str, np.ndarray]:
     """Returns the outputs for the validation texts by factors that were fitted to other texts; see calibration.py."""
     probabilities = servable.calibration.probabilities
@@ -51,26 +70,33 @@ def _by_factors_of_others(servable, classes: tuple[str, ...]) -> dict[str, np.nd
     if servable.decision.multi_label:
         labels = {"labels": np.where(ids == 1, names[:-1], "")}
     else:
-        labels = {"label": names[ids], "score": probabilities.max(axis=1)}
+        of_labels = np.where(ids < 0, probabilities.argmax(axis=1), ids)  # a text without a label has its highest score
+        score = np.take_along_axis(probabilities, of_labels[:, None], axis=1)[:, 0]
+        labels = {"label": names[ids], "score": score}
     if servable.decision.abstains(len(classes)):
         labels["abstained"] = ids < 0
     return {"probabilities": probabilities, **labels}
 
 
-def compute_scores(data: Labelled, outputs: dict[str, np.ndarray], classes: tuple[str, ...]) -> dict[str, Any]:
+def compute_scores(
+    data: Labelled, outputs: dict[str, np.ndarray], classes: tuple[str, ...], ordinal: bool = False
+) -> dict[str, Any]:
     """Returns the scores of `metrics.compute_scores`, or of `multi_label_metrics.compute_scores`.
 
     Where texts may have no label, they are the scores of the most probable labels, and "abstention" has those of the
-    labels that are given (see abstention.py).
+    labels that are given (see abstention.py). Few labels that are numbers also have "ratings".
 
     Args:
         outputs: of the classifier's default signature for the texts.
         classes: names of the classes.
+        ordinal: whether they are in order, whatever their number.
     """
     labels, probabilities = predicted(outputs, classes), outputs["probabilities"]
     if "labels" in outputs:
         return multi_label_metrics.compute_scores(data.labels, labels, probabilities, classes)
     scores = metrics.compute_scores(data.labels, probabilities, classes, data.texts, labels)
+    if ordinal or ratings.may_be_ratings(classes):
+        scores["ratings"] = ratings.compute_scores(data.labels, labels, classes)
     if "abstained" in outputs:
         scores["abstention"] = abstention.compute_scores(~outputs["abstained"], data.labels, probabilities)
     return scores

@@ -1,4 +1,4 @@
-"""report.md, its pictures and the summary on the terminal for classifiers that give a text several labels."""
+"""The report, its pictures and the summary on the terminal for classifiers that give a text several labels."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,20 +7,22 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+from pipelines.data import fields
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
-from pipelines.labelled import baseline, duplicates, predictions, report
+from pipelines.labelled import baseline, duplicates, report
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.metrics import most_frequent_classes
 from pipelines.labelled.multi_label_metrics import reliability
 from pipelines.labelled.thresholds import MIN_ROWS
-from pipelines.support import reports
-from pipelines.support.examples import excerpt
-from pipelines.support.reports import BLUE, GREY, percent
+from pipelines.support import charts, markdown, predictions, reports
+from pipelines.support.charts import BLUE, GREY, SMALL
+from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 from pipelines.support.scores import score_of
 
 NUM_MISTAKES = 5
 _EXCERPT = 240  # characters of a text
+_MAX_NAME = 24  # characters of a label in the picture
 _MEASURES = ("precision", "recall", "f1", "average_precision")
 
 
@@ -31,8 +33,8 @@ def write(
     data_lines: Sequence[str] = (),
     curve_labels: tuple[str, str] = ("training", "validation"),
 ) -> None:
-    """Writes `folder`/report.md, predictions.csv, labels.png, calibration.png and, if there was a training in epochs,
-    curves.png.
+    """Writes the report and predictions.csv to `folder`, with labels.png, calibration.png and, if there was a training
+    in epochs, curves.png.
 
     Args:
         details: of `measure.measure`: "valid" (Labelled), its "probabilities" and its "predicted" labels.
@@ -40,15 +42,16 @@ def write(
         curve_labels: what the learning curves of training and of validation show.
     """
     valid, probabilities = details["valid"], details["probabilities"]
-    mistakes = worst_mistakes(valid.texts, valid.labels, details["predicted"], probabilities, result.about["classes"])
+    texts = fields.readable(fields.from_card(result.about.get("columns")), valid.texts)
+    mistakes = worst_mistakes(texts, valid.labels, details["predicted"], probabilities, result.about["classes"])
     has_epochs = "loss" in result.epochs[0]  # else a solver has fitted the model
     if has_epochs:
         measures = {"loss": "loss per label, nats", "accuracy": "correct decisions per label, threshold 0.5"}
-        reports.save(reports.curves(result, measures, *curve_labels), folder / "curves.png")
-    reports.save(_labels_plot(result.scores["validation"]), folder / "labels.png")
+        charts.save(reports.curves(result, measures, *curve_labels), folder / "curves.png")
+    charts.save(_labels_plot(result.scores["validation"]), folder / "labels.png")
     bins = reliability(valid.labels, probabilities)
     plot = report.calibration_plot(bins, "probability of a label", "fraction of texts that have it")
-    reports.save(plot, folder / "calibration.png")
+    charts.save(plot, folder / "calibration.png")
     decided = np.where(details["predicted"] == 1, probabilities, 1 - probabilities)  # [n, classes]
     names = [_joined(labels, result.about["classes"]) for labels in (valid.labels, details["predicted"])]
     predictions.write(folder, valid.texts, *names, decided.prod(axis=1))
@@ -93,7 +96,7 @@ def summarize(result: RunResult) -> str:
 
 
 def worst_mistakes(
-    texts: np.ndarray, labels: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, classes: Sequence[str]
+    texts: Sequence[str], labels: np.ndarray, predicted: np.ndarray, probabilities: np.ndarray, classes: Sequence[str]
 ) -> list[dict]:
     """Returns the texts with the most certain wrong decision: dicts of "text", "labels", "predicted", "wrong", "score".
 
@@ -129,7 +132,8 @@ def _header_lines(result: RunResult) -> list[str]:
         "the texts have exactly the right labels. In parentheses: the 95 % interval. Giving every text the same labels "
         f"would reach a micro-F1 of at most {reports.number(constant_f1(valid))}."
     )
-    return reports.header_lines(result, title, sentence + report.few_rows_sentence(valid))
+    sentence += report.few_rows_sentence(valid)
+    return reports.header_lines(result, title, sentence, report.next_steps(result, {}))
 
 
 def constant_f1(scores: dict) -> float | None:
@@ -214,7 +218,7 @@ def _label_lines(result: RunResult) -> list[str]:
     for each in most_frequent_classes(valid["by_class"]):
         threshold = valid["thresholds"][each["class"]]
         numbers = " | ".join(reports.number(each[name]) for name in _MEASURES)
-        lines.append(f"| {reports.cell(each['class'])} | {each['rows']:,} | {threshold:.3f} | {numbers} |")
+        lines.append(f"| {markdown.text(each['class'])} | {each['rows']:,} | {threshold:.3f} | {numbers} |")
     lines += [*report.others_lines(valid), *report.absent_lines(valid)]
     return [*lines, "", "![F1 of each label](labels.png)", ""]
 
@@ -224,10 +228,10 @@ def _mistake_lines(mistakes: list[dict]) -> list[str]:
         return []
     lines = ["## Mistakes", "", "The most certain wrong decisions on a label:", ""]
     for mistake in mistakes:
-        names, right = (", ".join(mistake[of]) or "none" for of in ("predicted", "labels"))
+        names, right = (", ".join(map(markdown.text, mistake[of])) or "none" for of in ("predicted", "labels"))
         lines.append(
-            f"- *{mistake['wrong']}* with {percent(mistake['score'])}; predicted labels *{names}*, true labels "
-            f"*{right}*: “{excerpt(mistake['text'], _EXCERPT)}”"
+            f"- *{markdown.text(mistake['wrong'])}* with {percent(mistake['score'])}; predicted labels *{names}*, true "
+            f"labels *{right}*: {markdown.quoted(mistake['text'], _EXCERPT)}"
         )
     return [*lines, ""]
 
@@ -246,10 +250,12 @@ def _data_lines(result: RunResult) -> list[str]:
 def _labels_plot(scores: dict) -> Figure:
     found = most_frequent_classes([each for each in scores["by_class"] if each["rows"]])
     found = sorted(found, key=lambda each: each["f1"])
-    figure = Figure(figsize=(6, 1.2 + 0.24 * len(found)), layout="constrained")
+    figure = Figure(figsize=(6, 1.2 + 0.26 * len(found)), layout="constrained")
     axes = figure.subplots()
-    bars = axes.barh([each["class"] for each in found], [each["f1"] for each in found], color=BLUE, height=0.7)
-    axes.bar_label(bars, [f"{each['rows']:,} texts" for each in found], color=GREY, fontsize=8, padding=3)
+    names = [markdown.shorter(each["class"], _MAX_NAME) for each in found]
+    bars = axes.barh(range(len(found)), [each["f1"] for each in found], color=BLUE, height=0.7)
+    axes.bar_label(bars, [f"{each['rows']:,} texts" for each in found], color=GREY, fontsize=SMALL, padding=3)
+    axes.set_yticks(range(len(found)), names, fontsize=SMALL)
     axes.set(xlabel="F1", xlim=(0, 1.2), xticks=np.linspace(0, 1, 6))
     axes.margins(y=0.01)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""report.md and its pictures for tasks on labelled texts, and the summary on the terminal."""
+"""The report and its pictures for tasks on labelled texts, and the summary on the terminal."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,19 +7,22 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from pipelines.labelled import baseline, duplicates, predictions
+from pipelines.data import fields
+from pipelines.labelled import baseline, duplicates, ratings
 from pipelines.labelled.coverage_report import coverage_lines
 from pipelines.labelled.metrics import MAX_MATRIX, most_frequent_classes, reliability
 from pipelines.labelled.threshold_report import precision_recall_lines
-from pipelines.support import reports
-from pipelines.support.examples import excerpt
+from pipelines.support import charts, confusion, markdown, predictions, reports
+from pipelines.support.charts import BLUE, GREY, ORANGE
+from pipelines.support.confusion import Confusion
 from pipelines.support.installation import shell_command
-from pipelines.support.numbers import listed
-from pipelines.support.reports import BLUE, GREY, ORANGE, percent
+from pipelines.support.numbers import counted, listed
+from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 from pipelines.support.scores import score_of
 
 NUM_MISTAKES = 5
+_FEW_OF_CLASS = 10  # training texts, with which a label is hardly learned
 FEW_ROWS = 100
 _EXCERPT = 240  # characters of a text in the report
 _NOT_OF_PREPARED_DATA = "no baselines and no count of repeated texts, which need all training texts in memory"
@@ -33,8 +36,8 @@ def write(
     data_lines: Sequence[str] = (),
     curve_labels: tuple[str, str] = ("training", "validation"),
 ) -> None:
-    """Writes `folder`/report.md, predictions.csv, calibration.png, lengths.png and, if there was a training in epochs,
-    curves.png.
+    """Writes the report and predictions.csv to `folder`, with confusion.png, calibration.png, lengths.png and, if there
+    was a training in epochs, curves.png.
 
     Two classes also have precision_recall.png, more of them coverage.png.
 
@@ -45,15 +48,16 @@ def write(
         curve_labels: what the learning curves of training and of validation show.
     """
     valid, probabilities = details["valid"], details["probabilities"]
-    mistakes = worst_mistakes(valid.texts, valid.labels, probabilities, result.about["classes"], details["predicted"])
+    texts = fields.readable(fields.from_card(result.about.get("columns")), valid.texts)
+    mistakes = worst_mistakes(texts, valid.labels, probabilities, result.about["classes"], details["predicted"])
     has_epochs = reports.has_epochs(result)
     if has_epochs:
         curves = reports.curves(result, {"loss": "loss, nats", "accuracy": "accuracy"}, *curve_labels)
-        reports.save(curves, folder / "curves.png")
+        charts.save(curves, folder / "curves.png")
     bins = reliability(valid.labels, probabilities)
     plot = calibration_plot(bins, "probability of the most probable label", "fraction of correct predictions")
-    reports.save(plot, folder / "calibration.png")
-    reports.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
+    charts.save(plot, folder / "calibration.png")
+    charts.save(_lengths_plot(result.scores["validation"]), folder / "lengths.png")
     names = np.array(result.about["classes"], dtype=object)
     predictions.write(
         folder,
@@ -62,11 +66,14 @@ def write(
         names[details["predicted"]],
         probabilities[np.arange(len(valid)), details["predicted"]],
     )
+    confused = confusion.count(valid.labels, details["predicted"], result.about["classes"])
+    charts.save(confusion.draw(confused, "label"), folder / "confusion.png")
     lines = [
-        *_header_lines(result),
+        *_header_lines(result, confused),
         *_score_lines(result),
+        *ratings.report_lines(result.scores, result.config.get("label_type") == "ordinal"),
         *baseline.report_lines(result.scores),
-        *_mistake_lines(result, mistakes),
+        *_mistake_lines(result, mistakes, confused),
         *precision_recall_lines(result, details, folder),
         *coverage_lines(result, details, folder),
         *(_learning_lines(result) if has_epochs else _fitting_lines(result)),
@@ -95,6 +102,7 @@ def summarize(result: RunResult) -> str:
             f"  {name:<12}{scores['rows']:>7,} texts   accuracy {accuracy(scores)}   {name_of_f1} {f1}   "
             f"ROC AUC {roc_auc}   log loss {scores['log_loss']:.3f}"
         )
+        score_lines += [f"  {'as ratings':<12}        {line}" for line in (ratings.shown(scores),) if line]
         score_lines += _abstention_lines(scores)
         score_lines += baseline.summary_lines(scores)
     if result.prepared:
@@ -113,7 +121,7 @@ def _abstention_lines(scores: dict) -> list[str]:
 
 
 def worst_mistakes(
-    texts: np.ndarray, labels: np.ndarray, probabilities: np.ndarray, classes: Sequence[str], predicted: np.ndarray
+    texts: Sequence[str], labels: np.ndarray, probabilities: np.ndarray, classes: Sequence[str], predicted: np.ndarray
 ) -> list[dict]:
     """Returns the wrong predictions with the highest probabilities: dicts of "text", "label", "predicted", "score".
 
@@ -155,18 +163,15 @@ def few_rows_sentence(scores: dict) -> str:
 
 
 def confusion_table(classes: Sequence[str], scores: dict) -> list[str]:
-    """Returns a Markdown table of the texts of each true label that got each label; of many, the largest numbers."""
-    if "confusions" in scores:
-        lines = ["The most frequent confusions:", "", "| true label | predicted label | texts |", "|---|---|---:|"]
-        for each in scores["confusions"]:
-            lines.append(f"| {reports.cell(each['label'])} | {reports.cell(each['predicted'])} | {each['rows']:,} |")
-        return lines
+    """Returns a Markdown table of the texts of each true label that got each label; [] if it would be too wide."""
+    if len(classes) > confusion.MAX_TABLE:
+        return []
     matrix = scores["confusion_matrix"]
-    lines = [f"| true label | {' | '.join(f'predicted {reports.cell(name)}' for name in classes)} |"]
+    lines = [f"| true label | {' | '.join(f'predicted {markdown.text(name)}' for name in classes)} |"]
     lines.append(f"|---|{'---:|' * len(classes)}")
     for name, row in zip(classes, matrix, strict=True):
-        lines.append(f"| {reports.cell(name)} | {' | '.join(f'{count:,}' for count in row)} |")
-    return lines
+        lines.append(f"| {markdown.text(name)} | {' | '.join(f'{count:,}' for count in row)} |")
+    return [*lines, ""]
 
 
 def class_table(scores: dict) -> list[str]:
@@ -174,7 +179,7 @@ def class_table(scores: dict) -> list[str]:
     lines = ["| label | texts | precision | recall | F1 |", "|---|---:|---:|---:|---:|"]
     for each in most_frequent_classes(scores["by_class"]):
         numbers = (reports.number(each[name]) for name in ("precision", "recall", "f1"))
-        lines.append(f"| {reports.cell(each['class'])} | {each['rows']:,} | {' | '.join(numbers)} |")
+        lines.append(f"| {markdown.text(each['class'])} | {each['rows']:,} | {' | '.join(numbers)} |")
     return [*lines, *others_lines(scores), *absent_lines(scores)]
 
 
@@ -186,13 +191,13 @@ def others_lines(scores: dict) -> list[str]:
 
 def absent_lines(scores: dict) -> list[str]:
     """Returns a line on the classes without validation texts; none if there are no such classes."""
-    absent = [each["class"] for each in scores["by_class"] if not each["rows"]]
+    absent = [markdown.text(each["class"]) for each in scores["by_class"] if not each["rows"]]
     if not absent:
         return []
     return ["", f"No text has the label {listed(absent)}: it is left out of the means, which say nothing about it."]
 
 
-def _header_lines(result: RunResult) -> list[str]:
+def _header_lines(result: RunResult, confused: Confusion) -> list[str]:
     valid = result.scores["validation"]
     most_frequent = max(each["rows"] for each in valid["by_class"]) / valid["rows"]
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
@@ -207,7 +212,25 @@ def _header_lines(result: RunResult) -> list[str]:
             f"This model labels **{correct} of {valid['rows']}** validation texts correctly. Always predicting the "
             f"most frequent label would be correct for {constant}.{few_rows_sentence(valid)}"
         )
-    return reports.header_lines(result, title, sentence)
+    return reports.header_lines(result, title, sentence, next_steps(result, confused))
+
+
+def next_steps(result: RunResult, confused: Confusion) -> list[str]:
+    """Returns what may make the model better, as sentences for `header_lines`."""
+    steps = []
+    if contradicting := (result.findings.get("duplicates") or {}).get("contradicting"):
+        steps.append(f"Correct the labels of {counted(contradicting, 'text')} with different labels: see “Data”.")
+    rare = {name: rows for name, rows in result.about["class_rows"].items() if rows < _FEW_OF_CLASS}
+    if rare:
+        names = listed([f"*{markdown.text(name)}* ({rows})" for name, rows in rare.items()])
+        steps.append(f"Add texts of labels with few training texts: {names}.")
+    for true, name, rows in confusion.most_frequent(confused, 1):
+        steps.append(
+            f"Look at *{markdown.text(true)}*: {counted(rows, 'text')} of it got the label *{markdown.text(name)}*, "
+            f"the most frequent mistake. `evaluate {result.task} --data FILE --mistakes mistakes.csv` lists those of "
+            "other data."
+        )
+    return steps
 
 
 def _score_lines(result: RunResult) -> list[str]:
@@ -262,21 +285,22 @@ def _fitting_lines(result: RunResult) -> list[str]:
     return ["## Learning", "", f"A solver fitted the model in {duration}: there are no epochs.", ""]
 
 
-def _mistake_lines(result: RunResult, mistakes: list[dict]) -> list[str]:
-    """The confusion matrix, the accuracy by length, and the worst mistakes."""
+def _mistake_lines(result: RunResult, mistakes: list[dict], confused: Confusion) -> list[str]:
+    """The confusion, the scores of each label, the accuracy by length, and the worst mistakes."""
     valid = result.scores["validation"]
-    lines = ["## Mistakes", "", *confusion_table(result.about["classes"], valid)]
-    lines += ["", *class_table(valid)]
-    lines += ["", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
+    lines = ["## Confusion", "", *confusion_table(result.about["classes"], valid)]
+    lines += [*confusion.report_lines(confused, "label", "texts"), "## Labels", "", *class_table(valid)]
+    lines += ["", "## Length", "", "| words in the text | texts | accuracy |", "|---|---:|---:|"]
     for group in valid["accuracy_by_length"]:
         lines.append(f"| {group['words']} | {group['rows']:,} | {percent(group['accuracy'])} |")
     lines += ["", "![Accuracy by the number of words](lengths.png)"]
     if mistakes:
-        lines += ["", "The wrong predictions with the highest probabilities:", ""]
+        lines += ["", "## Worst mistakes", "", "The wrong predictions with the highest probabilities:", ""]
     for mistake in mistakes:
+        predicted, true = markdown.text(mistake["predicted"]), markdown.text(mistake["label"])
         lines.append(
-            f"- predicted *{mistake['predicted']}* with {percent(mistake['score'])}, true label *{mistake['label']}*: "
-            f"“{excerpt(mistake['text'], _EXCERPT)}”"
+            f"- predicted *{predicted}* with {percent(mistake['score'])}, true label *{true}*: "
+            f"{markdown.quoted(mistake['text'], _EXCERPT)}"
         )
     return [*lines, ""]
 
@@ -301,7 +325,7 @@ def counted_classes(rows: dict[str, int]) -> str:
     """Returns the classes with their numbers of training texts; of more than MAX_MATRIX, the range of the numbers."""
     if len(rows) > MAX_MATRIX:
         return f"{len(rows):,} labels with {min(rows.values()):,} to {max(rows.values()):,} texts"
-    return ", ".join(f"{name} {count:,}" for name, count in rows.items())
+    return ", ".join(f"{markdown.text(name)} {count:,}" for name, count in rows.items())
 
 
 def use_commands(result: RunResult) -> list[str]:
@@ -338,12 +362,9 @@ def _lengths_plot(scores: dict) -> Figure:
     figure = Figure(figsize=(6, 3), layout="constrained")
     axes = figure.subplots()
     groups = scores["accuracy_by_length"]
-    bars = axes.bar(
-        [group["words"] for group in groups], [group["accuracy"] for group in groups], color=BLUE, width=0.6
-    )
-    axes.bar_label(
-        bars, [f"{group['rows']:,} texts" for group in groups], color="white", fontsize=8, label_type="center"
-    )
+    names = [f"{group['words']}\n{counted(group['rows'], 'text')}" for group in groups]
+    axes.bar(names, [group["accuracy"] for group in groups], color=BLUE, width=0.6)
+    axes.set_xlim(-0.6, max(len(groups), 2) - 0.4)
     axes.axhline(scores["accuracy"], color=ORANGE, linestyle=":", label="all texts")
     axes.set(xlabel="words in the text", ylabel="accuracy", ylim=(0, 1))
     axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1))

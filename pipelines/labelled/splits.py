@@ -5,13 +5,14 @@ import functools
 
 import numpy as np
 
-from pipelines.data import label_sets, labelled_texts, labels
+from pipelines.data import fields, label_sets, labelled_texts, labels
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.splits import seen_in, stratified_validation_rows
 from pipelines.data.tables import GROUP_NAME
-from pipelines.labelled import duplicates
+from pipelines.labelled import duplicates, number_labels, rare_labels, ratings
 from pipelines.labelled.config import BEST_F1, LabelledConfig
 from pipelines.labelled.labelled_splits import Labelled, LabelledData, LabelledSplits
+from pipelines.runs import continuing
 from pipelines.support import console, machine, paths
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import listed
@@ -66,20 +67,68 @@ def read(config: LabelledConfig, polarity: bool) -> LabelledData:
     """
     parts = labelled_texts.read(config.data, config.table_options())
     rows, name = parts["train"], paths.shown(config.data)
+    valid = None
+    if config.valid:
+        options = dataclasses.replace(config.table_options(), weight_column=None, fields=rows.fields)
+        valid = labelled_texts.read(config.valid, options)["train"]
+    if config.label_type == "number":
+        rows, valid = _with_numbers(rows, valid, name)
+    rare = rare_labels.find(rows.labels, config, polarity)
+    rows = rare_labels.without(rows, rare, config, polarity)
+    test = rare_labels.without(parts["test"], rare, config, polarity) if "test" in parts else None
+    if rows.fields and not config.READS_COLUMNS:
+        raise UserError(
+            "--text-column and --feature-column: one column with text is read: name one --text-column alone"
+        )
     if rows.weights is not None:
         rows.weights /= rows.weights.mean()  # the regularisation is then that of texts that weigh 1
-    classes = classes_of(config, rows.labels, name, polarity)
+    classes, known = classes_of(config, rows.labels, name, polarity), ()
+    if config.start_weights:
+        known = tuple(continuing.result_of(config)["classes"])
+        classes = _joined_classes(config, polarity, classes, known, name)
     require_rows(len(rows), name)
     notes = {f"{LEFT_OUT[0]}{reason}": count for reason, count in rows.dropped.items()}
     notes |= without_group_note(labelled_texts.num_without_group(rows))
-    valid = None
-    if config.valid:
-        options = dataclasses.replace(config.table_options(), weight_column=None)
-        valid = labelled_texts.read(config.valid, options)["train"]
+    if valid is not None:
+        valid = rare_labels.without(valid, rare, config, polarity)
         notes |= {f"{LEFT_OUT[1]}{reason}": count for reason, count in valid.dropped.items()}
     one_label = label_sets.joined if label_sets.are_sets(rows.labels) else labels.normalize_labels
     found = duplicates.find(rows.texts, one_label(rows.labels, polarity))
-    return LabelledData(name, rows, valid, parts.get("test"), classes, polarity, notes, found)
+    for each in found["contradictions"]:
+        (each["text"],) = fields.readable(rows.fields, [each["text"]])
+    return LabelledData(name, rows, valid, test, classes, polarity, notes, found, known)
+
+
+def _joined_classes(
+    config: LabelledConfig, polarity: bool, found: tuple[str, ...], known: tuple[str, ...], source: str
+) -> tuple[str, ...]:
+    """Returns the classes of the model to continue from, and then the new ones of the data; see `joined_classes`.
+
+    Raises:
+        UserError: the model cannot have new ones, or --positive or --threshold does not fit.
+    """
+    new = [name for name in found if name not in known]
+    reason = {config.label_type == "ordinal": "has its labels in order", polarity: "has these labels alone"}
+    if new and True in reason:
+        raise UserError(
+            f"{source}: the label {new[0]!r} is none of the model to continue from ({', '.join(known)}), which "
+            f"{reason[True]}: train a new model, without --from"
+        )
+    if config.positive is not None and known[-1] != config.positive:
+        raise UserError(f"--positive {config.positive}: the model to continue from has {known[-1]}: leave out the flag")
+    classes = continuing.joined_classes(config, found, "labels")
+    _require_two(config, classes, f"with the labels of {source} the model")
+    return classes
+
+
+def _with_numbers(
+    rows: LabelledTexts, valid: LabelledTexts | None, name: str
+) -> tuple[LabelledTexts, LabelledTexts | None]:
+    """Returns the texts with intervals of numbers as labels; those of validation are near to the training's."""
+    rows, numbers = number_labels.parsed(rows, name)
+    means = number_labels.intervals(numbers, name)
+    rows = number_labels.labelled(rows, numbers, means)
+    return rows, valid and number_labels.labelled(*number_labels.parsed(valid, "--valid"), means)
 
 
 def fold_splits(data: LabelledData, fold_of: np.ndarray, fold: int) -> LabelledSplits:
@@ -118,7 +167,8 @@ def make_splits(data: LabelledData, train: LabelledTexts, valid: LabelledTexts) 
         train = train.take(~repeated)
     classes = data.classes
     if data.multi_label:
-        classes = _without_untrained(classes, train.labels, valid.labels, notes)
+        new = classes[len(data.known) :]
+        classes = (*data.known, *_without_untrained(new, train.labels, valid.labels, notes))
     with_ids = functools.partial(with_class_ids, classes=classes, polarity=data.polarity, notes=notes)
     splits = LabelledSplits(
         train=with_ids(train, split="training"),
@@ -128,6 +178,7 @@ def make_splits(data: LabelledData, train: LabelledTexts, valid: LabelledTexts) 
         notes=notes,
         duplicates=data.duplicates,
         remarks=_remarks(data, int(repeated.sum())),
+        fields=data.rows.fields,
     )
     _require_all_classes(splits, data)
     return splits
@@ -140,7 +191,11 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     else:
         counts = np.bincount(class_ids(data), minlength=len(data.classes))
     rows = dict(zip(data.classes, counts.tolist(), strict=True))
-    few = [f"{label!r} {count}" for label, count in rows.items() if count < FEW_ROWS_OF_A_CLASS]
+    few = [
+        f"{label!r} {count}"
+        for label, count in rows.items()
+        if count < FEW_ROWS_OF_A_CLASS and (count or label not in data.known)
+    ]
     lines = [duplicates.remark(data.duplicates)]
     lines += [
         f"{note}: {count:,}" for note, count in without_group_note(labelled_texts.num_without_group(data.rows)).items()
@@ -148,10 +203,10 @@ def _remarks(data: LabelledData, num_repeated: int) -> tuple[str, ...]:
     if data.valid and num_repeated:
         lines.append(f"texts of {data.name} that are also in --valid, and left out of training: {num_repeated:,}")
     lines += labels.doubtful(data.classes)
-    if few:
+    if few and data.rows.numbers is None:
         lines.append(
             f"few texts have the label {listed(few)}: too few to learn and to measure; add some, or leave these "
-            "labels out"
+            f"labels out with --min-label-count {FEW_ROWS_OF_A_CLASS}"
         )
     return tuple(line for line in lines if line)
 
@@ -187,24 +242,33 @@ def classes_of(
     options = config.table_options()
     if config.multi_label:
         return label_sets.classes_of(found, source, options.labels_separator, options.label_columns)
+    if config.label_type == "number":
+        return labels.in_order(set(found))
     classes = labels.classes_of(found, source, polarity, rows)
     if polarity and labels.are_numbers(classes):
         console.say(
             f"note: the labels {listed(classes)} stay numbers: only 0 and 1, 0 and 4, and -1, 0 and 1 are read as "
             "negative, neutral and positive"
         )
-    if config.positive is not None and len(classes) != 2:
-        raise UserError(f"--positive is for two classes: {source} has {len(classes)}")
-    if config.threshold == BEST_F1 and len(classes) != 2:
-        raise UserError(
-            f"--threshold {BEST_F1} is for two classes or several labels per text: {source} has {len(classes)}; a "
-            "probability or precision=X leaves out the labels of texts below it"
-        )
+    if config.label_type == "ordinal":
+        ratings.require_ordered(classes, source)
+    _require_two(config, classes, source)
     if config.positive is None:
         return classes
     if config.positive not in classes:
         raise UserError(f"--positive {config.positive}: the labels of {source} are {' and '.join(classes)}")
     return tuple(sorted(classes, key=lambda name: name == config.positive))
+
+
+def _require_two(config: LabelledConfig, classes: tuple[str, ...], source: str) -> None:
+    """Raises a UserError if --positive or --threshold is for two classes, and there are others."""
+    if config.positive is not None and len(classes) != 2:
+        raise UserError(f"--positive is for two classes: {source} has {len(classes)}")
+    if config.threshold == BEST_F1 and len(classes) != 2 and not config.multi_label:
+        raise UserError(
+            f"--threshold {BEST_F1} is for two classes or several labels per text: {source} has {len(classes)}; a "
+            "probability or precision=X leaves out the labels of texts below it"
+        )
 
 
 def _without_untrained(
@@ -238,7 +302,8 @@ def with_class_ids(
     ids = labels.class_ids(rows.labels, classes, polarity)
     notes |= unknown_label_notes(rows.labels, ids, split)
     known = ids >= 0
-    return Labelled(rows.texts[known], ids[known], weights=None if rows.weights is None else rows.weights[known])
+    weights, numbers = (None if each is None else each[known] for each in (rows.weights, rows.numbers))
+    return Labelled(rows.texts[known], ids[known], weights=weights, numbers=numbers)
 
 
 def unknown_label_notes(labels: np.ndarray, ids: np.ndarray, split: str) -> dict[str, int]:
@@ -267,8 +332,8 @@ def class_rows(splits: LabelledSplits) -> dict[str, int]:
 
 
 def _require_all_classes(splits: LabelledSplits, data: LabelledData) -> None:
-    """Raises a UserError if a class has no training text, or validation is empty."""
-    missing = [name for name, rows in class_rows(splits).items() if not rows]
+    """Raises a UserError if a class that is not known has no training text, or validation is empty."""
+    missing = [name for name, rows in class_rows(splits).items() if not rows and name not in data.known]
     if missing and data.valid:
         raise UserError(
             f"{data.name}: all texts with the label {missing[0]!r} are also in --valid, so none is left to train on: "

@@ -9,11 +9,13 @@ from pipelines.labelled import precision_recall
 from pipelines.labelled.config import parse_threshold
 from pipelines.labelled.metrics import wilson_interval
 from pipelines.labelled.precision_recall import Curve
-from pipelines.support import reports
-from pipelines.support.reports import BLUE, GREY, ORANGE, percent
+from pipelines.support import charts, markdown
+from pipelines.support.charts import BLUE, GREY, ORANGE
+from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 
 PRECISIONS = (0.8, 0.9, 0.95, 0.99)
+_MAX_NAME = 24  # characters of a label in the picture
 
 
 def precision_recall_lines(result: RunResult, details: dict, folder: Path) -> list[str]:
@@ -30,14 +32,14 @@ def precision_recall_lines(result: RunResult, details: dict, folder: Path) -> li
     positive = result.about["classes"][1]
     curve = precision_recall.curve(details["valid"].labels == 1, details["probabilities"][:, 1])
     threshold = scores.get("thresholds", {}).get(positive, 0.5)
-    reports.save(_plot(curve, positive, threshold, scores), folder / "precision_recall.png")
+    charts.save(_plot(curve, positive, threshold, scores), folder / "precision_recall.png")
     return [
         "## Precision and recall",
         "",
-        f"The average precision of *{positive}* is {scores['average_precision']:.3f}: the area under the curve. "
-        f"{choice_sentence(result)}",
+        f"The average precision of *{markdown.text(positive)}* is {scores['average_precision']:.3f}: the area under "
+        f"the curve. {choice_sentence(result)}",
         "",
-        f"![Precision and recall of {positive} for every threshold](precision_recall.png)",
+        f"![Precision and recall of {markdown.text(positive)} for every threshold](precision_recall.png)",
         "",
         *_table(curve, positive),
         "",
@@ -53,7 +55,7 @@ def choice_sentence(result: RunResult) -> str:
             "A text has its more probable label, as with a threshold of 0.5. To store another one in the export, train "
             "with `--threshold best-f1`, `--threshold precision=0.95` or a probability."
         )
-    sentence = f"The export gives the label *{positive}* from a probability of {chosen:.4f}"
+    sentence = f"The export gives the label *{markdown.text(positive)}* from a probability of {chosen:.4f}"
     choice = parse_threshold(result.config["threshold"])
     if choice.value is not None:
         return f"{sentence} (`--threshold {result.config['threshold']}`)."
@@ -69,7 +71,7 @@ def choice_sentence(result: RunResult) -> str:
 
 def _table(curve: Curve, positive: str) -> list[str]:
     lines = [
-        f"| aim | threshold | texts labelled {reports.cell(positive)} | precision | 95 % interval | recall |",
+        f"| aim | threshold | texts labelled {markdown.text(positive)} | precision | 95 % interval | recall |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     rows = [(f"`precision={wanted:g}`", precision_recall.highest_recall(curve, wanted)) for wanted in PRECISIONS]
@@ -97,7 +99,8 @@ def _plot(curve: Curve, positive: str, threshold: float, scores: dict) -> Figure
     axes.axhline(frequency, color=GREY, linestyle=":", label=f"labels at random: {frequency:.2f}")
     if of_class["precision"] is not None:
         axes.plot(of_class["recall"], of_class["precision"], "o", color=ORANGE, label=f"threshold {threshold:.2f}")
-    axes.set(xlabel=f"recall of {positive}", ylabel=f"precision of {positive}", xlim=(0, 1.03), ylim=(0, 1.03))
+    name = markdown.shorter(positive, _MAX_NAME)
+    axes.set(xlabel=f"recall of {name}", ylabel=f"precision of {name}", xlim=(0, 1.03), ylim=(0, 1.03))
     axes.legend(frameon=False, loc="lower left")
     axes.spines[["top", "right"]].set_visible(False)
     return figure

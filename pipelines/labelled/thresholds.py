@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipelines.labelled import abstention, precision_recall
+from pipelines.labelled import abstention, number_labels, precision_recall
 from pipelines.labelled.calibration import Calibration, calibrate, logits_of
 from pipelines.labelled.config import LabelledConfig, ThresholdChoice, parse_threshold
 from pipelines.labelled.labelled_splits import LabelledSplits
@@ -30,7 +30,10 @@ def decide(
     if calibration is None:
         logits = logits_of(_probabilities(make_servable(Decision(multi_label)), splits), multi_label)
         calibration = calibrate([logits], splits.valid.labels)
-    decision = Decision(multi_label, scale=sum(calibration.factors))
+    decision = Decision(multi_label, scale=sum(calibration.factors), ordinal=config.label_type == "ordinal")
+    if config.label_type == "number":
+        expected = number_labels.expected(calibration.probabilities, splits.classes)
+        decision = decision._replace(number=number_labels.line(expected, splits.valid.numbers))
     if config.threshold is not None or multi_label:
         choice = parse_threshold(config.threshold) if config.threshold else ThresholdChoice()
         decision = decision._replace(thresholds=_thresholds(config, splits, choice, calibration.probabilities))

@@ -3,7 +3,7 @@
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import tyro
 
@@ -40,17 +40,7 @@ class Train(TrainCommand):
 
 _ToPrepare = subset(
     LanguageModelConfig,
-    (
-        "data",
-        "valid",
-        "valid_fraction",
-        "documents",
-        "text_column",
-        "encoding",
-        "tokenizer",
-        "seed",
-        "default_tokenizer",
-    ),  # fmt: skip
+    (*LanguageModelConfig.DATA_FIELDS, "valid_fraction", "tokenizer", "seed", "default_tokenizer"),
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], 10_000),
 )
 
@@ -65,6 +55,8 @@ class Prepare(PrepareCommand):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluate:
     """Measure an exported language model on a text."""
+
+    examples: ClassVar = ("{data}", "{data} --cache-size 2000")
 
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
@@ -86,10 +78,18 @@ class Evaluate:
         measures = evaluate(self.model.find(self.task), paths.expanded(self.data), vars(self.cache), encoding)
         print_json(measures) if self.json else print(format_measures(measures))
 
+    def answers(self, exported: Exported):
+        """Returns the `Answers` of the model, its losses on --data, for `compare`."""
+        from pipelines.language_model.evaluate import answers
+
+        return answers(exported, paths.expanded(self.data), table_options.make(encoding=self.encoding).encoding)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict(PredictRowsCommand):
     """Continue texts with an exported language model, show what comes next, or how likely texts are."""
+
+    examples: ClassVar = ("{text}", "{text} --next 5", "{text} --score")
 
     texts: tyro.conf.Positional[tuple[str, ...]] = ()
     """Prompts, each in quotes. Without any, the model starts a text."""
@@ -102,7 +102,8 @@ class Predict(PredictRowsCommand):
     """Score the texts instead of continuing them: log-probability, perplexity, and the surprisal of each token. Of
     files with --input, the texts can only be scored."""
     output: Annotated[Path | None, PATH] = None
-    """With --input: .csv, .tsv or .jsonl file to write: the rows with their scores. By default CSV is printed."""
+    """With --input: .csv, .tsv, .jsonl, .parquet or .xlsx file to write: the rows with their scores. By default CSV is
+    printed."""
     generation: GenerationFlags = GenerationFlags()
     beam: BeamFlags = BeamFlags()
     cache: CacheFlags = CacheFlags()

@@ -118,6 +118,22 @@ class LanguageModelConfig(TrainingConfig):
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = ("data", "valid", "documents", "text_column", "encoding")
+    GROWS: ClassVar[bool] = True
+    NETWORK_FIELDS: ClassVar[tuple[str, ...]] = (
+        "preset",
+        "model",
+        "tokenizer",
+        "order",
+        "num_layers",
+        "hidden_size",
+        "embedding_size",
+        "tie_weights",
+        "num_heads",
+        "activation",
+        "residual",
+        "positions",
+    )
 
     data: Annotated[Data | None, PATHS] = None
     """Text to train on: files (also .gz, .xz, .bz2, .zip), one after the other, a pattern such as 'books/*.txt', or
@@ -127,8 +143,8 @@ class LanguageModelConfig(TrainingConfig):
     valid_fraction: ValidFraction = 0.1
     """Fraction of the text to split off for validation, from its end."""
     documents: Literal["line", "file", "row"] | None = None
-    """Teach where a text ends: every line, file, or row of a table is a text of its own, and the model can end what it
-    writes. By default the data is one long text without an end."""
+    """Teach where a text ends: every line, file (of a folder: each .txt file in it), or row of a table is a text of its
+    own, and the model can end what it writes. By default the data is one long text without an end."""
     text_column: Annotated[str | None, NAME, _BY_ROW] = None
     """The column with the text, with --documents row. By default the first column with a usual name (text, sentence,
     ...)."""
@@ -280,7 +296,17 @@ class LanguageModelConfig(TrainingConfig):
 
     def data_files(self) -> dict[str, Data]:
         """Path of the validation text, if there is one."""
-        return {"valid": self.valid} if self.valid else {}
+        return super().data_files() | ({"valid": self.valid} if self.valid else {})
+
+    def network_fields(self) -> tuple[str, ...]:
+        """As `TrainingConfig.network_fields`; there are as many learned positions as tokens of a window."""
+        return (*self.NETWORK_FIELDS, *(("window",) if self.positions == "learned" else ()))
+
+    def ties_embeddings(self) -> bool:  # noqa: D102
+        return self.tie_weights
+
+    def not_continued(self) -> str:  # noqa: D102
+        return "--model ngram counts once and cannot continue" if self.model == "ngram" else ""
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""

@@ -1,15 +1,20 @@
 """`evaluate`: an exported language model measured on a text."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pipelines.data import sources, texts
 from pipelines.export.exported import Exported
+from pipelines.language_model.answers import PASSAGE, bits_per_character
 from pipelines.language_model.cache_options import exported_cache_options, require_cache
 from pipelines.language_model.scores import token_losses
 from pipelines.support import paths
+from pipelines.support.answers import Answers
 from pipelines.support.errors import UserError
 from pipelines.support.numbers import counted
 from pipelines.support.paths import Data
+from pipelines.task import TASKS
 
 
 def evaluate(exported: Exported, data: Data | None, cache: dict | None = None, encoding: str | None = None) -> dict:
@@ -32,26 +37,66 @@ def evaluate(exported: Exported, data: Data | None, cache: dict | None = None, e
             f"{exported.title} was not trained on the embedded sample: give a text to measure it on with --data"
         )
     options = exported_cache_options(exported, cache or {})
+    read = _losses(exported, list(texts.chunks(texts.pieces(data, encoding=encoding))), paths.shown(data), options)
+    from pipelines.language_model.metrics import language_model_measures
+
+    measures = language_model_measures(np.concatenate(read.losses), sum(map(len, read.texts)), read.unknown_tokens)
+    return {"model": exported.title, "data": sources.name(data)} | (options or {}) | measures
+
+
+def answers(exported: Exported, data: Data, encoding: str | None = None) -> Answers:
+    """Returns the losses of passages of a text, which the model reads in one stream; for `compare`.
+
+    Raises:
+        UserError: the text cannot be read, or is empty.
+    """
+    passages = list(texts.chunks(texts.pieces(data, encoding=encoding), PASSAGE))
+    read = _losses(exported, passages, paths.shown(data), None)
+    losses = [float(each.sum(dtype=np.float64)) for each in read.losses]
+    given = [f"{bits_per_character(*each):.4f} bits per character" for each in zip(losses, map(len, passages))]
+    doubt = ""
+    if read.unknown_tokens:
+        doubt = f"{counted(read.unknown_tokens, 'token')} of the text are unknown to it, which makes its loss too low"
+    trained_on = sources.is_training_data(data, exported.card(), TASKS[exported.card()["task"]])
+    return Answers(passages, [""] * len(passages), given, losses, trained_on=trained_on, doubt=doubt)
+
+
+class _Read(NamedTuple):
+    """What a model makes of the parts of a text.
+
+    Attributes:
+        texts: the parts.
+        losses: -log p of the tokens of each part, in nats.
+        unknown_tokens: number of tokens that are not in the vocabulary.
+    """
+
+    texts: list[str]
+    losses: list[np.ndarray]
+    unknown_tokens: int
+
+
+def _losses(exported: Exported, parts: list[str], source: str, cache: dict | None) -> _Read:
+    """Reads the parts of a text in one stream.
+
+    Args:
+        source: of the text, for messages.
+        cache: of `exported_cache_options`.
+    """
+    if not parts:
+        raise UserError(f"{source} is empty")
     loaded = exported.load()
-    if options:
+    if cache:
         require_cache(exported, loaded.signatures)
     import tensorflow as tf
 
-    from pipelines.language_model.metrics import language_model_measures
     from pipelines.support.quiet import capture_stderr_descriptor
     from pipelines.text.tokenizers import UNKNOWN
 
-    characters, ids = 0, []
-    for chunk in texts.chunks(texts.pieces(data, encoding=encoding)):
-        characters += len(chunk)
-        ids.append(loaded.signatures["encode"](text=tf.constant([chunk]))["ids"].numpy()[0])
-    if not characters:
-        raise UserError(f"{paths.shown(data)} is empty")
-    ids = np.concatenate(ids)
+    by_part = [loaded.signatures["encode"](text=tf.constant([part]))["ids"].numpy()[0] for part in parts]
+    ids = np.concatenate(by_part)
     with capture_stderr_descriptor():  # the first call may print lines about oneDNN
-        losses = token_losses(loaded.signatures, tf.constant(ids[None]), options)
-    measures = language_model_measures(losses, characters, int((ids == UNKNOWN).sum()))
-    return {"model": exported.title, "data": sources.name(data)} | (options or {}) | measures
+        losses = token_losses(loaded.signatures, tf.constant(ids[None]), cache)[0]
+    return _Read(parts, np.split(losses, np.cumsum([len(each) for each in by_part])[:-1]), int((ids == UNKNOWN).sum()))
 
 
 def format_measures(measures: dict) -> str:

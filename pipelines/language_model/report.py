@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.language_model.kneser_ney import Tables
-from pipelines.support import baselines, reports
+from pipelines.support import baselines, charts, markdown, reports
 from pipelines.support.installation import shell_command
 from pipelines.support.run_result import RunResult
 
@@ -24,7 +24,7 @@ def summarize(result: RunResult) -> str:
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes `folder`/report.md and, of a model that was trained, curves.png.
+    """Writes the report to `folder` and, of a model that was trained, curves.png.
 
     Args:
         details: "samples", dicts of prompt and generated text, and "ngrams", the tables of an n-gram model or None.
@@ -36,7 +36,7 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
             for row in result.epochs
         ]
         measures = {"loss": "loss, nats per token", "perplexity": "perplexity"}
-        reports.save(reports.curves(dataclasses.replace(result, epochs=rows), measures), folder / "curves.png")
+        charts.save(reports.curves(dataclasses.replace(result, epochs=rows), measures), folder / "curves.png")
     reports.write(folder, _lines(result, details["samples"], ngrams))
 
 
@@ -67,7 +67,8 @@ def _lines(result: RunResult, samples: list[dict], ngrams: Tables | None) -> lis
     lines += ["", *_baseline_lines(result), "## Generated text", ""]
     for sample in samples:
         origin = "After the first characters of the validation text:" if sample["prompt"] else "Without a prompt:"
-        lines += [origin, "", "```text", *(sample["prompt"] + sample["text"]).splitlines(), "```", ""]
+        generated = (sample["prompt"] + sample["text"]).splitlines()
+        lines += [origin, "", *markdown.fenced(generated, "text"), ""]
     if ngrams is None:
         lines += reports.learning_lines(result, "the lowest validation loss", "Loss and perplexity by epoch")
     else:

@@ -25,12 +25,18 @@ from pipelines.language_model.report import summarize, write_report  # noqa: F40
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
+from pipelines.runs import continuing
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
-from pipelines.support.examples import start_to_try
-from pipelines.task import complete_config, items_per_epoch, load_tokenizer, refit  # noqa: F401 (members of Task)
+from pipelines.support.examples import example_text, start_to_try, starting_lines
+from pipelines.task import (  # noqa: F401 (members of Task)
+    complete_config,
+    items_per_epoch,
+    load_tokenizer,
+    refit,
+)
 from pipelines.text import tokenizers
-from pipelines.text.tokenizers import END, START, Tokenizer
+from pipelines.text.tokenizers import END, START, SubwordTokenizer, Tokenizer
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import language_model_optimizer
@@ -71,6 +77,18 @@ def make_tokenizer(config: LanguageModelConfig, splits: TextSplits) -> Tokenizer
     if isinstance(splits.train, ShardedText):
         return load_tokenizer(splits.train.data.folder / TOKENIZER)
     return shards.make_tokenizer(config, shards.chunks_of(config, splits.train))
+
+
+def grow_tokenizer(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer) -> Tokenizer:
+    """Returns the tokenizer with the characters or words that a tokenizer of the training text alone would have, too.
+
+    The subword tokens of SentencePiece stay as they are: it writes most texts with them.
+    """
+    if isinstance(tokenizer, SubwordTokenizer):
+        return tokenizer
+    of_text = shards.make_tokenizer(config, shards.chunks_of(config, splits.train))
+    kind = "character" if config.tokenizer == "character" else "word"
+    return continuing.grown_tokenizer(kind, tokenizer, of_text)
 
 
 def encode(config: LanguageModelConfig, splits: TextSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
@@ -245,11 +263,13 @@ def _prompts(config: LanguageModelConfig, splits: TextSplits) -> list[str]:
 
 def describe_data(config: LanguageModelConfig, splits: TextSplits, encoded: Encoded) -> dict:
     """Returns the number of tokens and characters, and the defaults of generation."""
+    start = next(splits.valid.pieces())
     return {
         "rows": {"train": len(encoded.train), "valid": len(encoded.valid)},
         "characters": {"train": splits.train.characters, "valid": splits.valid.characters},
         "generation_defaults": GENERATION_DEFAULTS,
-        "example": start_to_try(next(splits.valid.pieces())),
+        "example": start_to_try(start),
+        "example_text": example_text(starting_lines(start)),
     }
 
 

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import itertools
 import operator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
@@ -85,6 +85,8 @@ class SoLongAnd(Topic):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exercise(Topic):
     """Exercises of the chapter on recurrent networks, with each step of their solution: 1, 5, 6 or 10."""
+
+    examples: ClassVar = ("5",)
 
     number: tyro.conf.Positional[Literal[1, 5, 6, 10]]
     """1: states of a small network; 5: update of an LSTM's cell; 6: parameters of RNN, GRU and LSTM; 10: two

@@ -19,6 +19,7 @@ from pipelines.distributed import cluster
 from pipelines.export.exported import Exported
 from pipelines.predicting import input_files
 from pipelines.predicting.file_steps import FileSteps, Predicted, predict_chunk
+from pipelines.predicting.typed_files import converted
 from pipelines.support import quiet
 from pipelines.support.errors import UserError
 
@@ -109,7 +110,8 @@ def predict_unit(predict: Callable, steps: FileSteps, content: bytes) -> tuple[b
         num_rows += len(chunk.rows)
     content, counts = steps.write(predicted, num_before)
     head = steps.head(predicted[0], num_rows) if steps.head else b""
-    return head + content, {"counts": counts, "poisoned": poisoned}
+    content = head + content
+    return converted(steps.convert, content) if steps.convert else content, {"counts": counts, "poisoned": poisoned}
 
 
 @contextlib.contextmanager

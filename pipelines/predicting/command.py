@@ -7,8 +7,10 @@ from typing import Annotated, Any, ClassVar
 import tyro
 
 from pipelines.command_line import ServedModelFlags, TableFlags, print_error, print_json
+from pipelines.data import table_options
 from pipelines.export.exported import Exported
-from pipelines.settings.fields import PATH, PATHS, flag, require
+from pipelines.predicting.labelling_flags import LabellingFlags
+from pipelines.settings.fields import NAME, PATH, PATHS, flag, require
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, shown
 from pipelines.support.numbers import counted
@@ -66,6 +68,14 @@ class PredictCommand:
     suffixes: ClassVar[tuple[str, ...]]
     """Of the files that --output may name; the first one is that of stdout and, by default, of parts."""
 
+    examples: ClassVar[tuple[str, ...]] = ("{text}", "--input texts.csv --output answers.csv")
+
+    labels: ClassVar[bool] = False
+    """Whether the model gives labels to texts, so that `file_steps` follows --sort and --for."""
+
+    tools: ClassVar[tuple[str, ...]] = ("doccano",)
+    """What `file_steps` can write for --for, if the model gives labels."""
+
     task: tyro.conf.Suppress[str] = ""
     """Name of the task in the registry."""
     texts: tyro.conf.Positional[tuple[str, ...]] = ()
@@ -78,6 +88,7 @@ class PredictCommand:
     json: bool = False
     """Print one JSON object. With --input it has the counts, and needs --output."""
     table: TableFlags = TableFlags()
+    labelling: LabellingFlags = LabellingFlags()
     distributed: RayFlags = RayFlags()
     model: ServedModelFlags = ServedModelFlags()
 
@@ -124,7 +135,7 @@ class PredictCommand:
 
     def needs_input(self) -> dict[str, Any]:
         """Returns flag -> value of the flags that have no effect without --input."""
-        return {"--output": self.output, **self.table.given()}
+        return {"--output": self.output, **self.table.given(), **self.labelling.given()}
 
     def check(self) -> None:
         """Checks that the flags fit together.
@@ -149,7 +160,8 @@ class PredictCommand:
             raise UserError("--json with --input needs --output: the JSON object on stdout has only the counts")
         if self.model.server and self.input:
             raise UserError('--server is for texts "in quotes": leave out --input')
-        self.distributed.check(self.input, self.output, self.suffixes)
+        self.labelling.check(self.labels, self.tools, self.distributed.ray)
+        self.distributed.check(self.input, self.output, self.labelling.suffixes(self.suffixes))
 
     def predict_files(self) -> None:
         """Predicts the texts of --input here or on Ray, writes --output or to stdout, and prints the counts.
@@ -171,7 +183,8 @@ class PredictCommand:
         else:
             from pipelines.predicting import engine
 
-            self._print_counts(exported, engine.predict_files(exported, self.input, self.output, steps))
+            counts = engine.predict_files(exported, self.input, self.output, steps, self.labelling.limit)
+            self._print_counts(exported, counts)
 
     def _suffix(self) -> str:
         """Returns the suffix of what is written.
@@ -179,12 +192,13 @@ class PredictCommand:
         Raises:
             UserError: --output cannot be written, or has another suffix.
         """
+        suffixes = self.labelling.suffixes(self.suffixes)
         if self.distributed.ray:
-            return self.distributed.suffix(self.suffixes)
-        if self.output is None or self.output.suffix in self.suffixes:
-            check_output(self.output, suffixes=self.suffixes)
-            return self.output.suffix if self.output else self.suffixes[0]
-        check_output(self.output, suffixes=() if PLAIN in self.suffixes else self.suffixes)
+            return self.distributed.suffix(suffixes)
+        if self.output is None or self.output.suffix in suffixes:
+            check_output(self.output, suffixes=suffixes)
+            return self.output.suffix if self.output else suffixes[0]
+        check_output(self.output, suffixes=() if PLAIN in suffixes else suffixes)
         return PLAIN
 
     def _print_counts(self, exported: Exported, counts: dict, num_parts: int | None = None) -> None:
@@ -200,19 +214,45 @@ class PredictCommand:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class RowTableFlags(TableFlags):
+    """How to read and to write a table."""
+
+    output_separator: Annotated[str | None, NAME] = None
+    """Character between the cells of the .csv or .tsv file of --output, or `tab`. By default tabs in .tsv files, and in
+    .csv files that of the .csv file of --input, else a comma."""
+    output_encoding: Annotated[str | None, NAME] = None
+    """Encoding of this file, such as utf-8-sig. By default that of --input, with its byte order mark."""
+
+    def options(self, *labels) -> table_options.TableOptions:
+        """See `TableFlags.options`.
+
+        Raises:
+            UserError: one of them cannot be used.
+        """
+        table_options.make(encoding=self.output_encoding, separator=self.output_separator)
+        return dataclasses.replace(
+            super().options(*labels),
+            output_separator=self.output_separator,
+            output_encoding=self.output_encoding,
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictRowsCommand(PredictCommand):
     """The flags of a `predict` that writes a row for each text: see `row_files`.
 
     By default the outputs are `outputs`.
     """
 
-    suffixes: ClassVar = (".csv", ".tsv", ".jsonl")
+    suffixes: ClassVar = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx")
     outputs: ClassVar[tuple[str, ...]] = ()
     """Outputs of the signature `serving_default`, a value for each text."""
 
     prefix: Annotated[str | None, tyro.conf.arg(metavar="TEXT", help_behavior_hint="")] = None
     """With --input: start of the names of the columns that are added. By default none, or model_ if the input has a
     column of one of these names."""
+
+    table: RowTableFlags = RowTableFlags()
 
     def predict_texts(self, exported: Exported) -> list[dict]:
         """See `PredictCommand.predict_texts`."""
@@ -233,6 +273,19 @@ class PredictRowsCommand(PredictCommand):
     def needs_input(self) -> dict[str, Any]:
         """See `PredictCommand.needs_input`."""
         return {**super().needs_input(), "--prefix": self.prefix is not None}
+
+    def check_files(self) -> None:
+        """See `PredictCommand.check_files`."""
+        super().check_files()
+        suffix = self.output.suffix if self.output and not self.distributed.ray else self._part_suffix()
+        for name in ("output_separator", "output_encoding"):
+            if getattr(self.table, name) is not None and suffix not in (".csv", ".tsv"):
+                raise UserError(f"{flag(name)} has no effect: it is for .csv and .tsv files, and {suffix} is written")
+        if self.prefix is not None and self.labelling.tool:
+            raise UserError(f"--prefix has no effect with --for {self.labelling.tool}: leave it out")
+
+    def _part_suffix(self) -> str:
+        return self.distributed.suffix(self.labelling.suffixes(self.suffixes))
 
     def _results(self, outputs: dict) -> list[dict]:
         columns = {"text": self.texts} | {name: list(map(_plain, outputs[name])) for name in self.outputs}

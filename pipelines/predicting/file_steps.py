@@ -14,7 +14,7 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -43,6 +43,15 @@ class Predicted(NamedTuple):
     outputs: Any
     poisoned: np.ndarray
 
+    def texts(self) -> list[str]:
+        """Returns the text of each row."""
+        return self.chunk.texts()
+
+    def take(self, rows: np.ndarray) -> "Predicted":
+        """Returns the rows with these numbers, int [n], in this order."""
+        chunk = self.chunk._replace(rows=self.chunk.rows.iloc[rows])
+        return Predicted(chunk, _take(self.outputs, rows), self.poisoned[rows])
+
 
 class FileSteps(NamedTuple):
     """The steps of a task's `predict --input`. All of them can be pickled.
@@ -58,6 +67,11 @@ class FileSteps(NamedTuple):
         head: (first predicted chunk, number of rows of the file) -> head of the file. Its length does not depend on the
             number of rows. None: there is no head.
         for_columns: columns of the first file -> these steps for them; None: they are the same for all columns.
+        encoding: of the files that are written.
+        convert: (what was written of a whole file, file) -> writes it in its format, which is not one of rows; None: it
+            is written as it is.
+        uncertainty: outputs -> how unsure the model is of each row, float [rows]; the rows are then written in this
+            order: see `least_sure`. None: in the order of the input.
     """
 
     options: dict
@@ -68,6 +82,9 @@ class FileSteps(NamedTuple):
     write: Callable[[list[Predicted], int], tuple[bytes, dict]]
     head: Callable[[Predicted, int], bytes] | None = None
     for_columns: Callable[[Columns], "FileSteps"] | None = None
+    uncertainty: Callable[[Any], np.ndarray] | None = None
+    encoding: str = "utf-8"
+    convert: Callable[[BinaryIO, BinaryIO], None] | None = None
 
     def bound(self, first: Columns | None) -> "FileSteps":
         """Returns the steps for files with the columns of the first one, None if it has no rows."""
@@ -111,7 +128,7 @@ def _check_encoding(path: str, chunk: Chunk, options: TableOptions) -> None:
     Raises:
         UserError: it has; the message names the likely one.
     """
-    texts = [text for text in chunk.rows[chunk.column] if not text.isascii()]
+    texts = [text for text in chunk.texts() if not text.isascii()]
     undecoded = [text for text in texts if _UNDECODED.search(text)]
     if len(undecoded) < max(_MIN_UNDECODED, len(texts)):
         return
@@ -137,7 +154,7 @@ def predict_chunk(predict: Callable[[list[str]], Any], chunk: Chunk) -> tuple[Pr
         Exception: that of `predict`, if it fails for an empty text, too: then the model is broken and not the text.
     """
     rows, reasons = _valid_unicode(chunk.rows)
-    texts = rows[chunk.column].tolist()
+    texts = chunk._replace(rows=rows).texts()
     for row in reasons:
         texts[row] = ""
     try:
@@ -160,6 +177,13 @@ def add_counts(total: dict, counts: dict) -> None:
             add_counts(total.setdefault(name, {}), value)
         else:
             total[name] = total.get(name, 0) + value
+
+
+def _take(outputs: Any, rows: np.ndarray) -> Any:
+    """Returns the outputs of some rows: of an array, of a list, or of each value of a dict."""
+    if isinstance(outputs, dict):
+        return {name: _take(values, rows) for name, values in outputs.items()}
+    return outputs[rows] if isinstance(outputs, np.ndarray) else [outputs[row] for row in rows]
 
 
 def _failing(predict: Callable, texts: list[str], first: int) -> Iterator[tuple[int, Exception]]:

@@ -3,20 +3,18 @@
 import contextlib
 import glob
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.data import encodings, tables
-from pipelines.support import paths
+from pipelines.data import addresses, corpora, encodings, tables
+from pipelines.support import object_storage, paths
 from pipelines.support.errors import UserError
 from pipelines.support.paths import Data
 
-_STORAGES = ("s3://", "gs://")  # whose addresses are a bucket and the key of an object
+_WEB = ("https://", "http://")
 _LINES = (".txt", ".text", "")  # suffixes of files with one text per line
-_COPIED_BYTES = 2**22  # at once
 
 
 class InputFile(NamedTuple):
@@ -35,16 +33,15 @@ class InputFile(NamedTuple):
 
 def is_stored(path: str) -> bool:
     """Whether the path is an address in object storage."""
-    return "://" in path
+    return paths.is_address(path) and not path.startswith(_WEB)
 
 
 def find(data: Data, elsewhere: bool = False) -> list[InputFile]:
     """Returns the files of paths, folders and patterns, each once: of a folder or a pattern in alphabetical order.
 
     Args:
-        data: paths on this machine, or addresses such as s3://bucket/folder/*.parquet. Credentials and the endpoint
-            are those of the usual environment variables, such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL. Of a folder,
-            files whose names start with "." or "_" are left out.
+        data: paths on this machine, or addresses such as s3://bucket/folder/*.parquet; of https a copy is made. Of a
+            folder, files whose names start with "." or "_" are left out.
         elsewhere: whether processes in other folders read the files: all paths are made absolute, and there is no "-".
 
     Raises:
@@ -55,7 +52,8 @@ def find(data: Data, elsewhere: bool = False) -> list[InputFile]:
     for path in paths.each(data):
         if path == "-" and elsewhere:
             raise UserError("--ray reads files: give their paths with --input, and not -")
-        found += _find_stored(path) if is_stored(path) else _find_here(path)
+        here = str(addresses.copied(path, corpora.cache_folder())) if path.startswith(_WEB) else path
+        found += _find_stored(here) if is_stored(here) else _find_here(here)
     for file in found:
         if not file.size and file.path != "-":
             raise UserError(f"{file.path} is empty: leave it out")
@@ -77,9 +75,7 @@ def here(path: str) -> Iterator[str]:
         return
     with tempfile.TemporaryDirectory(prefix="unroll-input-") as folder:
         copy = Path(folder) / path.rpartition("/")[2]
-        storage, key = _storage(path)
-        with _errors_of(path), storage.open_input_stream(key, compression=None) as source, open(copy, "wb") as target:
-            shutil.copyfileobj(source, target, _COPIED_BYTES)
+        object_storage.copy(path, copy)
         try:
             yield str(copy)
         except UserError as error:
@@ -104,30 +100,14 @@ def _find_here(path: str) -> list[InputFile]:
 
 
 def _find_stored(address: str) -> list[InputFile]:
-    from fsspec.implementations.arrow import ArrowFSWrapper
-    from pyarrow import fs
-
-    storage, path = _storage(address)
-    start = address.removesuffix(path)
-    with _errors_of(address):
-        if glob.has_magic(path):
-            storage.get_file_info(path.split("/")[0])  # raises the error of the storage, which `glob` would not
-            keys = [each for each in ArrowFSWrapper(storage).glob(path) if not each.endswith("/")]
-            infos = [each for each in storage.get_file_info(keys) if each.type == fs.FileType.File] if keys else []
-        else:
-            infos = [storage.get_file_info(path)]
-            if infos[0].type == fs.FileType.Directory:
-                infos = storage.get_file_info(fs.FileSelector(path, recursive=True))
-                files = {each.path: each for each in infos if each.type == fs.FileType.File}
-                prefix = path.rstrip("/") + "/"
-                names = _of_folder(address, sorted(each.removeprefix(prefix) for each in files))
-                infos = [files[prefix + name] for name in names]
-    if not infos or infos[0].type == fs.FileType.NotFound:
-        raise UserError(f"no file matches {address}: give an object, a folder or a pattern such as s3://bucket/*.csv")
-    infos = sorted(infos, key=lambda info: info.path)
-    if len(infos) > 1:
-        _check_suffixes([info.path for info in infos])
-    return [InputFile(start + info.path, info.size, info.mtime_ns or 0) for info in infos]
+    found = object_storage.find(address)
+    stored = found.objects
+    if found.folder:
+        files = {each.address.removeprefix(found.folder): each for each in stored}
+        stored = [files[name] for name in _of_folder(address, sorted(files))]
+    if len(stored) > 1:
+        _check_suffixes([each.address for each in stored])
+    return [InputFile(*each) for each in stored]
 
 
 def _of_folder(folder: str, names: list[str]) -> list[str]:
@@ -146,39 +126,3 @@ def _check_suffixes(names: list[str]) -> None:
                 f"{name} has an unknown suffix: a folder or pattern may have {', '.join(tables.SUFFIXES)} and .txt "
                 "files; name it alone to read it line by line"
             )
-
-
-def _storage(address: str) -> tuple:
-    """Returns (the file system, the path in it: bucket/key).
-
-    Raises:
-        UserError: it is unknown, or has no bucket.
-    """
-    from pyarrow import ArrowException, fs
-
-    scheme = next((each for each in _STORAGES if address.startswith(each)), None)
-    path = address.removeprefix(scheme or "")
-    if not scheme or not path.split("/")[0]:
-        raise UserError(f"{address}: object storage has addresses such as s3://bucket/folder/*.parquet, or gs://...")
-    try:
-        return fs.FileSystem.from_uri(scheme + path.split("/")[0])[0], path
-    except (ArrowException, OSError) as error:
-        raise UserError(f"{address}: {_first_line(error)}") from error
-
-
-@contextlib.contextmanager
-def _errors_of(address: str) -> Iterator[None]:
-    """Raises a UserError in place of the error of a storage."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except (ArrowException, OSError) as error:
-        raise UserError(
-            f"{address} cannot be read ({_first_line(error)}): check the address, and AWS_ACCESS_KEY_ID, "
-            "AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION and AWS_ENDPOINT_URL"
-        ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

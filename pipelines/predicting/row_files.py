@@ -16,11 +16,14 @@ from pipelines.data.table_options import TableOptions
 from pipelines.data.text_chunks import Columns
 from pipelines.export.exported import Exported
 from pipelines.predicting.file_steps import FileSteps, Predicted, add_counts, table_steps
+from pipelines.predicting.output_forms import TABLES, Form, form_of
+from pipelines.predicting.typed_files import WRITERS
 from pipelines.support import console
 from pipelines.support.errors import UserError
 
 _LINES = ".txt"  # the first output of each row, without the user's columns
 _USUAL_PREFIX = "model_"
+_UNCERTAINTY = "uncertainty"
 _PART_CHUNKS = 5
 
 
@@ -35,6 +38,7 @@ class RowTask:
             int, float, or a list for JSON. None: it is a dict that has these outputs.
         count: (texts, what the function of `load` returned, bool [texts]: whether a text has outputs of its own) ->
             counts of the task; see `FileSteps.write`. None: there are no others.
+        uncertainty: see `FileSteps`; it is also an output, after the others.
         given: settings on which the outputs depend, for `table_steps`.
         chunks_per_part: see `FileSteps`.
     """
@@ -43,6 +47,7 @@ class RowTask:
     load: Callable
     columns: Callable[..., Mapping[str, Sequence]] | None = None
     count: Callable[..., dict] | None = None
+    uncertainty: Callable[..., np.ndarray] | None = None
     given: dict = dataclasses.field(default_factory=dict)
     chunks_per_part: int = _PART_CHUNKS
 
@@ -54,9 +59,12 @@ def load_signature(exported: Exported, loaded=None):
         loaded: `exported`, if it is loaded already.
     """
     loaded = loaded or exported.load()
-    from pipelines.export.signatures import BatchedSignature  # after `load`, which hides TensorFlow's messages
+    from pipelines.export.signatures import (
+        BatchedSignature,
+        of_texts,
+    )  # after `load`, which hides TensorFlow's messages
 
-    return BatchedSignature(loaded.signatures["serving_default"], model=loaded)
+    return BatchedSignature(of_texts(loaded.signatures), model=loaded)
 
 
 def row_steps(task: RowTask, options: TableOptions, suffix: str, prefix: str | None = None) -> FileSteps:
@@ -75,18 +83,26 @@ def _steps(task: RowTask, options: TableOptions, suffix: str, prefix: str | None
     if suffix == _LINES:
         write = functools.partial(_write_lines, task)
         return table_steps(options, suffix, task.chunks_per_part, task.load, write, **task.given)
-    names = names_of_outputs(task.names, first.names if first else (), prefix)
-    writer = RowWriter(first and tuple(first.names), names, suffix)
+    outputs = (*task.names, _UNCERTAINTY) if task.uncertainty else task.names
+    names = names_of_outputs(outputs, first.names if first else (), prefix)
+    form = form_of(first, options, suffix) if suffix in TABLES else Form()
+    writer = RowWriter(first and tuple(first.names), names, suffix, form)
     write = functools.partial(_write_rows, task, writer)
     given = {"names": names, **task.given}
     steps = table_steps(options, suffix, task.chunks_per_part, task.load, write, writer.head, **given)
-    return steps._replace(for_columns=functools.partial(_steps, task, options, suffix, prefix))
+    for_columns = functools.partial(_steps, task, options, suffix, prefix)
+    convert = None
+    if suffix in WRITERS and first:
+        convert = functools.partial(WRITERS[suffix], [*first.names, *names.values()])
+    return steps._replace(
+        for_columns=for_columns, uncertainty=task.uncertainty, encoding=form.encoding, convert=convert
+    )
 
 
 def _write_rows(task: RowTask, writer: "RowWriter", predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
     """See `FileSteps.write`."""
     content = (writer.rows(each.chunk.rows, _outputs(task, each)) for each in predicted)
-    return "".join(content).encode(), _counts(task, predicted)
+    return writer.form.encoded("".join(content), is_start=False), _counts(task, predicted)
 
 
 def _write_lines(task: RowTask, predicted: list[Predicted], num_before: int) -> tuple[bytes, dict]:
@@ -97,8 +113,10 @@ def _write_lines(task: RowTask, predicted: list[Predicted], num_before: int) -> 
 
 def _outputs(task: RowTask, predicted: Predicted) -> Mapping[str, Sequence]:
     """Returns output -> values. Those of a row without outputs of its own are empty."""
-    outputs, poisoned = predicted.outputs, predicted.poisoned
-    outputs = task.columns(outputs) if task.columns else {name: outputs[name] for name in task.names}
+    raw, poisoned = predicted.outputs, predicted.poisoned
+    outputs = task.columns(raw) if task.columns else {name: raw[name] for name in task.names}
+    if task.uncertainty:
+        outputs = {**outputs, _UNCERTAINTY: task.uncertainty(raw)}
     if not poisoned.any():
         return outputs
     emptied = {}
@@ -115,7 +133,7 @@ def _counts(task: RowTask, predicted: list[Predicted]) -> dict:
     for chunk, outputs, poisoned in predicted:
         add_counts(counts, {"rows": len(poisoned), "skipped": chunk.num_skipped})
         if task.count:
-            add_counts(counts, task.count(chunk.rows[chunk.column].tolist(), outputs, ~poisoned))
+            add_counts(counts, task.count(chunk.texts(), outputs, ~poisoned))
     return counts
 
 
@@ -125,19 +143,22 @@ class RowWriter(NamedTuple):
     Attributes:
         columns: of the first rows of the user; None: they are unknown.
         names: usual name of an output -> its name in the file: see `names_of_outputs`.
-        suffix: .csv, .tsv or .jsonl.
+        suffix: .csv, .tsv or .jsonl; of .parquet and .xlsx, the rows are written as of .jsonl and converted.
+        form: of tables.
     """
 
     columns: tuple[str, ...] | None
     names: dict[str, str]
     suffix: str
+    form: Form = Form()
 
     def head(self, first: Predicted, num_rows: int) -> bytes:
         """Returns the line with the names of the columns; nothing for JSON. See `FileSteps.head`."""
-        if self.suffix == ".jsonl":
+        if self.suffix not in TABLES:
             return b""
         names = first.chunk.rows if self.columns is None else self.columns
-        return self._table(pd.DataFrame(columns=[*names, *self.names.values()]), header=True).encode()
+        table = self._table(pd.DataFrame(columns=[*names, *self.names.values()]), header=True)
+        return self.form.encoded(table, is_start=True)
 
     def rows(self, rows: pd.DataFrame, outputs: Mapping[str, Sequence]) -> str:
         """Returns rows with all their columns, followed by those of the outputs.
@@ -151,7 +172,7 @@ class RowWriter(NamedTuple):
         """
         self._check(rows)
         added = pd.DataFrame({self.names[name]: values for name, values in outputs.items()})
-        if self.suffix != ".jsonl":
+        if self.suffix in TABLES:
             return self._table(pd.concat([rows.reset_index(drop=True), added], axis=1), header=False)
         lines = []
         for row, output in zip(rows.to_dict("records"), added.to_dict("records"), strict=True):
@@ -160,9 +181,8 @@ class RowWriter(NamedTuple):
         return "".join(f"{line}\n" for line in lines)
 
     def _table(self, table: pd.DataFrame, header: bool) -> str:
-        separator = "\t" if self.suffix == ".tsv" else ","
         return table.to_csv(
-            sep=separator,
+            sep=self.form.separator,
             index=False,
             header=header,
             float_format="%.6f",

@@ -8,15 +8,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.data import fields
 from pipelines.labelled.config import TABLE_FIELDS, LabelledConfig
+from pipelines.labelled.top_classes import NUM_TOP, by_probability
 from pipelines.python import inputs, runs
 from pipelines.python.errors import UserError, user_errors
 from pipelines.python.estimator import Estimator
 from pipelines.python.fitted import FittedExport
 from pipelines.python.settings import estimator_of
 
-# num_negations needs `polarity`; scikit-learn has cross-validation; start_weights are those of `train --from`.
-_NOT_PARAMETERS = ("data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights")
+# num_negations needs `polarity`; scikit-learn has cross-validation.
+_NOT_PARAMETERS = ("data", "valid", "polarity", "python_type", "num_negations", "folds")
 _CLASS_WEIGHT = (
     "as in scikit-learn: 'balanced' weights each class by the inverse of its frequency (`class_weights`); or a dict of "
     "label -> weight, 1 for others."
@@ -56,6 +58,11 @@ class TextClassifier(ClassifierMixin, Estimator):
         Raises:
             UserError: a mistake in the data or the parameters; the message names it and the remedy.
         """
+        if self.label_type == "number":
+            raise UserError(
+                "label_type='number': numbers are trained by `train classification --label-type number`; `unroll.load` "
+                "then gives its export, whose `predict` returns them"
+            )
         if inputs.is_path(X):
             if y is not None or groups is not None or sample_weight is not None or isinstance(self.class_weight, dict):
                 raise UserError(
@@ -70,6 +77,10 @@ class TextClassifier(ClassifierMixin, Estimator):
             raise UserError(
                 "labels_separator and label_columns are for the path of a table: of texts in memory, give y a list of "
                 "labels, or a row of 0 and 1, for each text"
+            )
+        if self.feature_column is not None or self.pair_columns is not None:
+            raise UserError(
+                "feature_column and pair_columns are for the path of a table: texts in memory are one column"
             )
         if self.weight_column is not None:
             raise UserError("weight_column is for the path of a table: of texts in memory, give sample_weight")
@@ -88,7 +99,7 @@ class TextClassifier(ClassifierMixin, Estimator):
             inputs.require_equal_lengths(texts, weights, "texts", "weights")
 
         def write(folder: Path) -> dict[str, Any]:
-            fields = {**_TABLE, "label_type": type(next(iter(names.values()))).__name__, "labels_separator": separator}
+            fields = {**_TABLE, "python_type": type(next(iter(names.values()))).__name__, "labels_separator": separator}
             fields["weight_column"] = None if weights is None else "weight"
             fields["data"] = runs.write_table(folder / "data.jsonl", columns)
             if validation is not None:
@@ -104,14 +115,16 @@ class TextClassifier(ClassifierMixin, Estimator):
         """Returns the label of each text, with the type of the labels of `fit`.
 
         Args:
-            X: texts, as for `fit`.
+            X: texts, as for `fit`; of a model of several columns a table that has them.
 
         Returns:
             Labels [n]; with a threshold for more than two classes, object [n] with "" for a text without label. If a
             text may have several labels: lists of labels, object [n], the most probable label first; or, if `y` had a
-            column for each label, int [n, classes] of 0 and 1.
+            column for each label, int [n, classes] of 0 and 1. Of a model of numbers: float32 [n].
         """
         outputs = self._outputs(X)
+        if "value" in outputs:
+            return outputs["value"]
         if "labels" in outputs and self._columns is not None:
             return self._indicators(outputs["labels"])
         if "labels" in outputs:
@@ -124,11 +137,28 @@ class TextClassifier(ClassifierMixin, Estimator):
     __call__ = predict
 
     def predict_proba(self, X) -> np.ndarray:
-        """Returns the probabilities of the labels, float32 [n, classes], in the order of `classes_`."""
+        """Returns the probabilities of the labels, float32 [n, classes], in the order of `classes_`.
+
+        Raises:
+            UserError: it is a model of numbers.
+        """
         outputs = self._outputs(X)
+        if "value" in outputs:
+            raise UserError("a model of numbers has no probabilities: use predict")
         index = {name: i for i, name in enumerate(self.card_["classes"])}
         columns = [index[name] for name in self._labels]
         return outputs["probabilities"][:, columns] if outputs else np.zeros((0, len(columns)), np.float32)
+
+    def predict_top(self, X, k: int = NUM_TOP) -> list[dict]:
+        """Returns the k most probable labels of each text: label -> probability, the most probable one first.
+
+        Raises:
+            UserError: it is a model of numbers, or k is no number from 1.
+        """
+        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+            raise UserError(f"k {k!r}: it must be a number of labels, at least 1")
+        labels = list(self._labels.values())
+        return [by_probability(labels, row, k) for row in self.predict_proba(X)]
 
     def predict_log_proba(self, X) -> np.ndarray:
         """Returns the logarithms of the probabilities of `predict_proba`, float32 [n, classes]."""
@@ -168,18 +198,19 @@ class TextClassifier(ClassifierMixin, Estimator):
         Returns:
             One dict per text: "text", "label", "score", "probabilities" (label -> probability), and "weights", a list
             of (word, weight) in the order of the text. A weight is what the label's log-odds lose without the word.
+            Of several columns: "columns" (name -> cell) instead of "text", and (word, weight, field).
             If a text may have several labels: "labels", a list, and "weights" as label -> such a list.
 
         Raises:
             UserError: the model has no explanations, as those of `transfer`.
         """
-        fitted, texts = self._fitted, inputs.texts(X)
+        fitted, given = self._fitted, self._given(X)
         from pipelines.classification.predict import explain_texts
 
-        if not texts:
+        if not given:
             return []
         with user_errors():
-            results = explain_texts(fitted.exported, texts, fitted.loaded)
+            results = explain_texts(fitted.exported, given, fitted.loaded)
         for result in results:
             result["probabilities"] = {self._labels[name]: p for name, p in result["probabilities"].items()}
             if "labels" in result:
@@ -221,16 +252,24 @@ class TextClassifier(ClassifierMixin, Estimator):
             raise UserError(f"class_weight {class_weight!r}: it must be None, 'balanced', or a dict of label -> weight")
         return values | {"class_weights": values["class_weights"] or class_weight == "balanced"}
 
+    def _given(self, X) -> list[str]:
+        """Returns the texts; for a model of several columns, the cells of one row after the other."""
+        columns = fields.from_card(self.card_.get("columns"))
+        return inputs.cells_of_columns(X, columns) if columns else inputs.texts(X)
+
     def _outputs(self, X) -> dict[str, np.ndarray]:
         """Returns the outputs of the export; of no texts, none."""
-        fitted, texts = self._fitted, inputs.texts(X)
+        fitted, texts = self._fitted, self._given(X)
+        columns = fields.from_card(self.card_.get("columns"))
+        if columns:
+            texts = fields.of_cells(columns, texts, "X")
         if not texts:
             return {}
         with user_errors():
             loaded = fitted.loaded
-        from pipelines.export.signatures import BatchedSignature
+        from pipelines.export.signatures import BatchedSignature, of_texts
 
-        return BatchedSignature(loaded.signatures["serving_default"])(texts)
+        return BatchedSignature(of_texts(loaded.signatures))(texts)
 
     def _set_export(self, export: FittedExport) -> None:
         super()._set_export(export)
@@ -243,8 +282,9 @@ class TextClassifier(ClassifierMixin, Estimator):
             labels: name in the export -> label; None makes the labels from the names.
         """
         if labels is None:
-            label_type = self.card_["config"].get("label_type", "str")
-            labels = {name: _label(name, label_type) for name in self.card_["classes"]}
+            config = self.card_["config"]  # until 0.11.0 the field had another name
+            python_type = config.get("python_type") or config.get("label_type", "str")
+            labels = {name: _label(name, python_type) for name in self.card_["classes"]}
         known = {name: label for name, label in labels.items() if name in self.card_["classes"]}
         self._labels = dict(sorted(known.items(), key=lambda item: item[1]))
         self.classes_ = np.array(list(self._labels.values()))
@@ -294,6 +334,6 @@ def _spelled(labels: list, separator: str | None) -> list[str]:
     return [separator.join(map(str, row)) for row in labels]
 
 
-def _label(name: str, label_type: str):
+def _label(name: str, python_type: str):
     """Returns the label that `name` stands for."""
-    return name == str(True) if label_type == "bool" else inputs.LABEL_TYPES[label_type](name)
+    return name == str(True) if python_type == "bool" else inputs.LABEL_TYPES[python_type](name)

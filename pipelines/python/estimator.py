@@ -30,7 +30,7 @@ class Estimator(BaseEstimator):
     Attributes of a fitted estimator:
         card_: the model card: what it was trained on, with which settings, and its scores.
         scores_: split ("validation", and "test" if there is one) -> measures.
-        run_: folder of the run, with report.md; it is removed with the estimator unless `fit` had `run=`.
+        run_: folder of the run, with report.html; it is removed with the estimator unless `fit` had `run=`.
     """
 
     task: ClassVar[str]  # name in the registry

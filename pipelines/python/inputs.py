@@ -2,12 +2,14 @@
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pipelines.data import fields
+from pipelines.data.fields import Field
 from pipelines.python.errors import UserError
 
 LABEL_TYPES = {"str": str, "bool": bool, "int": int, "float": float}  # names in the config -> types
@@ -32,6 +34,24 @@ def require_texts(values, name: str = "X") -> list[str]:
     if not found:
         raise UserError(f"{name} has no texts: give at least one")
     return found
+
+
+def cells_of_columns(X, columns: Sequence[Field]) -> list[str]:
+    """Returns the cells of a table for a model of several columns: of the first row, of the second row, ...
+
+    Raises:
+        UserError: X is no table, or has no such column.
+    """
+    names = fields.columns_of(columns)
+    if not hasattr(X, "columns"):
+        raise UserError(f"the model reads the columns {', '.join(names)}: give X as a table that has them")
+    fields.check("X", X, names)
+    rows = zip(*(X[name] for name in names), strict=True)
+    return ["" if _is_missing(cell) else str(cell) for row in rows for cell in row]
+
+
+def _is_missing(cell) -> bool:
+    return cell is None or cell != cell  # NaN
 
 
 def texts_and_labels(values, labels) -> tuple[list[str], list]:

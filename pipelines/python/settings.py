@@ -34,6 +34,7 @@ def estimator_of(
         further: parameters that are no fields -> (default, help); the estimator's `_settings` makes fields of them.
     """
     further = further or {}
+    leave_out = (*leave_out, "start_weights")  # of `train --from`
     fields = {field.name: field.default for field in dataclasses.fields(config_class) if field.name not in leave_out}
     fields["seed"] = None  # `random_state` has the default
     others = {name: default for name, (default, _) in further.items()}

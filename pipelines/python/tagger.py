@@ -87,6 +87,27 @@ class Tagger(Estimator):
 
     __call__ = tag
 
+    def entities(self, X) -> list[dict] | list[list[dict]]:
+        """Returns the entities of texts, such as names; of a tagger whose tags mark spans (B-, I-, O).
+
+        Args:
+            X: one text, or a list (or Series, array, ...) of texts.
+
+        Returns:
+            The entities of one text, else a list with those of each text. An entity is a dict: "text", "label", "start"
+            and "end" (the entity is text[start:end]), and "score": the lowest probability of a tag of its tokens.
+
+        Raises:
+            UserError: the tags mark no spans.
+        """
+        from pipelines.data.tagged_sentences import is_spans
+        from pipelines.tagging.entities import entities_of
+
+        if not is_spans(self.card_["classes"]):
+            raise UserError("the tags of this tagger mark no spans (B-..., I-...): `tag` returns them")
+        results = self.tag(X)
+        return entities_of(results) if isinstance(results, dict) else [entities_of(result) for result in results]
+
     def score(self, X, y) -> float:
         """Returns F1 of the spans if the tags mark spans (B-, I-, O), else the accuracy; both from 0 to 1."""
         sentences, tags = _checked(X, y)

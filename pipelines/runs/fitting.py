@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipelines.runs import continuing
 from pipelines.settings.config import TrainingConfig
 from pipelines.support import console
 from pipelines.support.files import folder_written_beside
@@ -16,7 +17,7 @@ from pipelines.task import Task
 if TYPE_CHECKING:
     import keras
 
-    from pipelines.training.fit import EpochEnd, Plan
+    from pipelines.training.fit import EpochEnd, FitOptions, Plan
 
 REFIT = "refit"  # in a run's folder: the training on all rows
 
@@ -82,10 +83,13 @@ Fit = Callable[[Task, Any, Any, Path, Path | None, OnFitted], Trained | None]  #
 
 
 def save_tokenizer(task: Task, config, splits, folder: Path) -> None:
-    """Makes the tokenizer, in `folder`/tokenizer, if it is not there yet."""
+    """Makes the tokenizer, in `folder`/tokenizer, if it is not there yet, or takes that of the run to continue from."""
     if not (folder / "tokenizer").is_dir():
         with folder_written_beside(folder / "tokenizer") as part:
-            task.make_tokenizer(config, splits).save(part)
+            if config.start_weights:
+                continuing.make_tokenizer(task, config, splits).save(part)
+            else:
+                task.make_tokenizer(config, splits).save(part)
 
 
 def fit_with_tokenizer(
@@ -110,19 +114,20 @@ def fit_with_tokenizer(
     # numbers, and setting a seed unloads SentencePiece models (tensorflow/text#570).
     fit.make_deterministic(config.seed)
     tokenizer = task.load_tokenizer(tokenizer_folder / "tokenizer")
-    config = task.complete_config(config, splits, tokenizer)
+    config = continuing.complete(task, config, splits, tokenizer)
     with here.together():
         encoded = task.encode(config, splits, tokenizer, folder)
 
     plan = _plan(task, config, encoded)
     model, inference_model = _models(task, config, splits, tokenizer, encoded, plan.steps)
+    validate = task.make_validator(config, tokenizer, encoded, inference_model) if here.is_chief else dict
     position = fit.fit(
         model,
         lambda epoch, skip: task.batches(config, encoded, epoch, skip),
-        task.make_validator(config, tokenizer, encoded, inference_model) if here.is_chief else dict,
+        validate,
         plan,
         folder,
-        task.fit_options(config, encoded, model),
+        _fit_options(task, config, encoded, model),
         inference_model,
         events,
         on_epoch_end,
@@ -133,6 +138,11 @@ def fit_with_tokenizer(
     fit.restore_best(inference_model, folder)
 
     on_fitted()
+    findings = {}
+    if config.start_weights:
+        best_row = position.rows[position.best_epoch]
+        compared = continuing.compare(task, config, splits, tokenizer, inference_model, validate, best_row, folder)
+        findings = {continuing.FINDING: compared}
     console.say(f"measuring with the weights of epoch {position.best_epoch + 1} ...")
     servable = task.make_servable(config, splits, tokenizer, inference_model)
     scores, details = task.measure(config, splits, encoded, servable, position.rows[position.best_epoch])
@@ -153,7 +163,21 @@ def fit_with_tokenizer(
         scores=scores,
         details=details,
         refit=functools.partial(task.refit, config, encoded, inference_model, servable, train_again),
+        findings=findings,
     )
+
+
+def _fit_options(task: Task, config, encoded, model) -> "FitOptions":
+    """As `task.fit_options`; a new training that continues from a run starts with the weights of that."""
+    options = task.fit_options(config, encoded, model)
+    if not config.start_weights:
+        return options
+
+    def initialize() -> None:
+        continuing.restore(config, model)
+        options.continue_from_run()
+
+    return dataclasses.replace(options, initialize=initialize)
 
 
 def _models(task: Task, config, splits, tokenizer, encoded, steps: int) -> tuple["keras.Model", "keras.Model"]:
@@ -212,7 +236,7 @@ def _train_again(task: Task, config, splits, tokenizer, joined, model, num_epoch
         dict,  # there is nothing to validate on: the last epoch counts
         plan,
         folder,
-        dataclasses.replace(task.fit_options(config, joined, trained), monitor=lambda row: -row["epoch"]),
+        dataclasses.replace(_fit_options(task, config, joined, trained), monitor=lambda row: -row["epoch"]),
         inference_model,
     )
     fit.restore_best(model, folder)

@@ -1,19 +1,24 @@
-"""`train --config` and `train --from`: a training that starts from the settings of another run."""
+"""`train --config` and `train --from`: trainings that start from the settings of another run; command lines of runs."""
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.runs import inventory
 from pipelines.settings.config import TrainingConfig, recorded
+from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown
+from pipelines.support.installation import default_folder, shell_command
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
 
 _OF_THE_DATA = (
     "data",
+    "target",
     "valid",
+    "valid_target",
     "valid_fraction",
     "folds",
     "encoding",
@@ -21,6 +26,7 @@ _OF_THE_DATA = (
     "quote",
     "no_header",
     "weight_column",
+    "positive",  # the labels keep their order
 )
 
 
@@ -49,20 +55,20 @@ def find_start(arguments: list[str], runs: Path, saved_models: Path) -> Start | 
     Raises:
         UserError: the file or export does not exist, or belongs to another task.
     """
-    if arguments[:1] != ["train"] or {"-h", "--help"} & set(arguments):
+    if arguments[:1] != ["train"] or {"-h", "--help", "--help-all"} & set(arguments):
         return None
     config, export = _value("--config", arguments), _value("--from", arguments)
     if config is None and export is None:
         return None
     if config is not None and export is not None:
-        raise UserError("--config repeats a run, and --from continues from an export: give one of them")
+        raise UserError("--config repeats a run, and --from continues from one: give one of them")
     if config is not None:
         task, settings = read_settings(Path(config))
     else:
         runs = Path(_value("--runs", arguments) or runs)
         task, settings = continued(export, runs, Path(_value("--saved-models", arguments) or saved_models))
         if _value("--data", arguments) is None:
-            raise UserError("--from needs --data: the labelled texts to continue with")
+            raise UserError("--from needs --data: the texts to continue with")
     given = arguments[1] if arguments[1] in TASKS else None
     if given and given != task:
         name, value = ("--config", config) if config is not None else ("--from", export)
@@ -98,7 +104,11 @@ def settings_of(record: dict) -> TrainingConfig:
             f"the run has the setting {unknown[0]!r}, which this version of Unroll does not have: start a new run, "
             "with its other settings as flags"
         )
-    config = config_class(**values)
+    return unresolved(config_class(**values))
+
+
+def unresolved(config: TrainingConfig) -> TrainingConfig:
+    """Returns a resolved config with `None` for the settings that its preset gives."""
     defaults = config.defaults()
     names = [field.name for field in dataclasses.fields(config) if field.default is None]
     unset = [name for name in names if name not in ("preset", "model", "data")]
@@ -106,41 +116,111 @@ def settings_of(record: dict) -> TrainingConfig:
     return dataclasses.replace(config, **dict.fromkeys(unset))
 
 
-def continued(export: str, runs: Path, saved_models: Path) -> tuple[str, TrainingConfig]:
+def command_flags(config: TrainingConfig) -> list[str]:
+    """Returns the arguments of `train TASK` that give a config: the fields that differ from the class's defaults.
+
+    Args:
+        config: not resolved.
+    """
+    arguments = []
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if value == field.default or field.name in ("polarity", "default_tokenizer", "python_type"):
+            continue
+        if field.name == "start_weights":
+            arguments += ["--from", str(Path(value).parents[1])]  # the run: its checkpoints/best.npz are the weights
+        elif isinstance(value, bool) and field.default is not None:
+            arguments.append(flag(field.name if value else f"no_{field.name}"))
+        else:
+            arguments += [flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
+    return arguments
+
+
+def train_line(task: str, config: TrainingConfig, name: str | None, runs: Path, saved_models: Path) -> str:
+    """Returns the command that trains, or has trained, a config.
+
+    Args:
+        task: name in the registry.
+        config: not resolved.
+        name: of the export; None is that of the task.
+        runs, saved_models: the folders.
+    """
+    arguments = ["train", task, *command_flags(config)]
+    if name:
+        arguments += ["--name", name]
+    for option, folder, default in (("--runs", runs, "runs"), ("--saved-models", saved_models, "saved_models")):
+        if Path(folder).resolve() != default_folder(default).resolve():
+            arguments += [option, str(folder)]
+    return f"{shell_command()} {shlex.join(arguments)}"
+
+
+def continued(named: str, runs: Path, saved_models: Path) -> tuple[str, TrainingConfig]:
     """Returns the task and the settings of the run that made an export, with its weights as the start.
 
     Args:
-        export: name, name/version or folder of the export; a name is its newest version.
+        named: name, name/version or folder of an export, of which a name is its newest version; or task/name, name or
+            folder of a run.
 
     Raises:
-        UserError: there is no such export, it is no classifier, or the run that made it is gone.
+        UserError: there is no such export or run, the run that made the export is gone, or no training can continue
+            from it.
     """
-    versions = inventory.find_exports(saved_models, export)
-    if not versions:
-        known = inventory.known_names([], inventory.all_exports(saved_models))
-        similar = suggestion(export, known)
-        raise UserError(f"--from {export}: no such export in {shown(saved_models)}{similar}")
-    exported = versions[-1]
-    task = inventory.card_of(exported).get("task")
-    tasks = [name for name, entry in TASKS.items() if hasattr(entry.config_class(), "start_weights")]
-    if task not in tasks:
-        named = " and ".join(f"`{name}`" for name in tasks)
-        raise UserError(f"--from {exported.title}: it is for exports of {named}, not {task}")
-    run = inventory.run_of_export(runs, exported)
+    run, title = _find(named, runs, saved_models)
     weights = run and run.path / "checkpoints" / "best.npz"
-    if run is None or run.result is None or not weights.is_file():
+    if run is None:
         raise UserError(
-            f"--from {exported.title}: the run that made it is not in {shown(runs)}, and an export has no weights that "
+            f"--from {title}: the run that made it is not in {shown(runs)}, and an export has no weights that "
             "can be trained: give its folder of runs with --runs, or train again on all texts"
         )
+    if run.result is None or not weights.is_file():
+        state = f"is {run.state}" if run.result is None else "has no weights (checkpoints/best.npz) any more"
+        raise UserError(f"--from {title}: its run {run.title} {state}: name a finished run")
     config = settings_of(run.record)
-    if "linear" in (config.model, run.result["config"]["model"]):  # with few texts, `best` is a linear model
+    ended = settings_of(run.record | {"config": run.result["config"]})
+    if ended.model != config.model:  # with few texts, `best` is a linear model
+        config = dataclasses.replace(config, **{name: getattr(ended, name) for name in ended.network_fields()})
+    reason = ended.not_continued()
+    if reason:
+        raise UserError(f"--from {title}: {reason}: train again on all texts, or continue from another model")
+    not_kept = (*_OF_THE_DATA, *config.REPORT_FIELDS)
+    changes = {field.name: field.default for field in dataclasses.fields(config) if field.name in not_kept}
+    if not config.start_weights:  # a run that was continued has the factors already
+        given = {name: getattr(config, name) for name in config.CONTINUED if getattr(config, name) is not None}
+        changes |= dataclasses.replace(config, start_weights=str(weights)).continued(given)
+    return run.task, dataclasses.replace(config, **changes, start_weights=str(weights.absolute()))
+
+
+def export_name(named: str, runs: Path, saved_models: Path) -> str | None:
+    """Returns the name of the export that `continued` finds, or that of the run; None if the run has no export."""
+    exports = inventory.find_exports(saved_models, named)
+    if exports:
+        return exports[-1].name
+    result = inventory.find_run(runs, named).result
+    return (result or {}).get("model", "").partition("/")[0] or None
+
+
+def _find(named: str, runs: Path, saved_models: Path) -> tuple[inventory.Run | None, str]:
+    """Returns the run that --from names, or None if an export is left of it alone; and what to call it."""
+    versions = inventory.find_exports(saved_models, named)
+    if not versions:
+        known = inventory.all_runs(runs)
+        fitting = [run for run in known if named.strip("/") in (run.title, run.name)]
+        if fitting or (Path(named) / "config.json").is_file():
+            run = inventory.find_run(runs, named)
+            _require_task(named, run.task)
+            return run, named
+        similar = suggestion(named, inventory.known_names(known, inventory.all_exports(saved_models)))
         raise UserError(
-            f"--from {exported.title}: a linear model is fitted at once and cannot continue: train again on all texts, "
-            "or continue from another model"
+            f"--from {named}: no such export in {shown(saved_models)}, and no such run in {shown(runs)}{similar}"
         )
-    of_the_data = {field.name: field.default for field in dataclasses.fields(config) if field.name in _OF_THE_DATA}
-    return task, dataclasses.replace(config, **of_the_data, start_weights=str(weights.absolute()))
+    exported = versions[-1]
+    _require_task(exported.title, inventory.card_of(exported).get("task"))
+    return inventory.run_of_export(runs, exported), exported.title
+
+
+def _require_task(title: str, task: str | None) -> None:
+    if task not in TASKS:
+        raise UserError(f"--from {title}: it is no model of Unroll that this version knows: name another export or run")
 
 
 def _value(name: str, arguments: list[str]) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipelines.data import sources
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported, versions
-from pipelines.runs import run_folder
+from pipelines.runs import continuing, repeat, run_folder
 from pipelines.runs.fitting import REFIT, Fit, Trained, fit_and_measure
 from pipelines.settings.config import TrainingConfig
 from pipelines.support import baselines, console
@@ -62,6 +62,7 @@ def train(task_name: str, config: TrainingConfig, destination: Destination, fit:
         KeyboardInterrupt: Ctrl-C or SIGTERM; the checkpoint is saved.
     """
     config.check()
+    continuing.check(config)
     entry = TASKS[task_name]
     with sources.unchanged(config.data, *config.data_files().values()):
         record, folder = run_folder.find(entry, config, destination.runs, destination.run)
@@ -125,6 +126,8 @@ def _train(
 
         trained = fit(task, config, splits, folder, events, start_verifier)
         result = _refit_and_describe(task, config, splits, record, trained)
+        if destination.export:
+            result = dataclasses.replace(result, command=_command_line(record.task, config, destination))
         if destination.export and not _is_withheld(result, destination):
             exported = export(task, trained.servable, trained.config, result, folder, destination, *verifiers)
             written = {"export": str(exported.path), "export_files": run_folder.planned_files(folder)}
@@ -162,6 +165,13 @@ def _refit_and_describe(task: Task, config, splits, record: RunRecord, trained: 
         below_baseline=baselines.better(trained.scores["validation"]) or None,
         **described | {"findings": findings},
     )
+
+
+def _command_line(task: str, config: TrainingConfig, destination: Destination) -> str:
+    """Returns the command that trains with the settings of a run."""
+    name = destination.name.removesuffix(SAMPLE_SUFFIX)
+    named = None if name == task else name
+    return repeat.train_line(task, repeat.unresolved(config), named, destination.runs, destination.saved_models)
 
 
 def _is_withheld(result: RunResult, destination: Destination) -> bool:

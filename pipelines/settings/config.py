@@ -3,7 +3,7 @@
 import collections
 import dataclasses
 import math
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
@@ -40,7 +40,13 @@ class TrainingConfig:
     PRESETS: ClassVar[Presets] = {}
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {}  # preset -> model
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ()  # change what is reported, not what is trained, nor the run's name
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = ()  # state how the data is read: `prepare` and `doctor` have them, too
     SCALED_BEFORE: ClassVar[bool] = False  # `scale_embeddings` of a run that was recorded before the field existed
+    # Of a training that continues from a run (`start_weights`):
+    NETWORK_FIELDS: ClassVar[tuple[str, ...]] = ("model",)  # decide what the weights mean: equal to those of the run
+    KEPT_FIELDS: ClassVar[tuple[str, ...]] = ()  # without effect, because the tokenizer and the weights are the run's
+    GROWS: ClassVar[bool] = False  # whether new tokens and labels of the data are added to those of the run
+    CONTINUED: ClassVar[dict[str, float]] = {"epochs": 0.75}  # factors of the settings of the run
 
     data: Annotated[Data | None, PATHS] = None
     """Training data. Without it: the embedded sample."""
@@ -64,6 +70,8 @@ class TrainingConfig:
     model changed."""
     seed: Annotated[int, from_to(0, 2**31 - 1)] = 1
     """Seed of weights, dropout and order. The same seed on the same machine gives the same weights."""
+    start_weights: tyro.conf.Suppress[str | None] = None
+    """best.npz of the run that --from names: training starts from its tokenizer and its weights."""
     scale_embeddings: tyro.conf.Suppress[bool] = True
     """Whether sines are added to the token vectors times the root of their size. Only runs of version 0.9.0 have False:
     their networks are built again as they were."""
@@ -74,16 +82,36 @@ class TrainingConfig:
         Raises:
             UserError: the model does not have this preset.
         """
-        preset = self.preset or ("full" if self.data else "quick")
-        model = self.model or self.DEFAULT_MODELS[preset]
+        preset = self.preset or self.default_preset()
+        model = self.model or self.default_model(preset)
         if (model, preset) not in self.PRESETS:
             presets = [of for name, of in self.PRESETS if name == model]
             raise UserError(f"--preset {preset}: --model {model} has the presets {', '.join(presets)}")
-        defaults = self.PRESETS[model, preset]
-        missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
+        values = self.preset_values(model, preset)
+        missing = {name: value for name, value in values.items() if getattr(self, name) is None}
         if self.optimizer == "sgd" and missing.get("learning_rate") is not None:
             missing["learning_rate"] *= SGD_FACTOR
-        return dataclasses.replace(self, preset=preset, model=model, **missing)
+        return dataclasses.replace(self, preset=preset, model=model, **self.continued(missing))
+
+    def continued(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Returns defaults; of a training that continues from a run, with the factors of CONTINUED."""
+        if not self.start_weights:
+            return values
+        factors = {name: factor for name, factor in self.CONTINUED.items() if values.get(name) is not None}
+        changed = {name: values[name] * factor for name, factor in factors.items()}
+        return values | {name: math.ceil(value) if name == "epochs" else value for name, value in changed.items()}
+
+    def default_preset(self) -> str:
+        """Returns the preset of a config without one."""
+        return "full" if self.data else "quick"
+
+    def default_model(self, preset: str) -> str:
+        """Returns the model of a config without one."""
+        return self.DEFAULT_MODELS[preset]
+
+    def preset_values(self, model: str, preset: str) -> dict[str, Any]:
+        """Returns field -> value of the preset, which the fields have that are not given."""
+        return self.PRESETS[model, preset]
 
     def defaults(self):
         """Returns the resolved config that has the same preset and model and otherwise only defaults."""
@@ -103,7 +131,19 @@ class TrainingConfig:
 
     def data_files(self) -> dict[str, Data]:
         """Paths of data besides --data: field -> path. Their fingerprints are part of the run's record."""
-        return {}
+        return {"start_weights": self.start_weights} if self.start_weights else {}
+
+    def network_fields(self) -> tuple[str, ...]:
+        """Returns the fields that a training must share with the run that it continues from."""
+        return self.NETWORK_FIELDS
+
+    def ties_embeddings(self) -> bool:
+        """Whether the embeddings of the tokens also score them."""
+        return False
+
+    def not_continued(self) -> str:
+        """Returns why no training can continue from a finished run of this config; "" if one can."""
+        return ""
 
     def module_handles(self) -> dict[str, str]:
         """Handles of pretrained modules: field -> handle. Their fingerprints are part of the run's record."""
@@ -164,12 +204,15 @@ def _usual_and_others(presets: Presets, field: str, preset: str) -> str:
 def recorded(config_class: type[TrainingConfig], values: dict) -> dict:
     """Returns the fields of a recorded config, with the names and the meaning that they have today.
 
-    Version 0.9.0 had `header` in place of `no_header`, and no `scale_embeddings`.
+    Version 0.9.0 had `header` in place of `no_header`, and no `scale_embeddings`. Until 0.11.0 `label_type` was the
+    type of the labels in Python.
     """
     with_sines = values.get("model") == "transformer" and values.get("positions") == "sinusoidal"
     values = {"scale_embeddings": config_class.SCALED_BEFORE or not with_sines} | values
     if "header" in values:
         values["no_header"] = not values.pop("header")
+    if values.get("label_type") in ("str", "int", "float", "bool"):
+        values["python_type"] = values.pop("label_type")
     return values
 
 

@@ -27,7 +27,8 @@ PATH = tyro.conf.arg(metavar="PATH", help_behavior_hint="")
 PATHS = tyro.conf.arg(metavar="PATH [PATH ...]", help_behavior_hint="")
 NAME = tyro.conf.arg(metavar="NAME", help_behavior_hint="")
 NEGATED = tyro.conf.arg(help_behavior_hint="")  # of a field that is True by default: its flag is --no-<field>
-_RENAMED = {"config_file": "config", "from_export": "from"}  # fields whose flags Python does not allow as names
+# Fields whose flags Python does not allow as names.
+_RENAMED = {"config_file": "config", "from_export": "from", "tool": "for"}
 
 # A field of type `Resolved[int]` is None until the config is resolved, which commands do before anything else. So type
 # checkers see an int, as all code below the commands does.
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 else:
     Resolved = Optional[T]  # noqa: UP045 (T is given later)
 
+# Fields of the shape of recurrent layers and of blocks of self-attention.
+LAYER_FIELDS = (
+    "hidden_size", "num_layers", "bidirectional", "merge", "activation", "residual", "learned_state", "num_heads",
+    "positions",
+)  # fmt: skip
 RECURRENT = table_keys("pipelines/networks/recurrent.py", "RECURRENT_LAYERS")
 
 

@@ -14,14 +14,14 @@ def resampled_sums(counts: np.ndarray) -> np.ndarray:
     """Returns the column sums of 1,000 samples of the rows, which are drawn with replacement.
 
     Args:
-        counts: [rows, columns], at least one row; a row is a text or a sentence.
+        counts: [rows, columns], at least one row; a row is a text or a sentence. An array, or sparse (scipy).
 
     Returns:
         float64 [draws, columns].
     """
     generator = np.random.default_rng(0)
-    num_rows = len(counts)
-    counts = np.asarray(counts, np.float64)
+    num_rows = counts.shape[0]
+    counts = counts.astype(np.float64)
     sums = np.empty((_NUM_DRAWS, counts.shape[1]))
     size = max(1, _MAX_CELLS // num_rows)
     for start in range(0, _NUM_DRAWS, size):

@@ -1,9 +1,11 @@
 """Example texts: for the command that users try first, and for reports."""
 
+import itertools
 import shlex
 from collections.abc import Iterable
 
 _MAX_CHARACTERS = 80
+_MAX_EXAMPLE, _READ = 300, 1000  # characters of a text on a model card; texts among which it is chosen
 _START, _WORDS = 2000, 3  # characters that are read of a text to continue, and words of its start
 
 
@@ -20,13 +22,26 @@ def text_to_try(texts: Iterable[str]) -> str:
 
 
 def start_to_try(text: str) -> str:
-    """Returns a text to continue as an argument of a shell command: the first three words of a line of `text`.
-
-    The first line is not taken if there are others: it may be the end of a longer one.
-    """
-    lines = text[:_START].splitlines()
-    long = (line for line in [*lines[1:], *lines] if len(line.split()) > _WORDS)
+    """Returns a text to continue as an argument of a shell command: the first three words of a line of `text`."""
+    long = (line for line in starting_lines(text) if len(line.split()) > _WORDS)
     return _argument(" ".join(next(long, text[:_START]).split()[:_WORDS]))
+
+
+def starting_lines(text: str) -> list[str]:
+    """Returns lines at the start of a text. The first one comes last: it may be the end of a longer one."""
+    lines = text[:_START].splitlines()
+    return [*lines[1:], *lines[:1]]
+
+
+def example_text(texts: Iterable[str]) -> str:
+    """Returns a text for the model card: the first of some words that has at most 300 characters.
+
+    If there is none among the first 1,000, it is the start of the first text; of no texts, it is "".
+    """
+    read = list(itertools.islice(texts, _READ))
+    usual = (text for text in read if len(text) <= _MAX_EXAMPLE and len(text.split()) > _WORDS)
+    chosen = next(usual, None) or next(iter(read), "")[:_MAX_EXAMPLE]
+    return chosen.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no UTF-8
 
 
 def _argument(text: str) -> str:

@@ -4,6 +4,7 @@ import glob
 import os
 from pathlib import Path
 
+from pipelines.support import object_storage
 from pipelines.support.errors import UserError
 
 Data = str | tuple[str, ...]  # one path or name of a corpus, or several paths
@@ -32,6 +33,11 @@ def each(data: Data) -> tuple[str, ...]:
     return (data,) if isinstance(data, str) else data
 
 
+def is_address(path: str) -> bool:
+    """Whether the path is an address, such as https://host/reviews.csv or s3://bucket/reviews.csv."""
+    return "://" in path
+
+
 def shown(data: Data | None) -> str:
     """Returns a name of `data` for messages."""
     if data is None:
@@ -42,6 +48,9 @@ def shown(data: Data | None) -> str:
 
 def _matches(path: str) -> list[str]:
     """Returns the files that match a pattern; a path without wildcards, or that exists, is itself."""
+    if is_address(path):  # a "?" of https starts its parameters
+        is_pattern = path.startswith(object_storage.SCHEMES) and glob.has_magic(path)
+        return [each.address for each in object_storage.find(path).objects] if is_pattern else [path]
     if not glob.has_magic(path) or Path(path).exists():
         return [path]
     found = [match for match in glob.glob(os.path.expanduser(path), recursive=True) if Path(match).is_file()]

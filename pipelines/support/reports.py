@@ -1,21 +1,22 @@
-"""Building blocks of the reports of all tasks: report.md, its pictures, and the summary on the terminal."""
+"""Building blocks of the reports of all tasks: report.md, its pictures and page, and the summary on the terminal."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from pipelines.support import paths
-from pipelines.support.files import shown, write_text, written_beside
+from pipelines.support import baselines, charts, markdown, paths, report_page
+from pipelines.support.charts import BLUE, GREY, ORANGE
+from pipelines.support.files import shown, write_text
 from pipelines.support.installation import default_folder, shell_command
 from pipelines.support.numbers import counted
-from pipelines.support.run_result import RunResult
+from pipelines.support.run_result import PAGE, RunResult
 
 SAMPLE_WARNING = "Trained on the embedded sample: these scores say nothing about real text."
 NOT_EXPORTED = "not exported, because it is below its baseline; the same command with --force exports it"
 _LEAST_GAIN = 0.01  # of the last epoch, as a fraction of the loss, for which another epoch may help
 _MAX_WEIGHTS = 60  # that a report lists one by one
-BLUE, ORANGE, GREY = "#3465a4", "#ce5c00", "#888a85"
 
 
 def summary(result: RunResult, title: str, score_lines: list[str], try_command: str, product: str = "model") -> str:
@@ -32,7 +33,11 @@ def summary(result: RunResult, title: str, score_lines: list[str], try_command: 
         lines.append(f"  {SAMPLE_WARNING}")
     elif falling := still_falling(result):
         lines.append(f"  {'note':<12}{falling}")
-    lines.append(f"  {'report':<12}{shown(Path(result.report))}")
+    if continued := result.findings.get("continued"):
+        lines.append(f"  {'continued':<12}from {continued['run']}: {_changes(continued, 'new')} on the new data")
+        if continued["old"]:
+            lines.append(f"  {'old data':<12}{_changes(continued, 'old')} on the validation data of that run")
+    lines.append(f"  {'report':<12}{shown(page_of(Path(result.report)))}")
     if not result.export:
         lines.append(f"  {product:<12}{NOT_EXPORTED}")
         return "\n".join(lines)
@@ -42,13 +47,20 @@ def summary(result: RunResult, title: str, score_lines: list[str], try_command: 
 
 
 def write(folder: Path, lines: list[str]) -> None:
-    """Writes `folder`/report.md."""
+    """Writes `folder`/report.md, and report.html with the pictures, which are in `folder` already, in itself."""
     write_text(folder / "report.md", "\n".join(lines) + "\n")
+    write_text(folder / PAGE, report_page.render(lines, folder))
+
+
+def page_of(report: Path) -> Path:
+    """Returns the page beside a report.md; the report itself, if an earlier version wrote it without a page."""
+    page = report.with_name(PAGE)
+    return page if page.is_file() else report
 
 
 def write_plain(result: RunResult, folder: Path) -> None:
-    """Writes report.md and curves.png of a task without a report of its own: scores, learning, data and record."""
-    save(curves(result, {"loss": "loss"}), folder / "curves.png")
+    """Writes the report, and curves.png, of a task without a report of its own: scores, learning, data and record."""
+    charts.save(curves(result, {"loss": "loss"}), folder / "curves.png")
     title = f"{result.task}: {result.config['model']} on {data_name(result)}"
     rows = ", ".join(f"{split} {count:,}" for split, count in result.rows.items())
     lines = [
@@ -87,15 +99,28 @@ def predict_command(result: RunResult) -> str:
     return f"{shell_command()} predict {result.task} {text}{model_flags(result)}"
 
 
-def header_lines(result: RunResult, title: str, result_in_one_sentence: str) -> list[str]:
-    """Returns the title, the most important result and, for the embedded sample, the warning."""
-    lines = [f"# {title}", "", result_in_one_sentence, ""]
-    return lines + ([f"**{SAMPLE_WARNING}**", ""] if result.sample else [])
+def header_lines(
+    result: RunResult, title: str, result_in_one_sentence: str, next_steps: Sequence[str] = ()
+) -> list[str]:
+    """Returns the title and the summary in words: the result, the baselines, and what to do next.
 
-
-def cell(text: object) -> str:
-    """Returns a text as a cell of a Markdown table: one line, in which a bar does not end the cell."""
-    return " ".join(str(text).replace("|", "\\|").splitlines())
+    Args:
+        next_steps: what the task recommends, as sentences.
+    """
+    lines = [f"# {markdown.text(title, None)}", "", result_in_one_sentence, ""]
+    lines += [f"**{SAMPLE_WARNING}**", ""] if result.sample else []
+    validation = result.scores["validation"]
+    compared = baselines.comparison(validation)
+    lines += [compared, ""] if compared else []
+    steps = [f"Train on data of your own: `{shell_command()} train {result.task} --data FILE`."] * result.sample
+    if falling := still_falling(result):
+        steps.append(f"Train longer: {falling}.")
+    if not result.sample:
+        steps += [baselines.REMEDY] * bool(baselines.better(validation))
+        steps += next_steps
+    if result.export:
+        steps.append("Try the model on texts that it has not seen: the commands are under “Use”.")
+    return [*lines, "What to do next:", "", *(f"- {step}" for step in steps), ""] if steps else lines
 
 
 def score_table(result: RunResult, rows: list[tuple[str, str]]) -> list[str]:
@@ -106,7 +131,8 @@ def score_table(result: RunResult, rows: list[tuple[str, str]]) -> list[str]:
     """
     lines = ["## Scores", "", f"| | {' | '.join(result.scores)} |", f"|---|{'---:|' * len(result.scores)}"]
     lines += [
-        f"| {cell(label)} | {' | '.join(text.format(**of) for of in result.scores.values())} |" for label, text in rows
+        f"| {markdown.text(label)} | {' | '.join(text.format(**of) for of in result.scores.values())} |"
+        for label, text in rows
     ]
     return lines
 
@@ -128,11 +154,32 @@ def learning_lines(result: RunResult, reason: str, curves_title: str) -> list[st
         "",
         f"{counted(len(result.epochs), 'epoch')} in {duration(result.training_seconds)}. "
         f"The weights of epoch {result.best_epoch} were kept ({reason}).",
-        *(["", f"**{falling[0].upper()}{falling[1:]}.**"] if (falling := still_falling(result)) else []),
+        *continued_lines(result),
         "",
         f"![{curves_title}](curves.png)",
         "",
     ]
+
+
+def continued_lines(result: RunResult) -> list[str]:
+    """Returns which run the training continued from, and the scores before and after it; [] if it was a new one."""
+    found = result.findings.get("continued")
+    if not found:
+        return []
+    parts = {"new validation data": found["new"], "validation data of that run": found["old"]}
+    lines = ["", f"The training continued from the run {found['run']}.", "", "| | before | after |", "|---|---:|---:|"]
+    for name, scores in parts.items():
+        for measure, before in (scores or {"before": {}})["before"].items():
+            lines.append(f"| {measure}, {name} | {before:.4g} | {scores['after'][measure]:.4g} |")
+    if not found["old"]:
+        lines += ["", f"What was forgotten of that run is not known: {found['problem']}."]
+    return lines
+
+
+def _changes(continued: dict, part: str) -> str:
+    """Returns each measure before and after a training that continued from a run, as one line."""
+    before, after = continued[part]["before"], continued[part]["after"]
+    return ", ".join(f"{name} {before[name]:.3f} -> {after[name]:.3f}" for name in before)
 
 
 def still_falling(result: RunResult) -> str:
@@ -158,7 +205,7 @@ def use_lines(result: RunResult, commands: list[str], description: str | None = 
 def note_lines(result: RunResult) -> list[str]:
     """Returns what was left out of the data, and why."""
     counts = {note: f": {rows:,}" if rows else "" for note, rows in result.notes.items()}
-    return [f"- {note[0].upper()}{note[1:]}{count}." for note, count in counts.items()]
+    return [f"- {markdown.text(note[0].upper() + note[1:], None)}{count}." for note, count in counts.items()]
 
 
 def weight_lines(result: RunResult) -> list[str]:
@@ -184,25 +231,22 @@ def weight_lines(result: RunResult) -> list[str]:
 
 def record_lines(result: RunResult) -> list[str]:
     """Returns the sections on the weights, and on what is needed to repeat the run."""
+    command = ["The command of this run:", "", *markdown.fenced([result.command]), ""] if result.command else []
+    settings = (f"{name} {markdown.text(value)}" for name, value in result.config.items() if value is not None)
     vocabulary = f", {result.vocabulary_size:,} tokens in the vocabulary" if result.vocabulary_size else ""
     return [
         *weight_lines(result),
         "## Record",
         "",
+        *command,
         f"- Started {result.started} on {result.machine}, training in {result.precision}.",
         f"- {', '.join(f'{name} {version}' for name, version in result.versions.items())}.",
-        f"- Data: {result.data['name']}, fingerprint `{result.data['fingerprint']}`.",
+        f"- Data: {markdown.text(result.data['name'])}, fingerprint `{result.data['fingerprint']}`.",
         f"- {result.parameters:,} parameters{vocabulary}.",
-        f"- {', '.join(f'{name} {value}' for name, value in result.config.items() if value is not None)}.",
+        f"- {', '.join(settings)}.",
         "- `config.json` beside this file has all settings that are needed to repeat the run; "
         "`metrics.csv` has one row per epoch.",
     ]
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Writes the picture to `path` (.png)."""
-    with written_beside(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=120)
 
 
 def curves(
@@ -218,8 +262,11 @@ def curves(
         axes.plot(epochs, [row[f"val_{measure}"] for row in result.epochs], "o-", color=BLUE, label=validation_label)
         axes.axvline(result.best_epoch, color=ORANGE, linestyle=":", label="kept")
         axes.set(title=title, xlabel="epoch")
-        axes.set_ylim(bottom=0)
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.set_ylim(0, 1.03 * axes.get_ylim()[1])
+        if len(epochs) == 1:
+            axes.set_xticks(epochs)
+        else:
+            axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
     return figure

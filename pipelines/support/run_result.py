@@ -4,12 +4,16 @@ import dataclasses
 from typing import Any, Self
 
 SCHEMA = 4  # of config.json and result.json
+PAGE = "report.html"  # beside report.md
 READABLE = (3, 4)  # schemas of records that this version reads
 
 # Facts in `RunResult.about` that several commands read, and their types; cards may have null. A task may state others.
 FACTS = {
     "classes": list[str] | None,  # labels in the order of their ids
     "class_rows": dict[str, int] | None,  # label -> training rows
+    "outputs": dict[str, str] | None,  # output of serving_default -> what it is
+    "example_text": str | None,  # a validation text, cut to 300 characters
+    "columns": list[dict] | None,  # of a model that reads several: see `fields.Field.to_json`
     "pair": str | None,  # languages such as "en-de"
     "characters": dict[str, int] | None,  # split -> characters
     "window": dict[str, float] | None,  # limits of a text (max_tokens, max_bytes), and what they cut off in training
@@ -66,10 +70,11 @@ class RunResult(RunRecord):
         export: folder of the export; "" if nothing is exported.
         export_files: its files: path -> {"bytes", "sha256"}.
         model: its name and version, such as "sentiment/3".
-        report: path of report.md.
+        report: path of report.md; report.html is beside it.
+        command: the command line that trains with these settings; "" if no record has it.
         seconds: duration of the last process of the run.
         about: what its task alone states about the data and the model: fact -> value, for JSON. The model card has it,
-            too: it holds no text of the data.
+            too: it holds no text of the data but `example_text`.
         findings: what its task alone found in the data or while training, for its report: name -> value, for JSON.
 
         Of `Task.describe_data`, where the task states them:
@@ -94,6 +99,7 @@ class RunResult(RunRecord):
     export_files: dict[str, dict] = dataclasses.field(default_factory=dict)
     model: str = ""
     report: str = ""
+    command: str = ""
     seconds: float = 0.0
     about: dict[str, Any] = dataclasses.field(default_factory=dict)
     findings: dict[str, Any] = dataclasses.field(default_factory=dict)

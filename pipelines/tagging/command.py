@@ -9,10 +9,11 @@ from typing import Annotated, ClassVar
 import tyro
 
 from pipelines.command_line import ModelFlags, PrepareCommand, TrainCommand, print_json, subset
+from pipelines.data.token_options import TokenOptions
 from pipelines.export.exported import Exported
 from pipelines.predicting.command import PredictCommand
-from pipelines.settings.fields import NAME, PATH, PATHS
-from pipelines.support import paths
+from pipelines.settings.fields import NAME, PATH, PATHS, Separator
+from pipelines.support import paths, terminal
 from pipelines.support.paths import Data
 from pipelines.tagging.config import TaggingConfig
 
@@ -29,24 +30,13 @@ class Train(TrainCommand):
         """Trains, and prints the summary."""
         from pipelines.data import sources
 
-        config = self.config.resolve()
+        config = self.resolved()
         self.train(config, sources.name(config.data) if config.data else None)
 
 
 _ToPrepare = subset(
     TaggingConfig,
-    (
-        "data",
-        "column",
-        "token_column",
-        "valid",
-        "valid_fraction",
-        "tokenizer",
-        "max_characters",
-        "max_tokens",
-        "max_bytes",
-        "seed",
-    ),  # fmt: skip
+    (*TaggingConfig.DATA_FIELDS, "valid_fraction", "tokenizer", "max_characters", "max_tokens", "max_bytes", "seed"),
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], 50_000),
 )
 
@@ -62,6 +52,8 @@ class Prepare(PrepareCommand):
 class Evaluate:
     """Measure an exported tagger on tagged sentences, whose tokens are given."""
 
+    examples: ClassVar = ("{data}", "{data} --mistakes mistakes.csv")
+
     task: tyro.conf.Suppress[str] = ""
     data: Annotated[Data | None, PATHS] = None
     """Tagged sentences, in the formats of `train`; if they have a test set, only the test set. A model that was trained
@@ -70,6 +62,11 @@ class Evaluate:
     """Where the tag of a token is; see `train`. By default as in the training."""
     token_column: Annotated[str | None, NAME] = None
     """Where the token is; see `train`. By default as in the training."""
+    encoding: Annotated[str | None, NAME] = None
+    """Encoding of text files, such as cp1252. By default as in the training."""
+    separator: Separator = None
+    tag_names: Annotated[str | None, NAME] = None
+    """Names of tags that the data has as numbers from 0; see `train`. By default as in the training."""
     mistakes: Annotated[Path | None, PATH] = None
     """Write the tokens with a wrong tag to this CSV file, the highest probability first."""
     json: bool = False
@@ -82,28 +79,38 @@ class Evaluate:
         from pipelines.tagging.report import format_scores
 
         exported = self.model.find(self.task)
-        scores = evaluate(exported, paths.expanded(self.data), self.column, self.mistakes, self.token_column)
-        print_json(scores) if self.json else print(format_scores(scores))
+        scores = evaluate(exported, paths.expanded(self.data), TokenOptions.of(self), self.mistakes)
+        print_json(scores) if self.json else print(terminal.fitted(format_scores(scores)))
+
+    def answers(self, exported: Exported):
+        """Returns the `Answers` of the model to --data, for `compare`."""
+        from pipelines.tagging.evaluate import answers
+
+        return answers(exported, paths.expanded(self.data), TokenOptions.of(self))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict(PredictCommand):
     """Tag texts with an exported tagger."""
 
+    examples: ClassVar = ("{text}", "--input texts.csv --output tagged.conllu")
     suffixes: ClassVar = (".conllu", ".jsonl", ".csv")
+    labels: ClassVar = True
+    tools: ClassVar = ("doccano", "spacy", "entities")
     output: Annotated[Path | None, PATH] = None
-    """With --input: .conllu, .jsonl or .csv file to write. By default CoNLL-U is printed."""
+    """With --input: .conllu, .jsonl or .csv file to write. By default CoNLL-U is printed. With --for, other files."""
     pretokenized: bool = False
     """The texts are tokens with spaces between them. By default the model divides texts into tokens."""
     json: bool = False
     """Print one JSON object: for each token its tag, its probability, and its start and end in the text, counted in
-    characters. With --input it has the counts, and needs --output."""
+    characters; and the entities. With --input it has the counts, and needs --output."""
 
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""
         from pipelines.tagging.predict import file_steps
 
-        return file_steps(exported, self.table.options(), suffix, self.pretokenized)
+        sort, tool = self.labelling.sort is not None, self.labelling.tool
+        return file_steps(exported, self.table.options(), suffix, self.pretokenized, sort, tool)
 
     def predict_texts(self, exported: Exported) -> list[dict]:
         """See `PredictCommand.predict_texts`."""
@@ -113,6 +120,7 @@ class Predict(PredictCommand):
 
     def ask_server(self, model: str) -> list[dict]:
         """See `PredictCommand.ask_server`."""
+        from pipelines.tagging.entities import with_entities
         from pipelines.tagging.results import format_results, padded
 
         texts = list(self.texts)
@@ -122,7 +130,7 @@ class Predict(PredictCommand):
             outputs["tokens"] = sentences
         else:
             outputs = self.model.ask(model, {"text": texts})
-        return format_results(texts, outputs)
+        return with_entities(format_results(texts, outputs))
 
     def format_result(self, result: dict) -> str:
         """See `PredictCommand.format_result`."""

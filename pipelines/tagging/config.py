@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.data import prepared
+from pipelines.data import prepared, token_options
 from pipelines.data.prepared import Prepared
+from pipelines.data.token_options import TokenOptions
 from pipelines.settings.config import (
     Presets,
     TrainingConfig,
@@ -16,6 +17,7 @@ from pipelines.settings.config import (
 )
 from pipelines.settings.fields import (
     FRACTION,
+    LAYER_FIELDS,
     NAME,
     NEGATED,
     PATH,
@@ -24,6 +26,7 @@ from pipelines.settings.fields import (
     RATE,
     RECURRENT,
     UNSET,
+    Encoding,
     LearnedState,
     Merge,
     NumHeads,
@@ -35,6 +38,7 @@ from pipelines.settings.fields import (
     Residual,
     Resolved,
     Schedule,
+    Separator,
     Tuned,
     ValidFraction,
     at_least,
@@ -106,18 +110,39 @@ class TaggingConfig(TrainingConfig):
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "best", "full": "best"}
     REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = ("data", *token_options.FIELDS, "valid")
+    GROWS: ClassVar[bool] = True
+    NETWORK_FIELDS: ClassVar[tuple[str, ...]] = (
+        "preset",
+        "model",
+        "embedding_size",
+        "characters",
+        "character_size",
+        *LAYER_FIELDS,
+        "crf",
+        "encoder",
+    )
+    KEPT_FIELDS: ClassVar[tuple[str, ...]] = ("tokenizer", "max_characters", "max_bytes", "penalty")
 
     data: Annotated[Data | None, PATHS] = None
-    """Tagged sentences to train on: CoNLL-U files, files with a token and its tag per line and empty lines between
-    sentences (also .gz, .xz, .bz2, .zip), several such files, a pattern such as 'data/*.conllu', the folder of a UD
-    treebank, or `ud-ewt`, which is downloaded. Without it: the embedded sample."""
+    """Tagged sentences to train on: CoNLL-U files; files with a token and its tag per line and empty lines between
+    sentences; tables (.csv, .tsv, .xlsx, .parquet) with a token in each row and a column of sentences; texts with
+    spans as doccano, Prodigy, spaCy, Label Studio and brat write them; lists of tokens and tags in JSON, Parquet or a
+    folder of Hugging Face's datasets. Text files also compressed (.gz, .xz, .bz2, .zip). Several such files, a pattern
+    such as 'data/*.conllu', a folder with train, dev and test in the names of its files, or `ud-ewt`, which is
+    downloaded. Without it: the embedded sample."""
     column: Annotated[str | None, NAME] = None
     """Where the tag of a token is. CoNLL-U: upos, xpos, feats, or a key of the column MISC, such as NER; other files:
-    the number of a column, from 1, or its name in the first line. By default upos, and the last column."""
+    the number of a column, from 1, or its name in the first line or in JSON. By default upos, and the last column."""
     token_column: Annotated[str | None, NAME] = None
     """Where the token is in files that are not CoNLL-U: the number of a column, from 1, or its name in the first line.
     By default the column that the first line calls token or word, else the first one, or the one after running
     numbers."""
+    encoding: Encoding = None
+    separator: Separator = None
+    tag_names: Annotated[str | None, NAME] = None
+    """Names of tags that the data has as numbers from 0, in their order, with commas between them, such as
+    O,B-PER,I-PER."""
     valid: Annotated[Data | None, PATHS] = None
     """Your own validation sentences, in the same formats. By default those of the corpus or folder, else a part of
     --data."""
@@ -254,12 +279,14 @@ class TaggingConfig(TrainingConfig):
         return prepared.find(self.data, "tagging")
 
     def resolve(self) -> "TaggingConfig":
-        """As `TrainingConfig.resolve`; prepared data fixes some settings, and has no linear model."""
+        """As `TrainingConfig.resolve`; prepared data fixes some settings."""
         found = self.prepared()
-        if found and self.model is None:
-            return dataclasses.replace(self, model="lstm").resolve()
         resolved = prepared.settled(self, super().resolve(), found) if found else super().resolve()
         return with_expanded_paths(resolved, "data", "valid")
+
+    def default_model(self, preset: str) -> str:
+        """As `TrainingConfig.default_model`; prepared data has no linear model."""
+        return "lstm" if self.prepared() else super().default_model(preset)
 
     def complete(self, num_sentences: int) -> "TaggingConfig":
         """Returns the config with the number of epochs that follows from the number of training sentences."""
@@ -269,10 +296,23 @@ class TaggingConfig(TrainingConfig):
         return dataclasses.replace(self, epochs=epochs_for(rows, num_sentences, _EPOCH_LIMITS[self.preset]))
 
     def data_files(self) -> dict[str, Data]:  # noqa: D102
-        return {"valid": self.valid} if self.valid else {}
+        return super().data_files() | ({"valid": self.valid} if self.valid else {})
+
+    def network_fields(self) -> tuple[str, ...]:
+        """As `TrainingConfig.network_fields`; there are as many learned positions as tokens."""
+        return (*self.NETWORK_FIELDS, *(("max_tokens",) if self.positions == "learned" else ()))
+
+    def not_continued(self) -> str:  # noqa: D102
+        if self.model == "linear":
+            return "a linear model is fitted at once and cannot continue"
+        return "its words have the vectors of an --encoder" if self.encoder else ""
 
     def module_handles(self) -> dict[str, str]:  # noqa: D102
         return {"encoder": self.encoder} if self.encoder else {}
+
+    def token_options(self) -> TokenOptions:
+        """Returns how to read the sentences."""
+        return TokenOptions.of(self)
 
     def check(self) -> None:
         """As `TrainingConfig.check`."""
@@ -282,6 +322,7 @@ class TaggingConfig(TrainingConfig):
                 "give the data that it was made from, or train a network"
             )
         super().check()
+        self.token_options().check()
         if self.prepared():
             self._check_prepared()
         if self.model == "transformer":

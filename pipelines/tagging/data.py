@@ -3,6 +3,7 @@
 import itertools
 
 from pipelines.data import tagged_sentences, tagged_splits
+from pipelines.runs import continuing
 from pipelines.support import paths
 from pipelines.tagging import sharded
 from pipelines.tagging.config import TaggingConfig
@@ -19,14 +20,17 @@ def load(config: TaggingConfig) -> Splits:
     found = config.prepared()
     if found:
         return sharded.load(found, config.batch_size)
-    data = tagged_sentences.read(config.data, config.column, config.token_column)
+    options = config.token_options()
+    data = tagged_sentences.read(config.data, options)
     name = paths.shown(config.data)
     if "train" in data:
         different = (set(itertools.chain.from_iterable(rows)) for rows in (data["train"].tags, data["train"].tokens))
         tagged_splits.check_number_of_tags(name, *map(len, different))
-    own = tagged_sentences.read(config.valid, config.column, config.token_column) if config.valid else {}
+    own = tagged_sentences.read(config.valid, options) if config.valid else {}
     valid = own[tagged_splits.own_validation(own)] if own else None
     train, valid, test, notes = tagged_splits.split(data, valid, config.valid_fraction)
     tags = tuple(sorted({tag for tags in train.tags for tag in tags}))
     tagged_splits.require_tags(name, tags)
+    if config.start_weights:
+        tags = continuing.joined_classes(config, tags, "tags")
     return Splits(train, valid, test, tags, tagged_sentences.is_spans(tags), notes)

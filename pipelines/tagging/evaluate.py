@@ -3,9 +3,11 @@
 import csv
 from pathlib import Path
 
-from pipelines.data import sources, tagged_sentences, tagged_splits
+from pipelines.data import sources, tagged_sentences, tagged_splits, token_options
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.data.token_options import TokenOptions
 from pipelines.export.exported import Exported
+from pipelines.support.answers import PART_END, Answers, unknown_note
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 from pipelines.support.numbers import listed
@@ -16,16 +18,15 @@ from pipelines.task import TASKS
 def evaluate(
     exported: Exported,
     data: Data | None,
-    column: str | None = None,
+    options: TokenOptions = token_options.DEFAULTS,
     mistakes: Path | None = None,
-    token_column: str | None = None,
 ) -> dict:
     """Measures a tagger on sentences whose tokens are given.
 
     Args:
         data: as in training; its test set, else its validation set, else all of it. None, for a model that was trained
             on the embedded sample: a fresh sample.
-        column, token_column: where the tags and the tokens are; by default as in the training.
+        options: how to read the data; what they leave open is as in the training.
         mistakes: CSV file for the tokens with a wrong tag, the highest probability first; it must not exist.
 
     Returns:
@@ -38,7 +39,7 @@ def evaluate(
     """
     check_output(mistakes, "--mistakes", (".csv",))
     card = exported.card()
-    part, split, trained_on = _read(card, exported.title, data, column, token_column)
+    part, split, trained_on = _read(card, exported.title, data, options)
     loaded = exported.load()
     from pipelines.tagging import metrics
     from pipelines.tagging.tagged import tag_sentences
@@ -64,16 +65,31 @@ def evaluate(
     }
 
 
-def _read(
-    card: dict, title: str, data: Data | None, column: str | None, token_column: str | None = None
-) -> tuple[TaggedSentences, str | None, bool]:
+def answers(exported: Exported, data: Data, options: TokenOptions) -> Answers:
+    """Returns the tags of sentences whose tokens are given, with the right ones; for `compare`.
+
+    Raises:
+        UserError: the data cannot be read.
+    """
+    part, _, trained_on = _read(exported.card(), exported.title, data, options)
+    loaded = exported.load()
+    from pipelines.tagging.tagged import tag_sentences
+
+    given = tag_sentences(loaded.signatures["tokens"], part.tokens).tags
+    right, given = (list(map(PART_END.join, tags)) for tags in (part.tags, given))
+    unknown = tagged_splits.unknown_tags(part, exported.card()["classes"])
+    note = unknown_note("tokens with tags", unknown)
+    return Answers(part.texts, right, given, tokens=part.tokens, trained_on=trained_on, note=note)
+
+
+def _read(card: dict, title: str, data: Data | None, options: TokenOptions) -> tuple[TaggedSentences, str | None, bool]:
     """The sentences, the name of their split, and whether the model was trained on them."""
     if data is None:
         if not card["sample"]:
             raise UserError(f"{title} was trained on real sentences: give sentences to measure it on with --data")
         return tagged_sentences.fresh_sample(), None, False
-    trained = card["config"]
-    parts = tagged_sentences.read(data, column or trained.get("column"), token_column or trained.get("token_column"))
+    options.check()
+    parts = tagged_sentences.read(data, options.after_training(card["config"]))
     name = next(name for name in ("test", "valid", "train") if name in parts)
     trained_on = name == "train" and sources.is_training_data(data, card, TASKS[card["task"]])
     return parts[name], name if len(parts) > 1 else None, trained_on

@@ -122,6 +122,13 @@ class TokenFeatures(tf.Module):
             inputs["vectors"] = self.encoder(tokens.with_flat_values(tf.where(flat == "", tokens.flat_values, flat)))
         return inputs
 
+    def grown(self, words: Iterable[str], characters: Iterable[str]) -> "TokenFeatures":
+        """Returns what also knows these words and characters; those that it knows already keep their ids."""
+        lists = [list(dict.fromkeys([*self._lists["words"], *words]))]
+        lists.append(list(dict.fromkeys([*self._lists["characters"], *characters])))
+        limits = self._max_characters, self._max_bytes, self.encoder, self._removes_invisible
+        return TokenFeatures(self.kind, *lists, *limits, reads=self._reads)
+
     def save(self, folder: Path) -> None:
         """Writes what `load` reads to the existing `folder`: a file, and a copy of the encoder."""
         settings = {
@@ -200,6 +207,12 @@ def load(folder: Path, with_characters: bool = True) -> TokenFeatures:
     saved.setdefault("reads", ["ids"])
     encoder = word_encoder.load(Path(folder) / _ENCODER, files, _REMEDY) if files else None
     return TokenFeatures(**saved, encoder=encoder)
+
+
+def grown(features: TokenFeatures, sentences: Iterable[list[str]], vocabulary_size: int) -> TokenFeatures:
+    """Returns features that also know the words and characters of other sentences; see `train`."""
+    others = train(features.kind, sentences, vocabulary_size, 0, 0)
+    return features.grown(**others._lists)
 
 
 def choose_splitter(sentences: TaggedSentences) -> tuple[str, dict[str, float]]:

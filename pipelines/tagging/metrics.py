@@ -83,7 +83,7 @@ def score(
         scores |= {
             "span_precision": correct / num_predicted if num_predicted else None,
             "span_recall": correct / num_expected if num_expected else None,
-            "span_f1": _as_float(_micro_f1(*_totals(of_spans))),
+            "span_f1": _as_float(micro_f1(*_totals(of_spans))),
             "span_f1_interval": _span_f1_interval(of_spans),
             "spans": _by_name(of_spans),
         }
@@ -102,10 +102,10 @@ def compare(predicted: Tags, other: Tags, expected: Tags, spans: bool) -> dict:
     # Micro-F1 over all tags is the accuracy.
     for name, count in {"accuracy": count_tags, **({"span_f1": count_spans} if spans else {})}.items():
         first, second = _pooled(count(predicted, expected)), _pooled(count(other, expected))
-        difference = _as_float(_micro_f1(*_totals(first)) - _micro_f1(*_totals(second)))
+        difference = _as_float(micro_f1(*_totals(first)) - micro_f1(*_totals(second)))
         limits = None
         if len(expected) >= MIN_SENTENCES:
-            limits = interval(_micro_f1(*_resampled(first)) - _micro_f1(*_resampled(second)))
+            limits = interval(micro_f1(*_resampled(first)) - micro_f1(*_resampled(second)))
         found |= {f"{name}_difference": difference, f"{name}_difference_interval": limits}
     return found
 
@@ -118,7 +118,7 @@ def accuracy(predicted: Tags, expected: Tags) -> float:
 
 def span_f1(predicted: Tags, expected: Tags) -> float:
     """Returns F1 of the spans over all labels; 0 if there are no spans at all."""
-    return float(np.nan_to_num(_micro_f1(*_totals(count_spans(predicted, expected)))))
+    return float(np.nan_to_num(micro_f1(*_totals(count_spans(predicted, expected)))))
 
 
 def count_tags(predicted: Tags, expected: Tags, further_names: Sequence[str] = ()) -> Counts:
@@ -152,7 +152,7 @@ def _count(predicted: list[list], expected: list[list], further_names: Sequence[
     return Counts(names, *counts)
 
 
-def _micro_f1(correct: np.ndarray, predicted: np.ndarray, expected: np.ndarray) -> np.ndarray:
+def micro_f1(correct: np.ndarray, predicted: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """F1 over all names together, [..., names] -> [...]."""
     return _f1(correct.sum(axis=-1), predicted.sum(axis=-1), expected.sum(axis=-1))
 
@@ -197,14 +197,14 @@ def _resampled(counts: Counts) -> np.ndarray:
 def _span_f1_interval(counts: Counts) -> tuple[float, float] | None:
     if len(counts.expected) < MIN_SENTENCES:
         return None
-    return interval(_micro_f1(*_resampled(_pooled(counts))))
+    return interval(micro_f1(*_resampled(_pooled(counts))))
 
 
 def _accuracy_interval(counts: Counts) -> tuple[float, float]:
     low, high = wilson_interval(int(counts.correct.sum()), int(counts.expected.sum()))
     if len(counts.expected) < MIN_SENTENCES:
         return low, high
-    resampled = interval(_micro_f1(*_resampled(_pooled(counts))))
+    resampled = interval(micro_f1(*_resampled(_pooled(counts))))
     return min(low, resampled[0]), max(high, resampled[1])
 
 

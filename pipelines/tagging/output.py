@@ -40,7 +40,7 @@ def writer(
     """Returns a function that writes results, each with "text" and, one value per token, "tokens", "tags" and "scores".
 
     Results of raw texts also have "start", "end" and "sentence"; without them, a text is one sentence, with spaces
-    between its tokens. See also `head`.
+    between its tokens. Results may have "uncertainty", a number. See also `head`.
 
     Args:
         file: where to write.
@@ -64,9 +64,13 @@ def writer(
     )
 
 
-def head(suffix: str) -> str:
-    """Returns the first line of a file: of CSV the names of its columns."""
-    return ",".join(_CSV_COLUMNS) + "\n" if suffix == ".csv" else ""
+def head(suffix: str, first: dict) -> str:
+    """Returns the first line of a file: of CSV the names of its columns.
+
+    Args:
+        first: the first result.
+    """
+    return ",".join([*_CSV_COLUMNS, *_uncertainty(first)]) + "\n" if suffix == ".csv" else ""
 
 
 def conllu_column(column: str | None, tags: Collection[str]) -> str:
@@ -89,7 +93,13 @@ def _rows(result: dict) -> Iterator[tuple]:
     num_tokens = len(result["tokens"])
     sentences = [number + 1 for number in result.get("sentence", [0] * num_tokens)]
     positions = (result.get(name, [""] * num_tokens) for name in ("start", "end"))
-    yield from zip(sentences, result["tokens"], result["tags"], result["scores"], *positions, strict=True)
+    uncertainty = tuple(_uncertainty(result).values())
+    for row in zip(sentences, result["tokens"], result["tags"], result["scores"], *positions, strict=True):
+        yield row + uncertainty
+
+
+def _uncertainty(result: dict) -> dict[str, float]:
+    return {name: result[name] for name in ("uncertainty",) if name in result}
 
 
 def _conllu(result: dict, number: int, column: str) -> Iterator[str]:
@@ -103,7 +113,10 @@ def _conllu(result: dict, number: int, column: str) -> Iterator[str]:
     for index, (_, positions) in enumerate(sentences, 1):
         positions = list(positions)
         text = "".join(tokens[i] + " " * spaces[i] for i in positions).strip()
-        yield from ("# newpar\n" if index == 1 else "", f"# sent_id = {number}.{index}\n", f"# text = {text}\n")
+        if index == 1:
+            yield "# newpar\n"
+            yield from (f"# {name} = {value}\n" for name, value in _uncertainty(result).items())
+        yield from (f"# sent_id = {number}.{index}\n", f"# text = {text}\n")
         for word, i in enumerate(positions, 1):
             cells = [str(word), tokens[i], *["_"] * 8]
             misc = {} if spaces[i] else {"SpaceAfter": "No"}

@@ -2,10 +2,19 @@
 
 import functools
 import io
+from collections.abc import Sequence
+
+import numpy as np
 
 from pipelines.data.table_options import TableOptions
+from pipelines.data.tag_schemes import is_spans
 from pipelines.export.exported import Exported
-from pipelines.predicting.file_steps import FileSteps, Predicted, table_steps
+from pipelines.predicting.doccano import LABELS, doccano_steps
+from pipelines.predicting.file_steps import FileSteps, Predicted, add_counts, table_steps
+from pipelines.predicting.row_files import RowTask
+from pipelines.support.errors import UserError
+from pipelines.tagging import entity_files
+from pipelines.tagging.entities import with_entities
 
 _CHUNK_LINES = 1000  # a file is read in chunks, so that it may be larger than memory
 
@@ -19,12 +28,20 @@ def predict_texts(exported: Exported, texts: list[str], pretokenized: bool, load
 
     Returns:
         One dict per text: "text", "tokens", "tags", "scores" and, for raw texts, "start", "end" and "sentence": lists
-        with one value per token (see `Tagger.tag_text`).
+        with one value per token (see `Tagger.tag_text`). If the tags mark spans also "entities"; see `entities_of`.
     """
-    return _tagger(loaded or exported.load(), pretokenized)(texts)
+    results = _tagger(loaded or exported.load(), pretokenized)(texts)
+    return with_entities(results, exported.card()["classes"])
 
 
-def file_steps(exported: Exported, options: TableOptions, suffix: str, pretokenized: bool = False) -> FileSteps:
+def file_steps(
+    exported: Exported,
+    options: TableOptions,
+    suffix: str,
+    pretokenized: bool = False,
+    sort: bool = False,
+    tool: str | None = None,
+) -> FileSteps:
     """Returns the steps that tag the texts of files. Counts have "tokens", and "empty": texts without a token.
 
     A poisoned row has no tokens. With --ray, texts are numbered within their file.
@@ -33,26 +50,70 @@ def file_steps(exported: Exported, options: TableOptions, suffix: str, pretokeni
         options: how to read a table.
         suffix: one of `Predict.suffixes`.
         pretokenized: as in `predict_texts`.
+        sort: write the texts with the least certain tags first; see `uncertainty`.
+        tool: for what the entities are written, one of `Predict.tools`; None writes the tokens.
+
+    Raises:
+        UserError: the tags describe no spans, which every tool needs.
     """
     card = exported.card()
-    load = functools.partial(_load, pretokenized)
-    write = functools.partial(_write_part, suffix, card["config"]["column"], tuple(card["classes"]))
-    head = functools.partial(_head, suffix)
-    given = {"pretokenized": pretokenized, "max_lines": _CHUNK_LINES}
-    return table_steps(options, suffix, 5, load, write, head, **given)
+    tags = tuple(card["classes"])
+    # CoNLL-U and tables of tokens have no entities.
+    load = functools.partial(_load, pretokenized, sort, tags if tool or suffix == ".jsonl" else ())
+    given = {"pretokenized": pretokenized, "max_lines": _CHUNK_LINES} | ({"tool": tool} if tool else {})
+    if tool and not is_spans(tags):
+        raise UserError(f"--for {tool}: the tags of {exported.title} are no spans (B-..., I-...): leave it out")
+    if tool == "doccano":
+        task = RowTask((LABELS,), load, _for_doccano, _count, _uncertainties if sort else None, given)
+        return doccano_steps(task, options)
+    if tool == "spacy":
+        steps = entity_files.spacy_steps(options, load, _count_tokens, given)
+    elif tool == "entities":
+        steps = entity_files.entity_steps(options, suffix, load, _count_tokens, given)
+    else:
+        write = functools.partial(_write_part, suffix, card["config"]["column"], tags)
+        steps = table_steps(options, suffix, 5, load, write, functools.partial(_head, suffix), **given)
+    return steps._replace(uncertainty=_uncertainties if sort else None)
 
 
-def _load(pretokenized: bool, exported: Exported):
+def uncertainty(scores: Sequence[float]) -> float:
+    """Returns how unsure the model is of a text, from 0 to 1.
+
+    It is 1 - min p, where p is the probability of a token's tag: that of the least sure token. The mean over the tokens
+    would choose short texts, from which a tagger learns little.
+
+    Args:
+        scores: the probability of each token's tag; an empty text has none.
+    """
+    return 1 - min(scores, default=1)
+
+
+def _uncertainties(results: list[dict]) -> np.ndarray:
+    """See `FileSteps.uncertainty`."""
+    return np.array([result["uncertainty"] for result in results])
+
+
+def _load(pretokenized: bool, sort: bool, tags: tuple[str, ...], exported: Exported):
     loaded = exported.load()
     tag = _tagger(loaded, pretokenized)
-    return lambda texts: (loaded, tag(texts))[1]  # the model is kept as long as the function
+
+    def tag_texts(texts: list[str]) -> list[dict]:
+        results = with_entities(tag(texts), tags) if tags else tag(texts)
+        return [each | {"uncertainty": round(uncertainty(each["scores"]), 6)} for each in results] if sort else results
+
+    return lambda texts: (loaded, tag_texts(texts))[1]  # the model is kept as long as the function
+
+
+def _for_doccano(results: list[dict]) -> dict[str, Sequence]:
+    """See `RowTask.columns`."""
+    return {LABELS: [entity_files.spans(result) for result in results]}
 
 
 def _head(suffix: str, first: Predicted, num_rows: int) -> bytes:
     """See `FileSteps.head`."""
     from pipelines.tagging import output
 
-    return output.head(suffix).encode()
+    return output.head(suffix, first.outputs[0]).encode()
 
 
 def _write_part(
@@ -63,15 +124,23 @@ def _write_part(
 
     file = io.StringIO(newline="")
     write = output.writer(file, suffix, column, tags, num_before + 1)
-    counts = {"rows": 0, "tokens": 0, "empty": 0, "skipped": 0}
+    counts = {"rows": 0, "skipped": 0}
     for chunk, results, _ in predicted:
         results = [result | {"text": text} for result, text in zip(results, chunk.rows[chunk.column], strict=True)]
         write(results)
-        counts["rows"] += len(results)
-        counts["tokens"] += sum(len(result["tokens"]) for result in results)
-        counts["empty"] += sum(not result["tokens"] for result in results)
-        counts["skipped"] += chunk.num_skipped
+        add_counts(counts, {"rows": len(results), "skipped": chunk.num_skipped} | _count_tokens(results))
     return file.getvalue().encode(), counts
+
+
+def _count(texts: list[str], results: list[dict], is_read) -> dict:
+    """See `RowTask.count`."""
+    return _count_tokens(results)
+
+
+def _count_tokens(results: list[dict]) -> dict:
+    """Returns the number of tokens, and that of texts without one."""
+    tokens = [len(result["tokens"]) for result in results]
+    return {"tokens": sum(tokens), "empty": tokens.count(0)}
 
 
 def _tagger(loaded, pretokenized: bool):

@@ -1,24 +1,25 @@
 """The report of a tagger and its pictures, and the summary on the terminal."""
 
 import dataclasses
-import re
 from pathlib import Path
 
-from pipelines.support import baselines, reports
+from rich.cells import cell_len
+
+from pipelines.support import baselines, charts, confusion, markdown, predictions, reports, terminal
+from pipelines.support.answers import PART_END
 from pipelines.support.installation import shell_command
 from pipelines.support.numbers import counted
 from pipelines.support.reports import percent
 from pipelines.support.run_result import RunResult
 from pipelines.support.scores import score_of
-from pipelines.tagging import confusion
 from pipelines.tagging.measure import LINEAR, Details
 from pipelines.tagging.metrics import MIN_SENTENCES
 
 _FEW_TOKENS = 1000
 _NUM_MISTAKES = 10
-_NUM_CONFUSIONS = 8
 _NUM_AROUND = 12  # tokens that are shown on each side of a mistake
 _MAX_ROWS = 60  # of the table of tags
+_MAX_NAME = 24  # columns of a tag on a terminal
 _MAX_ABSENT = 10  # tags without validation tokens that are named
 _BASELINES = {
     "most frequent tag": "Most frequent tag: that of the word in training; a word that training does not have gets the "
@@ -30,13 +31,19 @@ _BASELINES = {
 
 
 def write_report(result: RunResult, details: Details, folder: Path) -> None:
-    """Writes `folder`/report.md, confusion.png and, of a network, curves.png."""
+    """Writes the report to `folder`, with predictions.csv, confusion.png and, of a network, curves.png."""
     valid = result.scores["validation"]
     measures = {"loss": "loss", "accuracy": "accuracy"} | ({"f1": "F1 of spans"} if "span_f1" in valid else {})
     has_epochs = reports.has_epochs(result)
     if has_epochs:
-        reports.save(reports.curves(result, measures), folder / "curves.png")
-    reports.save(confusion.draw(valid["confusion"]), folder / "confusion.png")
+        charts.save(reports.curves(result, measures), folder / "curves.png")
+    charts.save(confusion.draw(valid["confusion"], "tag"), folder / "confusion.png")
+    predictions.write(
+        folder,
+        list(map(" ".join, details.tokens)),
+        list(map(PART_END.join, details.expected)),
+        list(map(PART_END.join, details.predicted)),
+    )
     curves_title = "Loss, accuracy and F1 of spans by epoch" if "f1" in measures else "Loss and accuracy by epoch"
     reason = f"the highest validation {'F1 of spans' if 'span_f1' in valid else 'accuracy'}"
     lines = [
@@ -123,7 +130,7 @@ def _header_lines(result: RunResult) -> list[str]:
     title = f"{result.task.capitalize()}: {result.config['model']} on {reports.data_name(result)}"
     frequent, counts = next(iter(valid["tags"].items()))
     constant, accuracy = percent(counts["support"] / valid["tokens"]), score_of(valid, "accuracy").percent()
-    always = f"Always predicting the most frequent tag, *{_text(frequent)}*, would be correct for {constant}."
+    always = f"Always predicting the most frequent tag, *{markdown.text(frequent)}*, would be correct for {constant}."
     if valid.get("span_f1") is not None:
         sentence = (
             f"This model finds the spans of {valid['sentences']:,} validation sentences with an F1 of "
@@ -141,7 +148,13 @@ def _header_lines(result: RunResult) -> list[str]:
             f" **{valid['sentences']:,} validation sentences with {valid['tokens']:,} tokens are too few to judge a "
             "model**: validate on more with `--valid-fraction` or `--valid`, or add sentences."
         )
-    return reports.header_lines(result, title, sentence)
+    steps = [
+        f"Look at *{markdown.text(true)}*: {counted(number, 'token')} of it got the tag *{markdown.text(tag)}*, the "
+        f"most frequent mistake. `evaluate {result.task} --data FILE --mistakes mistakes.csv` lists those of "
+        "other data."
+        for true, tag, number in confusion.most_frequent(valid["confusion"], 1)
+    ]
+    return reports.header_lines(result, title, sentence, steps)
 
 
 def _score_lines(result: RunResult) -> list[str]:
@@ -230,23 +243,9 @@ def _span_lines(scores: dict) -> list[str]:
 
 
 def _tag_lines(scores: dict) -> list[str]:
-    """The section on the tags, with the picture of confusions."""
-    lines = ["## Tags", "", *_table("tag", "tokens", scores["tags"])]
-    found = confusion.most_frequent(scores["confusion"], _NUM_CONFUSIONS)
-    if found:
-        lines += ["", "| true tag | predicted tag | tokens | of all mistakes |", "|---|---|---:|---:|"]
-        num_mistakes = round(scores["tokens"] * (1 - scores["accuracy"]))
-        for right, tag, count in found:
-            lines.append(f"| {_text(right)} | {_text(tag)} | {count:,} | {percent(count / num_mistakes)} |")
-    num_tags = len(scores["confusion"])
-    drawn = "tags"
-    if num_tags > confusion.MAX_DRAWN:
-        drawn = f"{confusion.MAX_DRAWN} most frequent of {num_tags:,} tags"
-    picture = (
-        f"The picture shows the {drawn}. Each row has the percentages of the tokens of one true tag that get each "
-        "predicted tag; shares under half a percent have no number."
-    )
-    return [*lines, "", picture, "", "![Predicted tags of the tokens of each true tag](confusion.png)", ""]
+    """The sections on the tags and their confusion."""
+    lines = ["## Tags", "", *_table("tag", "tokens", scores["tags"]), ""]
+    return [*lines, "## Confusion", "", *confusion.report_lines(scores["confusion"], "tag", "tokens")]
 
 
 def _table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
@@ -255,10 +254,10 @@ def _table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
     shown = [(name, scores) for name, scores in table.items() if scores["support"] or scores["precision"] is not None]
     for name, scores in shown[:_MAX_ROWS]:
         numbers = " | ".join(reports.number(scores[measure]) for measure in ("precision", "recall", "f1"))
-        lines.append(f"| {_text(name)} | {scores['support']:,} | {numbers} |")
+        lines.append(f"| {markdown.text(name)} | {scores['support']:,} | {numbers} |")
     if len(shown) > _MAX_ROWS:
         lines += ["", f"{len(shown) - _MAX_ROWS:,} rarer ones are in `result.json`."]
-    absent = [_text(name) for name, scores in table.items() if not scores["support"]]
+    absent = [markdown.text(name) for name, scores in table.items() if not scores["support"]]
     if absent:
         names = ", ".join(absent[:_MAX_ABSENT])
         more = f" and {len(absent) - _MAX_ABSENT:,} more" if len(absent) > _MAX_ABSENT else ""
@@ -274,7 +273,7 @@ def _mistake_lines(details: Details) -> list[str]:
     lines = ["## Mistakes", "", "The wrong tags with the highest probabilities, at most one of each sentence:", ""]
     for each in mistakes:
         i, position = each["sentence"], each["position"]
-        predicted, right = (_text(tags[i][position]) for tags in (details.predicted, details.expected))
+        predicted, right = (markdown.text(tags[i][position]) for tags in (details.predicted, details.expected))
         lines.append(
             f"- predicted *{predicted}* with {percent(each['probability'])}, true tag *{right}*: "
             f"“{_marked(details.tokens[i], position)}”"
@@ -285,9 +284,9 @@ def _mistake_lines(details: Details) -> list[str]:
 def _marked(tokens, position: int) -> str:
     """A sentence, or the part of it around a token, with this token in bold letters."""
     start, end = max(0, position - _NUM_AROUND), position + _NUM_AROUND + 1
-    words = [_text(word) for word in tokens[start:end]]
+    words = [markdown.escaped(markdown.shorter(word)) for word in tokens[start:end]]
     words[position - start] = f"**{words[position - start]}**"
-    return " ".join(["..."] * (start > 0) + words + ["..."] * (end < len(tokens)))
+    return markdown.isolated(" ".join(["..."] * (start > 0) + words + ["..."] * (end < len(tokens))))
 
 
 def _data_lines(result: RunResult, details: Details) -> list[str]:
@@ -335,16 +334,12 @@ def _summary_of_baseline(baseline: dict) -> str:
 
 
 def _terminal_table(title: str, unit: str, table: dict[str, dict]) -> list[str]:
-    width = max(20, *(len(name) + 2 for name in table)) if table else 20
+    width = min(_MAX_NAME, max(18, *map(cell_len, table))) + 2 if table else 20
     lines = [f"  {title:<{width}}{unit:>10}{'precision':>12}{'recall':>12}{'F1':>12}"]
     for name, scores in table.items():
         numbers = (
             "-" if scores[measure] is None else f"{scores[measure]:.4f}" for measure in ("precision", "recall", "f1")
         )
-        lines.append(f"  {name:<{width}}{scores['support']:>10,}{''.join(f'{number:>12}' for number in numbers)}")
+        cells = "".join(f"{number:>12}" for number in numbers)
+        lines.append(f"  {terminal.padded(name, width)}{scores['support']:>10,}{cells}")
     return lines
-
-
-def _text(words: str) -> str:
-    """Text that Markdown shows as it is: FEATS has a | in its tags, for example."""
-    return re.sub(r"([\\`*_<>|\[\]#])", r"\\\1", " ".join(words.splitlines()))

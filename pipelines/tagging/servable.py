@@ -6,7 +6,9 @@ import keras
 import tensorflow as tf
 
 from layers import CRF
+from pipelines.data.tag_schemes import is_spans
 from pipelines.networks.traced import is_traceable
+from pipelines.tagging import entity_ops
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.trace import make_trace
 
@@ -31,6 +33,8 @@ class Tagger(tf.Module):
         self._features = features
         self._tags = tf.constant(tags, tf.string)
         self._max_tokens = max_tokens
+        self._marks_spans = is_spans(tags)
+        self._group = lambda *tagged: entity_ops.entities(tags, *tagged)
         # The SavedModel holds the variables of tf.Module's attributes.
         self._variables = [weight.value for weight in (*model.weights, *crf.weights)]
         self._model = lambda inputs: model(inputs, training=False)
@@ -54,10 +58,10 @@ class Tagger(tf.Module):
             num_tokens: int32 [batch].
         """
         words = self._features.split(text)
-        tags, scores = self._tag(words.tokens, _starts_sentence(words.sentence))
+        ids, scores = self._tag(words.tokens, _starts_sentence(words.sentence))
         by_token = {
             "tokens": words.tokens,
-            "tags": tags,
+            "tags": ids.with_flat_values(tf.gather(self._tags, ids.flat_values)),
             "scores": scores,
             "start": words.start,
             "end": words.end,
@@ -81,13 +85,22 @@ class Tagger(tf.Module):
         """
         ragged = tf.RaggedTensor.from_tensor(tokens, padding="")
         is_first = tf.equal(tf.ragged.range(ragged.row_lengths()).flat_values, 0)
-        tags, scores = (each.to_tensor() for each in self._tag(ragged, is_first))  # [batch, tokens of the longest row]
+        ids, scores = self._tag(ragged, is_first)
+        tags = ids.with_flat_values(tf.gather(self._tags, ids.flat_values)).to_tensor()  # [batch, most tokens of a row]
         columns = [[0, 0], [0, tf.shape(tokens)[1] - tf.shape(tags)[1]]]
         return {
             "tags": tf.pad(tags, columns, constant_values=""),
-            "scores": tf.pad(scores, columns),
+            "scores": tf.pad(scores.to_tensor(), columns),
             "num_tokens": tf.cast(ragged.row_lengths(), tf.int32),
         }
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+    def find_entities(self, text):
+        """Returns the entities of texts, string [batch]; see `entity_ops.entities`. Only for tags that mark spans."""
+        words = self._features.split(text)
+        starts_sentence = _starts_sentence(words.sentence)
+        ids, scores = self._tag(words.tokens, starts_sentence)
+        return self._group(words, ids.flat_values, scores.flat_values, starts_sentence)
 
     @functools.cached_property
     def trace(self):
@@ -102,7 +115,7 @@ class Tagger(tf.Module):
             starts_sentence: bool [n], whether a sentence starts at each of the n tokens of the batch.
 
         Returns:
-            The tags, ragged string [batch, (tokens)], and their probabilities, ragged float32.
+            The numbers of the tags, ragged int32 [batch, (tokens)], and their probabilities, ragged float32.
         """
         # One more sentence, whose tag is dropped below: without a row, the network would multiply empty matrices.
         flat_tokens = tf.concat([tokens.flat_values, [""]], axis=0)
@@ -123,8 +136,7 @@ class Tagger(tf.Module):
             (0, flat(tf.int32), flat(tf.float32)),
             parallel_iterations=1,  # several batches at once would need as many times the memory
         )
-        tags = tf.gather(self._tags, ids.concat()[:-1])
-        return tokens.with_flat_values(tags), tokens.with_flat_values(probabilities.concat()[:-1])
+        return tokens.with_flat_values(ids.concat()[:-1]), tokens.with_flat_values(probabilities.concat()[:-1])
 
     def _tag_rows(self, tokens: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the ids of the tags of all tokens, int32 [n], and their probabilities, float32 [n]."""
@@ -144,6 +156,8 @@ class Tagger(tf.Module):
             "serving_default": self.tag_text.get_concrete_function(),
             "tokens": self.tag_tokens.get_concrete_function(),
         }
+        if self._marks_spans:
+            signatures["entities"] = self.find_entities.get_concrete_function()
         return signatures | ({"trace": self.trace} if self._is_traceable else {})
 
 

@@ -35,7 +35,7 @@ class TrainingSentences:
         """Yields the training sentences with their tags in IOB2."""
         surveyed = self._surveyed
         config = self._config
-        for chunk in tagged_sentences.read_chunks(surveyed.files, config.column, config.token_column):
+        for chunk in tagged_sentences.read_chunks(surveyed.files, config.token_options()):
             hashes = [hash_of(comparable(text)) for text in chunk.texts]
             in_training = ~surveyed.held_out.mask(chunk.documents, hashes)
             self._seen_hashes |= self._hashes_to_score.intersection(

@@ -28,7 +28,8 @@ from pipelines.tagging.survey import Surveyed
 
 _BYTES_PER_TOKEN = 60  # of the rows, about; for the number of shards
 _SETTINGS = (
-    "column", "token_column", "valid_fraction", "vocabulary_size", "max_characters", "max_tokens", "max_bytes",
+    "column", "token_column", "encoding", "separator", "tag_names",
+    "valid_fraction", "vocabulary_size", "max_characters", "max_tokens", "max_bytes",
 )  # fmt: skip
 
 

@@ -34,7 +34,8 @@ class Splits:
     Attributes:
         train: in memory, or in the shards of prepared data.
         valid, test: sentences; test is None if the data has none.
-        tags: the tags of the training sentences, in alphabetical order.
+        tags: those of the run to continue from, if there is one; then those of the training sentences, in alphabetical
+            order.
         spans: whether the tags mark spans (B-, I-, O).
         notes: what was left out or repaired, and why: reason -> count.
     """

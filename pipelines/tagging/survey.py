@@ -88,7 +88,7 @@ def survey(config: TaggingConfig) -> Surveyed:
     own = _own_validation(config) if config.valid else None
     detector = Detector()
     found = _Training(config.seed, hold_out=own is None and "valid" not in files)
-    for chunk in tagged_sentences.read_chunks(files["train"], config.column, config.token_column):
+    for chunk in tagged_sentences.read_chunks(files["train"], config.token_options()):
         detector.add(chunk.tags)
         found.add(chunk)
     limits = {"valid": MAX_HELD_OUT, "test": MAX_TEST}
@@ -178,7 +178,7 @@ def _lowest(config: TaggingConfig, files: list[Path], limit: int, detector: Dete
 
     def rows() -> Iterator[tuple[str, _Sentence]]:
         first = 0
-        for chunk in tagged_sentences.read_chunks(files, config.column, config.token_column):
+        for chunk in tagged_sentences.read_chunks(files, config.token_options()):
             detector.add(chunk.tags)
             dropped.update(chunk.dropped)
             yield from ((comparable(each.text), each) for each in _packed(chunk, first))

@@ -9,7 +9,11 @@ import numpy as np
 
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
-from pipelines.support.examples import text_to_try
+from pipelines.runs import continuing
+from pipelines.support import console
+from pipelines.support.errors import UserError
+from pipelines.support.examples import example_text, text_to_try
+from pipelines.support.numbers import counted
 from pipelines.tagging import batches as sentence_batches
 from pipelines.tagging import features, linear, metrics, networks, pooling, shards, word_encoder
 from pipelines.tagging.batches import EncodedSentences
@@ -44,7 +48,7 @@ class Encoded:
         splits: the sentences.
         train, valid: the same, encoded; `train` is None if the training sentences are in shards.
         divided: number of training sentences that have more than `max_tokens` tokens.
-        counted: the features of the linear model; None for a network.
+        counted: the features of the linear model that is to be fitted; None for a network, and if it continues a run.
 
     Its length is the number of training sentences; a divided one counts as often as it has parts.
     """
@@ -87,6 +91,13 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
     return features.train(kind, splits.train.tokens, *limits, encoder, reads)
 
 
+def grow_tokenizer(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures) -> TokenFeatures:
+    """Returns the features with the words and characters that those of the training sentences alone would have."""
+    grown = features.grown(tokenizer, splits.train.tokens, config.vocabulary_size)
+    console.say(f"new in the vocabulary: {counted(grown.vocabulary_size - tokenizer.vocabulary_size, 'word')}")
+    return grown
+
+
 def load_tokenizer(folder: Path) -> TokenFeatures:
     """Loads what `TokenFeatures.save` wrote."""
     return features.load(folder)
@@ -104,8 +115,8 @@ def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, fold
         return Encoded(splits, None, valid, splits.sharded.details["divided"])
     train = sentence_batches.encode(tokenizer, splits.train, splits.tags, config.max_tokens)
     divided = sum(len(tokens) > config.max_tokens for tokens in splits.train.tokens)
-    counted = linear.count(train, len(splits.tags)) if config.model in _LINEAR else None
-    return Encoded(splits, train, valid, divided, counted)
+    is_fitted = config.model in _LINEAR and not config.start_weights
+    return Encoded(splits, train, valid, divided, linear.count(train, len(splits.tags)) if is_fitted else None)
 
 
 def build(
@@ -113,9 +124,24 @@ def build(
 ) -> keras.Model:
     """Builds the model."""
     sizes = None
-    if config.model in _LINEAR:
+    if config.start_weights and config.model in _LINEAR:
+        sizes = _sizes_of_run(config)
+    elif config.model in _LINEAR:
         sizes = networks.LinearSizes(len(encoded.counted.hashes), encoded.counted.num_weights)
     return networks.build(config, tokenizer, splits.tags, splits.spans, sizes)
+
+
+def _sizes_of_run(config: TaggingConfig) -> networks.LinearSizes:
+    """The sizes of the linear model of the run to continue from, which keeps its weights.
+
+    Raises:
+        UserError: an older version trained it.
+    """
+    shapes = continuing.result_of(config).get("weights", {})
+    names = [f"{networks.LINEAR_LOGITS}/{name}" for name in ("hashes", "values")]
+    if not set(names) <= set(shapes):
+        raise UserError("--from: an older version of Unroll trained that model: train again on all texts")
+    return networks.LinearSizes(*(shapes[name][0] for name in names))
 
 
 def compile_model(config: TaggingConfig, model: keras.Model, total_steps: int) -> None:
@@ -217,6 +243,7 @@ def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> di
         "notes": notes,
         "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes},
         "example": text_to_try(splits.valid.texts),
+        "example_text": example_text(splits.valid.texts),
     }
 
 
@@ -228,5 +255,4 @@ def example_requests(servable: Tagger) -> dict[str, dict]:
         "The two ships weigh 3,400 tons \N{GRINNING FACE} each.",
     ]
     tokens = [["Anna", "lives", "in", "Oslo", "."], ["Yes", "", "", "", ""], ["", "", "", "", ""]]
-    requests = {"serving_default": {"text": text}, "tokens": {"tokens": tokens}, "trace": {"text": text}}
-    return {name: requests[name] for name in servable.signatures()}
+    return {name: {"tokens": tokens} if name == "tokens" else {"text": text} for name in servable.signatures()}

@@ -2,6 +2,7 @@
 
 PAD, UNKNOWN, START, END = range(4)
 SPECIAL_TOKENS = ("<pad>", "<unknown>", "<start>", "<end>")
+FIELD_MARK = "\N{SYMBOL FOR RECORD SEPARATOR}"  # between the fields of a text that has several
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space
 
 

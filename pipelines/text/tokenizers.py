@@ -100,6 +100,11 @@ class VocabularyTokenizer(tf.Module):
         """Returns the tokens in the order of their ids."""
         return [token.decode() for token in self._tokens]
 
+    def grown(self, tokens: Iterable[str]) -> "VocabularyTokenizer":
+        """Returns the tokenizer that also has those of `tokens` that it does not have; the others keep their ids."""
+        joined = dict.fromkeys([*self._tokens[len(SPECIAL_TOKENS) :], *(token.encode() for token in tokens)])
+        return VocabularyTokenizer(self.kind, list(joined), self._max_bytes, self._removes_invisible)
+
     def save(self, folder: Path) -> None:
         """Writes the files that `load_tokenizer` reads to the existing `folder`."""
         tokens = self.vocabulary()[len(SPECIAL_TOKENS) :]

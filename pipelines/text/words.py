@@ -47,7 +47,7 @@ _UNICODE_WORD = "|".join(
 
 
 class Words(NamedTuple):
-    """The words of texts. All are ragged, [batch, (tokens)].
+    """The words of texts. All but the characters are ragged, [batch, (tokens)].
 
     Attributes:
         tokens: string; as in the text.
@@ -56,12 +56,14 @@ class Words(NamedTuple):
             `bytes.decode("utf-8", errors="ignore")` returns.
         end: int32; the position after the last character.
         sentence: int32; the number of the token's sentence in its text, from 0.
+        characters: int32 [batch, (characters)]; the code points that positions count, and a line end after each text.
     """
 
     tokens: tf.RaggedTensor
     start: tf.RaggedTensor
     end: tf.RaggedTensor
     sentence: tf.RaggedTensor
+    characters: tf.RaggedTensor
 
 
 class WordSplitter(tf.Module):
@@ -102,11 +104,11 @@ class WordSplitter(tf.Module):
         row = tf.searchsorted(characters.row_splits, begin, side="right", out_type=tf.int64) - 1
         sentence = self._number_sentences(codes, tokens, row, first, first + length)
         if self._removes_invisible:
-            tokens = _characters_between(all_codes, begin, end)
+            tokens = characters_between(all_codes, begin, end)
         ragged = tf.RaggedTensor.from_value_rowids(tokens, row, characters.nrows(), validate=False)
         offset = tf.gather(characters.row_starts(), row)
-        positions = (tf.cast(each - offset, tf.int32) for each in (begin, end))
-        return Words(ragged, *map(ragged.with_flat_values, (*positions, sentence)))
+        start, end = (ragged.with_flat_values(tf.cast(each - offset, tf.int32)) for each in (begin, end))
+        return Words(ragged, start, end, ragged.with_flat_values(sentence), characters)
 
     def _divide(self, codes: tf.Tensor, visible: tf.Tensor) -> tf.Tensor:
         """Returns the tokens of all texts, string [tokens]."""
@@ -163,13 +165,13 @@ def choose_splitter(texts: Sequence[str], spans: Sequence[Spans]) -> tuple[Kind,
     return max(KINDS, key=lambda kind: shares[kind] - _HANDICAP * (kind == "whitespace")), shares
 
 
+def characters_between(codes: tf.Tensor, begin: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
+    """Returns the characters from each index `begin` up to the index `end`, string [n]."""
+    index = tf.ragged.range(begin, end)
+    return tf.strings.unicode_encode(index.with_flat_values(tf.gather(codes, index.flat_values)), "UTF-8")
+
+
 def _is_in(characters: list[int], codes: tf.Tensor) -> tf.Tensor:
     """Returns which of the code points are some characters, bool [n]."""
     table = np.isin(np.arange(max(characters) + 2), characters)
     return tf.gather(tf.constant(table), tf.minimum(codes, len(table) - 1))
-
-
-def _characters_between(codes: tf.Tensor, begin: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
-    """Returns the characters from each index `begin` up to the index `end`, string [n]."""
-    index = tf.ragged.range(begin, end)
-    return tf.strings.unicode_encode(index.with_flat_values(tf.gather(codes, index.flat_values)), "UTF-8")

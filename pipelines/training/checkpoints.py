@@ -26,6 +26,7 @@ class Position:
         seconds: duration of training and validation so far, over all processes.
         rows: one dict per finished epoch: the rows of metrics.csv.
         epoch_seconds: duration of each of them (of an interrupted epoch, of its last part).
+        pace: of the learning rate where the time is limited; see `pacing.Paced.line`.
     """
 
     epoch: int = 0
@@ -36,6 +37,7 @@ class Position:
     seconds: float = 0.0
     rows: list[dict] = dataclasses.field(default_factory=list)
     epoch_seconds: list[float] = dataclasses.field(default_factory=list)
+    pace: list[float] = dataclasses.field(default_factory=list)
 
 
 def state_variables(model: keras.Model) -> list[keras.Variable]:
@@ -77,13 +79,15 @@ def restore(path: Path, variables: list[keras.Variable], remedy: str | None = No
     return position
 
 
-def read(path: Path, shapes: list[tuple[int, ...]], remedy: str | None = None) -> tuple[list[np.ndarray], Position]:
+def read(
+    path: Path, shapes: list[tuple[int, ...]] | None, remedy: str | None = None
+) -> tuple[list[np.ndarray], Position]:
     """Returns the values that `save` wrote, in the same order, and the position.
 
     The checkpoint of a finished training may have no values.
 
     Args:
-        shapes: of the values.
+        shapes: of the values; None: any.
         remedy: what the user can do if the file cannot be used; by default, delete the run.
 
     Raises:
@@ -100,6 +104,6 @@ def read(path: Path, shapes: list[tuple[int, ...]], remedy: str | None = None) -
         position = Position(**json.loads(str(saved["position"])))
     if not arrays and position.finished:
         return [], position
-    if [array.shape for array in arrays] != shapes:
+    if shapes is not None and [array.shape for array in arrays] != shapes:
         raise UserError(f"{path} belongs to another model: {remedy}")
     return arrays, position

@@ -19,7 +19,7 @@ from pipelines.data import part
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, write_text
-from pipelines.training import checkpoints, group, tensorboard
+from pipelines.training import checkpoints, group, pacing, tensorboard
 from pipelines.training.checkpoints import Position
 from pipelines.training.optimizers import Averaging
 from pipelines.training.parallel_step import train_on_parts
@@ -42,7 +42,8 @@ class Plan:
         items: items per epoch, for the progress bar.
         unit: what the items are called.
         keep: number of epochs whose weights are kept for `inspect training`, evenly spread, besides the initial ones.
-        seconds: the training ends with the first step after this time, which ends its epoch; None: no limit.
+        seconds: the training ends with the first step after this time, which ends its epoch, and the learning rate has
+            fallen to its end by then; None: no limit.
     """
 
     max_epochs: int
@@ -63,6 +64,8 @@ class FitOptions:
         class_weight: as in `keras.Model.fit`.
         initialize: gives a new model the weights that are computed rather than learned. Not called where a checkpoint
             has them.
+        continue_from_run: called in its place in a training that continues from a run, after the model has the weights
+            of that.
         on_epoch_begin: called before the first step of every epoch and, with `position.step > 0`, before the rest of an
             interrupted epoch.
         save_within_epochs: whether to write checkpoints between the ends of epochs.
@@ -72,6 +75,7 @@ class FitOptions:
 
     class_weight: dict[int, float] | None = None
     initialize: Callable[[], None] = lambda: None
+    continue_from_run: Callable[[], None] = lambda: None
     on_epoch_begin: Callable[[Position], None] = lambda position: None
     save_within_epochs: bool = True
     monitor: Callable[[dict], float] = lambda row: row["val_loss"]
@@ -135,13 +139,15 @@ def fit(
         if inference_model is not model:
             copy_weights(model, inference_model)
         checkpoints.save(kept_weights(folder, 0), inference_model.weights, position)
+    pacers = pacing.pacer(model, plan, position)
     with _stop_signals() as stop_requested:
         while not position.finished:
             saver = _Saver(last, state, position, plan, options.save_within_epochs, stop_requested, stops)
             started, first_step = time.monotonic(), position.step
             # Weights that are all computed by `options.initialize` need no step.
             needs_steps = bool(model.trainable_variables)
-            losses = _train_epoch(model, batches, plan, options, position, saver) if needs_steps else {}
+            callbacks = [*pacers, saver]
+            losses = _train_epoch(model, batches, plan, options, position, callbacks) if needs_steps else {}
             done = (position.step or plan.steps) - first_step
             rate = plan.items * done / plan.steps / (time.monotonic() - started)
             row = None
@@ -226,7 +232,7 @@ def _restore_or_initialize(last: Path, state: State, plan: Plan, options: FitOpt
 
 
 def _train_epoch(
-    model, batches, plan: Plan, options: FitOptions, position: Position, saver: "_Saver"
+    model, batches, plan: Plan, options: FitOptions, position: Position, callbacks: list[keras.callbacks.Callback]
 ) -> dict[str, float]:
     """Trains one epoch, or the rest of an interrupted one; returns its losses and metrics."""
     progress = Progress(plan, position)
@@ -236,7 +242,7 @@ def _train_epoch(
             batches(position.epoch, position.step),
             initial_epoch=position.epoch,
             epochs=position.epoch + 1,
-            callbacks=[saver, progress],
+            callbacks=[*callbacks, progress],
             class_weight=options.class_weight if group.current().part.count == 1 else None,  # else the step has it
             shuffle=False,
             verbose=0,

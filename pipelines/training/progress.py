@@ -42,14 +42,13 @@ class Progress(keras.callbacks.Callback):
 
     def _say_forecast(self) -> None:
         seconds = (time.monotonic() - self._started) / max(1, self._step - 1) * self._plan.steps * self._plan.max_epochs
-        if self._plan.seconds is not None:
-            seconds = min(seconds, self._plan.seconds)
+        epochs = counted(self._plan.max_epochs, "epoch")
+        if self._plan.seconds is not None and self._plan.seconds < seconds:
+            epochs = f"about {self._plan.seconds / seconds * self._plan.max_epochs:.1f} of {epochs}"
+            seconds = self._plan.seconds
         if expected := minutes(seconds):
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << (30 if sys.platform == "darwin" else 20))
-            console.say(
-                f"expected: at most {expected} for {counted(self._plan.max_epochs, 'epoch')}, "
-                f"{peak:.1f} GiB of memory so far"
-            )
+            console.say(f"expected: at most {expected} for {epochs}, {peak:.1f} GiB of memory so far")
 
     def close(self) -> None:
         """Ends the bar, after the epoch or where it is interrupted."""

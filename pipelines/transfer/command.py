@@ -14,13 +14,15 @@ class Train(LabelledTrainCommand):
     resumes an interrupted run.
     """
 
+    examples: ClassVar = ("--encoder saved_models/encoder/1 {data}",)
+
     config: TransferConfig = TransferConfig()
 
     def __call__(self) -> None:
         """Trains, and prints the summary."""
         from pipelines.transfer import recipe
 
-        config = self.config.resolve()
+        config = self.resolved()
         self.train(config, fit=recipe.fit_best if config.recipe else None)
 
 

@@ -97,6 +97,10 @@ class TransferConfig(LabelledConfig, _Handles):
 
     PRESETS: ClassVar[Presets] = {("hub", "quick"): {}, ("hub", "full"): {}}
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "hub", "full": "hub"}
+    DATA_FIELDS: ClassVar[tuple[str, ...]] = tuple(
+        name for name in LabelledConfig.DATA_FIELDS if name not in ("labels_separator", "label_columns")
+    )
+    CONTINUED: ClassVar[dict[str, float]] = {}
 
     preset: tyro.conf.Suppress[Resolved[str]] = UNSET
     model: tyro.conf.Suppress[Resolved[str]] = UNSET
@@ -251,6 +255,9 @@ class TransferConfig(LabelledConfig, _Handles):
         )
         if self.recipe:
             reject_without_effect(self, "--recipe compares on one validation split", "folds")
+
+    def not_continued(self) -> str:  # noqa: D102
+        return "a pretrained encoder is fine-tuned in stages, from its own weights"
 
     def module_handles(self) -> dict[str, str]:  # noqa: D102
         handles = {"encoder": self.encoder, "preprocessor": self.preprocessor}

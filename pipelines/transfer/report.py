@@ -45,7 +45,7 @@ def stage_results(result: RunResult) -> list[StageResult]:
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes report.md and its pictures; for `details` see `labelled.report.write`."""
+    """Writes the report and its pictures; for `details` see `labelled.report.write`."""
     report.write(result, details, folder, sections=[*_attempt_lines(result), *_stage_lines(result)])
 
 

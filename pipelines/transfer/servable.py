@@ -4,7 +4,15 @@ import keras
 import tensorflow as tf
 
 from layers.hub import HubEncoder
-from pipelines.labelled.outputs import MOST_PROBABLE, Decision, label_outputs
+from pipelines.labelled.outputs import (
+    CLASSES,
+    MOST_PROBABLE,
+    TEXT,
+    Decision,
+    classes_signature,
+    label_outputs,
+    with_top_classes,
+)
 from pipelines.text.normalization import Cutter
 
 
@@ -28,12 +36,15 @@ class TextClassifier(tf.Module):
         self._variables = [weight.value for weight in model.weights]
         self._modules = [layer.resources for layer in model.layers if isinstance(layer, HubEncoder)]
         self._model = lambda text: model(text, training=False)
+        self._top_classes = classes_signature(self.classify, self._classes)
 
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
+    @tf.function(input_signature=[TEXT], autograph=False)
     def classify(self, text):
-        """Labels texts: string [batch] -> the outputs of `label_outputs`."""
-        return label_outputs(self._model(self._cut(text)), self._classes, self.decision)
+        """Labels texts: string [batch] -> the outputs of `label_outputs`, with the most probable classes."""
+        outputs = label_outputs(self._model(self._cut(text)), self._classes, self.decision)
+        return with_top_classes(outputs, self._classes)
 
     def signatures(self) -> dict:
         """Returns the functions to export."""
-        return {"serving_default": self.classify.get_concrete_function()}
+        signatures = {"serving_default": self.classify}
+        return signatures if self.decision.number else signatures | {CLASSES: self._top_classes}

@@ -10,15 +10,17 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from pipelines import task
 from pipelines.data import batching
 from pipelines.data.part import current
 from pipelines.labelled import losses, thresholds
 from pipelines.labelled.describe import class_weight, describe, describe_splits  # noqa: F401 (`describe` is of Task)
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
+from pipelines.labelled.outputs import with_number_of_classes
 from pipelines.support import console
 from pipelines.task import (  # noqa: F401 (members of Task)
-    example_requests,
+    grow_tokenizer,
     items_per_epoch,
     needs_inference_model,
     refit,
@@ -213,6 +215,11 @@ def make_servable(
     return thresholds.decide(config, splits, classifier)
 
 
+def example_requests(servable: TextClassifier) -> dict[str, dict]:
+    """Returns requests as `task.example_requests`, for each signature."""
+    return with_number_of_classes(task.example_requests(servable))
+
+
 def describe_data(config: TransferConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
     """Returns rows, classes, notes, and what is cut off."""
-    return describe_splits(splits) | {"window": {"max_bytes": config.max_bytes}}
+    return describe_splits(config, splits) | {"window": {"max_bytes": config.max_bytes}}

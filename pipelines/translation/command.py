@@ -16,7 +16,6 @@ from pipelines.command_line import (
     print_json,
     subset,
 )
-from pipelines.data import pair_options
 from pipelines.data.pair_options import PairOptions
 from pipelines.decoding.options import SHAPING_AND_SEED, TRANSLATION, defaults, flags_class
 from pipelines.export.exported import Exported
@@ -48,25 +47,14 @@ class Train(TrainCommand):
         """Runs the command."""
         from pipelines.data.pairs import language_pair
 
-        config = self.config.resolve()
+        config = self.resolved()
         pair = language_pair(config.data, config.target, config.pair, config.pair_options())
         self.train(config, f"{self.task}-{pair}" if pair else None)
 
 
 _ToPrepare = subset(
     TranslationConfig,
-    (
-        "data",
-        "target",
-        "pair",
-        *pair_options.FIELDS,
-        "valid",
-        "valid_target",
-        "valid_fraction",
-        "joint_vocabulary",
-        "max_tokens",
-        "seed",
-    ),  # fmt: skip
+    (*TranslationConfig.DATA_FIELDS, "valid_fraction", "joint_vocabulary", "max_tokens", "seed"),
     vocabulary_size=(Annotated[int, tyro.conf.arg(metavar="N")], MOST_VOCABULARY),
 )
 
@@ -149,6 +137,8 @@ class PairFlags:
 class Evaluate:
     """Measure an exported translator with BLEU, chrF, TER, ROUGE and exact matches."""
 
+    examples: ClassVar = ("{data}",)
+
     task: tyro.conf.Suppress[str] = ""
     data: Annotated[str | None, PATH] = None
     """Pairs, as for train. Of a folder or corpus the test set, else the validation set. A model that was trained on the
@@ -176,19 +166,26 @@ class Evaluate:
         else:
             print(format_table(measures))
 
+    def answers(self, exported: Exported):
+        """Returns the `Answers` of the model to --data, for `compare`."""
+        from pipelines.translation.evaluate import Source, answers
+
+        return answers(exported, Source(self.data, self.target, self.model.pair, self.split, self.table.options()))
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Predict(PredictRowsCommand):
     """Translate sentences with an exported translator."""
 
+    examples: ClassVar = ("{text}", "{text} --n-best 3", "--input texts.txt --output translations.txt")
     suffixes: ClassVar = (PLAIN, *PredictRowsCommand.suffixes)
     texts: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[TEXT ...]", help_behavior_hint="")
     ] = ()
     """The sentences, each in quotes."""
     output: Annotated[Path | None, PATH] = None
-    """With --input: file to write: the translations line by line, or .csv, .tsv or .jsonl with the rows and their
-    translations. By default the translations are printed."""
+    """With --input: file to write: the translations line by line, or .csv, .tsv, .jsonl, .parquet or .xlsx with the
+    rows and their translations. By default the translations are printed."""
     n_best: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Print the N best translations of each sentence, with their scores; of samples N, with their log-probabilities."""
     reference: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT [TEXT ...]", help_behavior_hint="")] = ()

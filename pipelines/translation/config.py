@@ -1,7 +1,7 @@
 """The settings of a translator's training."""
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -10,7 +10,6 @@ from pipelines.data.pair_options import PairOptions
 from pipelines.data.prepared import Prepared
 from pipelines.decoding.options import BEAM_WIDTH, LENGTH_PENALTY, MAX_TRANSLATION_LENGTH, with_defaults
 from pipelines.settings.config import (
-    SGD_FACTOR,
     TrainingConfig,
     by_preset,
     epochs_for,
@@ -45,83 +44,19 @@ from pipelines.settings.fields import (
 )
 from pipelines.support.errors import UserError
 from pipelines.support.source_tables import table_keys
+from pipelines.translation.presets import LEAST_VOCABULARY, MODELS, PRESETS, SAMPLE_RECURRENT, SAMPLE_TRANSFORMER
 
-MODELS = ("single-rnn", "rnn", "attention", "transformer")
 WITH_ENCODER = ("rnn", "attention")  # recurrent models whose encoder is a network of its own
 WITH_ATTENTION = ("attention", "transformer")
 ATTENTION_SCORES = table_keys("layers/attention.py", "SCORES")
 _MAX_TOKENS = 100
 # Vocabulary by the number of pairs, unless --vocabulary-size is given.
-LEAST_VOCABULARY, MOST_VOCABULARY = 400, 4000
+MOST_VOCABULARY = 4000
 _PAIRS_PER_TOKEN = 5
 # Epochs of --preset quick with --data: as many as this number of pairs needs, within limits.
 _QUICK_PAIRS = 560_000
 _QUICK_EPOCHS = (4, 40)
-
-_RECURRENT = {
-    "num_layers": 1,
-    "hidden_size": 256,
-    "embedding_size": 128,
-    "vocabulary_size": None,
-    "batch_tokens": 600,
-    "epochs": 12,
-    "learning_rate": 0.003,
-    "dropout": 0.2,
-    "warmup_steps": 300,
-    "num_heads": 4,
-    "subword_alpha": 0.0,
-    "precision": "float32",  # models of this size gain nothing from bfloat16, even where the hardware has it
-}
-_TRANSFORMER = _RECURRENT | {
-    "num_layers": 4,
-    "hidden_size": 128,
-    "batch_tokens": 2000,
-    "epochs": 40,
-    "learning_rate": 0.004,
-    "warmup_steps": 800,
-}
-_QUICK_RECURRENT = _RECURRENT | {"epochs": None, "batch_tokens": 1000, "learning_rate": 0.004, "dropout": 0.25}
-_QUICK_TRANSFORMER = _TRANSFORMER | {"num_layers": 2, "batch_tokens": 1000, "epochs": None, "warmup_steps": 400}
-# The embedded sample has few words, and larger batches of it would leave too few steps.
-_SAMPLE_RECURRENT = {
-    "vocabulary_size": LEAST_VOCABULARY,
-    "hidden_size": 128,
-    "embedding_size": 64,
-    "batch_tokens": 400,
-    "epochs": 10,
-    "learning_rate": 0.005,
-    "warmup_steps": 50,
-}
-_SAMPLE_TRANSFORMER = {
-    "vocabulary_size": LEAST_VOCABULARY,
-    "hidden_size": 64,
-    "embedding_size": 64,
-    "batch_tokens": 500,
-    "epochs": 8,
-    "warmup_steps": 100,
-}
-# Vaswani et al. 2017, table 3: 65 million parameters, which need millions of pairs and a GPU. The paper trains with
-# --norm post and --schedule inverse-sqrt.
-_BASE_TRANSFORMER = _TRANSFORMER | {
-    "num_layers": 6,
-    "hidden_size": 512,
-    "embedding_size": 512,
-    "num_heads": 8,
-    "vocabulary_size": 37_000,
-    "batch_tokens": 25_000,
-    "dropout": 0.1,
-    "warmup_steps": 4000,
-    "learning_rate": 0.0007,
-    "precision": "auto",
-}
-PRESETS = {
-    **{(model, "full"): _RECURRENT for model in MODELS[:-1]},
-    ("transformer", "full"): _TRANSFORMER,
-    **{(model, "quick"): _QUICK_RECURRENT for model in MODELS[:-1]},
-    ("transformer", "quick"): _QUICK_TRANSFORMER,
-    ("transformer", "base"): _BASE_TRANSFORMER,
-}
-
+_TRANSFORMER_MINUTES = 20  # of fewer minutes, a recurrent network with attention makes more
 
 _RECURRENT_MODELS = MODELS[:-1]
 _LUONG = Only(
@@ -143,6 +78,27 @@ class TranslationConfig(TrainingConfig):
     SCALED_BEFORE = True
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
     REPORT_FIELDS = ("no_baseline",)
+    DATA_FIELDS = ("data", "target", "pair", *pair_options.FIELDS, "valid", "valid_target")
+    NETWORK_FIELDS = (
+        "preset",
+        "model",
+        "num_layers",
+        "decoder_layers",
+        "hidden_size",
+        "embedding_size",
+        "cell",
+        "activation",
+        "bidirectional",
+        "reverse_source",
+        "attention_score",
+        "attention_style",
+        "input_feeding",
+        "num_heads",
+        "positions",
+        "feedforward_size",
+        "norm",
+    )
+    KEPT_FIELDS = ("vocabulary_size", "joint_vocabulary")
 
     data: Annotated[str | None, PATH] = None
     """Training pairs: multi30k or tatoeba-spa-eng (downloaded), a table (.tsv, .csv, .jsonl, .parquet, .xlsx, or lines
@@ -153,7 +109,7 @@ class TranslationConfig(TrainingConfig):
     preset: Resolved[Literal["quick", "full", "base"]] = UNSET
     """Set of defaults. quick: about two minutes on the embedded sample, a quarter of an hour on 20,000 short pairs and
     two cores; full: about forty minutes on 29,000 pairs; base: the size of the paper (Vaswani et al. 2017), for a GPU.
-    By default quick on the embedded sample and full with --data."""
+    By default quick on the embedded sample, or with fewer than 20 --minutes, and full with --data."""
     model: Resolved[Literal["single-rnn", "rnn", "attention", "transformer"]] = UNSET
     """single-rnn: one recurrent network reads the source and writes the target; rnn: a recurrent encoder passes one
     vector to a recurrent decoder; attention: the decoder attends to all states of the encoder; transformer. By default
@@ -312,7 +268,7 @@ class TranslationConfig(TrainingConfig):
         Prepared data fixes some settings.
         """
         found = self.prepared()
-        config = super(TranslationConfig, self._with_defaults_by_data()).resolve()
+        config = super().resolve()
         if config.max_tokens is None:
             max_tokens = found.settings["max_tokens"] if found else _MAX_TOKENS
             config = dataclasses.replace(config, max_tokens=max_tokens)
@@ -323,24 +279,29 @@ class TranslationConfig(TrainingConfig):
             config = dataclasses.replace(config, feedforward_size=factor * config.hidden_size)
         return config
 
-    def _with_defaults_by_data(self):
-        """Returns the config with those defaults of --preset quick that depend on whether there is --data."""
-        if self.preset == "quick" and self.data:
-            return self if self.model else dataclasses.replace(self, model="attention")
-        if self.data or self.preset not in (None, "quick"):
-            return self
-        sample = _SAMPLE_TRANSFORMER if self.model in (None, "transformer") else _SAMPLE_RECURRENT
-        missing = {name: value for name, value in sample.items() if getattr(self, name) is None}
-        if self.optimizer == "sgd" and "learning_rate" in missing:
-            missing["learning_rate"] *= SGD_FACTOR
-        return dataclasses.replace(self, **missing)
+    def default_preset(self) -> str:
+        """As `TrainingConfig.default_preset`; quick, too, if --minutes are too few for a transformer."""
+        if self.data and self.minutes is not None and self.minutes < _TRANSFORMER_MINUTES:
+            return "quick"
+        return super().default_preset()
+
+    def default_model(self, preset: str) -> str:
+        """As `TrainingConfig.default_model`; for quick with --data it is the one that learns most in few minutes."""
+        return "attention" if preset == "quick" and self.data else super().default_model(preset)
+
+    def preset_values(self, model: str, preset: str) -> dict[str, Any]:
+        """As `TrainingConfig.preset_values`; quick is smaller for the embedded sample."""
+        values = super().preset_values(model, preset)
+        if preset != "quick" or self.data:
+            return values
+        return values | (SAMPLE_TRANSFORMER if model == "transformer" else SAMPLE_RECURRENT)
 
     def defaults(self):
-        """As `TrainingConfig.defaults`; with the sizes of --preset quick that are meant for --data."""
+        """As `TrainingConfig.defaults`; with the sizes of the preset that are meant for --data."""
         defaults = super().defaults()
         if self.preset != "quick" or not self.data:
             return defaults
-        values = PRESETS[self.model, "quick"]
+        values = self.preset_values(self.model, self.preset)
         feedforward_size = 2 * values["hidden_size"] if self.model == "transformer" else None
         return dataclasses.replace(defaults, **values, feedforward_size=feedforward_size)
 
@@ -356,7 +317,7 @@ class TranslationConfig(TrainingConfig):
     def data_files(self) -> dict[str, str]:
         """Paths of the translations and of the validation pairs."""
         files = {"target": self.target, "valid": self.valid, "valid_target": self.valid_target}
-        return {field: path for field, path in files.items() if path}
+        return super().data_files() | {field: path for field, path in files.items() if path}
 
     def parallel_ops(self) -> int | None:
         """With split batches one operation of each half."""

@@ -59,7 +59,7 @@ def load(config: TranslationConfig) -> Splits:
     found = config.prepared()
     if found:
         return _prepared(config, found)
-    chunks, pair = _find(config)
+    chunks, pair = find(config)
     parts = {name: pairs.joined(part()) for name, part in chunks.items()}
     train, valid = parts["train"], parts.get("valid")
     notes = {f"left out, {reason}": rows for reason, rows in train.dropped.items()}
@@ -114,7 +114,7 @@ def survey(config: TranslationConfig) -> Surveyed:
     Raises:
         UserError: the data cannot be read, or no pair is left to train on.
     """
-    chunks, pair = _find(config)
+    chunks, pair = find(config)
     own, others = {}, {}
     for name, split in (("valid", "validation"), ("test", "test")):
         if name in chunks:
@@ -127,7 +127,7 @@ def survey(config: TranslationConfig) -> Surveyed:
     return Surveyed(chunks["train"], found, own, pair, notes | others)
 
 
-def _find(config: TranslationConfig) -> tuple[dict[str, Chunks], str | None]:
+def find(config: TranslationConfig) -> tuple[dict[str, Chunks], str | None]:
     """Finds the pairs for training and, where they have files of their own, those of "valid" and "test".
 
     Returns:

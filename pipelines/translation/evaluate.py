@@ -8,6 +8,7 @@ from pipelines.data import pairs, sample_pairs, sources
 from pipelines.data.pair_options import DEFAULTS, PairOptions
 from pipelines.data.pairs import Pairs
 from pipelines.export.exported import Exported
+from pipelines.support.answers import Answers
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, written_beside
 from pipelines.support.numbers import counted
@@ -67,6 +68,20 @@ def evaluate(exported: Exported, source: Source, output: Path | None = None) -> 
         "left_out": part.dropped,
         **metrics.measures(part.source, translations, part.target),
     }
+
+
+def answers(exported: Exported, source: Source) -> Answers:
+    """Returns the translations of pairs, with the right ones; for `compare`.
+
+    Raises:
+        UserError: the pairs cannot be read.
+    """
+    part, _, trained_on = _read(exported, source)
+    loaded = exported.load()
+    from pipelines.export.signatures import BatchedSignature
+
+    translations = BatchedSignature(loaded.signatures["serving_default"])(part.source)["translation"]
+    return Answers(part.source, part.target, translations.tolist(), trained_on=trained_on)
 
 
 def _read(exported: Exported, source: Source) -> tuple[Pairs, str | None, bool]:

@@ -59,17 +59,42 @@ def bleu_draws(translations: Sequence[str], references: Sequence[str]) -> np.nda
     Its 2.5th and 97.5th percentile are the 95 % interval (Koehn 2004, "Statistical Significance Tests for Machine
     Translation Evaluation").
     """
+    return bleu_of(resampled_sums(bleu_counts(translations, references)).astype(int))
+
+
+def bleu_counts(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """Returns what each pair adds to the sums of which BLEU is made: lengths and n-grams, int [n, 10]."""
     from sacrebleu.metrics import BLEU
 
     metric = BLEU(effective_order=True)
     found = [metric.sentence_score(*pair) for pair in zip(translations, ([text] for text in references), strict=True)]
-    counts = [(each.sys_len, each.ref_len, *each.counts, *each.totals) for each in found]
+    return np.array([(each.sys_len, each.ref_len, *each.counts, *each.totals) for each in found])
+
+
+def bleu_of(sums: np.ndarray) -> np.ndarray:
+    """Returns the corpus BLEU of sums of `bleu_counts`, int [draws, 10] -> float [draws]."""
+    from sacrebleu.metrics import BLEU
+
     return np.array(
         [
             BLEU.compute_bleu(row[2:6].tolist(), row[6:].tolist(), *row[:2].tolist(), smooth_method="exp").score
-            for row in resampled_sums(np.array(counts)).astype(int)
+            for row in sums
         ]
     )
+
+
+def chrf_counts(translations: Sequence[str], references: Sequence[str]) -> np.ndarray:
+    """Returns what each pair adds to the sums of which chrF is made: n-grams of characters, int [n, 18]."""
+    from sacrebleu.metrics import CHRF
+
+    return np.array(CHRF()._extract_corpus_statistics(list(translations), [list(references)]))
+
+
+def chrf_of(sums: np.ndarray) -> np.ndarray:
+    """Returns chrF of sums of `chrf_counts`, int [draws, 18] -> float [draws]."""
+    from sacrebleu.metrics import CHRF
+
+    return np.array([CHRF()._compute_f_score(row) for row in sums.tolist()])
 
 
 def _bleu_by_length(sources, translations, references) -> list[dict]:

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from pipelines.data.pairs import Pairs
-from pipelines.support import baselines, reports
+from pipelines.support import baselines, charts, markdown, predictions, reports
+from pipelines.support.charts import BLUE, CELLS, GREY
 from pipelines.support.installation import shell_command
-from pipelines.support.reports import BLUE, GREY
 from pipelines.support.run_result import RunResult
 from pipelines.translation.config import WITH_ATTENTION
 
@@ -60,22 +60,23 @@ def _bleu(scores: dict) -> str:
 
 
 def write_report(result: RunResult, details: dict, folder: Path) -> None:
-    """Writes `folder`/report.md, curves.png and lengths.png, and attention.png for a model with attention.
+    """Writes the report to `folder`, with predictions.csv, curves.png, lengths.png and, with attention, attention.png.
 
     Args:
         details: "valid", the validation pairs, their "translations", and the "servable".
     """
     valid = details["valid"]
     curves = {"loss": "loss, nats per token", "bleu": "BLEU, greedy"}
-    reports.save(reports.curves(result, curves), folder / "curves.png")
-    reports.save(draw_lengths(result.scores), folder / "lengths.png")
+    charts.save(reports.curves(result, curves), folder / "curves.png")
+    charts.save(draw_lengths(result.scores), folder / "lengths.png")
+    predictions.write(folder, valid.source, valid.target, details["translations"])
     if result.config["model"] in WITH_ATTENTION:
         import tensorflow as tf
 
         words = np.array([len(source.split()) for source in valid.source])
         row = int(np.argmin(np.abs(words - _DRAWN_WORDS)))
         picture = draw_attention(read_alignment(details["servable"].align, tf.constant([valid.source[row]])))
-        reports.save(picture, folder / "attention.png")
+        charts.save(picture, folder / "attention.png")
     reports.write(folder, _lines(result, valid, details["translations"]))
 
 
@@ -97,11 +98,11 @@ def draw_attention(alignment: Alignment) -> Figure:
     source, target = alignment.source_tokens, alignment.target_tokens
     figure = Figure(figsize=(1.6 + 0.34 * len(source), 1.4 + 0.3 * len(target)), layout="constrained")
     axes = figure.subplots()
-    axes.imshow(alignment.weights.mean(axis=0), cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    axes.set_xticks(
-        range(len(source)), [_printable(token) for token in source], rotation=60, ha="left", rotation_mode="anchor"
-    )
-    axes.set_yticks(range(len(target)), [_printable(token) for token in target])
+    axes.pcolormesh(alignment.weights.mean(axis=0), cmap=CELLS, vmin=0, vmax=1)
+    names = [[_printable(token) for token in tokens] for tokens in (source, target)]
+    axes.set_xticks(np.arange(len(source)) + 0.5, names[0], rotation=60, ha="left", rotation_mode="anchor")
+    axes.set_yticks(np.arange(len(target)) + 0.5, names[1])
+    axes.invert_yaxis()
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.spines[:].set_color(GREY)
@@ -147,7 +148,8 @@ def _lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str
     )
     sentence = (
         f"The translations of {validation['rows']:,} sentences that were not in training score "
-        f"**BLEU {validation['bleu']:.2f}**. (100 means identical to the references; two people hardly reach 50.)"
+        f"**BLEU {_bleu(validation)}**; in parentheses, the 95 % interval. 100 means identical to the references; two "
+        "people hardly reach 50."
     )
     flags = reports.model_flags(result)
     commands = [
@@ -215,8 +217,8 @@ def _baseline_lines(result: RunResult) -> list[str]:
 def _example_lines(result: RunResult, valid: Pairs, translations: list[str]) -> list[str]:
     lines = ["## Examples", "", "| source | translation | reference |", "|---|---|---|"]
     for i in np.linspace(0, len(valid) - 1, min(_NUM_EXAMPLES, len(valid))).astype(int):
-        cells = (valid.source[i], translations[i], valid.target[i])
-        lines.append(f"| {' | '.join(map(reports.cell, cells))} |")
+        cells = (markdown.text(each, None) for each in (valid.source[i], translations[i], valid.target[i]))
+        lines.append(f"| {' | '.join(cells)} |")
     if result.config["model"] in WITH_ATTENTION:
         lines += ["", "Attention weights of one translation (a row per target token; dark means a large weight):", ""]
         lines.append("![Attention](attention.png)")

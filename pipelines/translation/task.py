@@ -15,8 +15,8 @@ from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATI
 from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError
-from pipelines.support.examples import text_to_try
-from pipelines.task import refit  # noqa: F401 (a member of Task)
+from pipelines.support.examples import example_text, text_to_try
+from pipelines.task import grow_tokenizer, refit  # noqa: F401 (members of Task)
 from pipelines.text.subword_sampling import SubwordSampler
 from pipelines.text.tokenizers import END
 from pipelines.training.fit import FitOptions
@@ -24,8 +24,9 @@ from pipelines.training.optimizers import AveragingAdam, AveragingSGD
 from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
 from pipelines.translation import baselines, losses, metrics, networks, shards
 from pipelines.translation.batches import Training, teacher_forcing_batches
-from pipelines.translation.config import LEAST_VOCABULARY, TranslationConfig
+from pipelines.translation.config import TranslationConfig
 from pipelines.translation.data import ShardedPairs, Splits, load, too_long  # noqa: F401 (`load` is a member of Task)
+from pipelines.translation.presets import LEAST_VOCABULARY
 from pipelines.translation.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.translation.servable import Translator
 from pipelines.translation.tokenizers import MAX_BYTES, Tokenizers, load_tokenizer, train_tokenizers
@@ -250,6 +251,7 @@ def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -
         "rows": {"train": encoded.train.rows} | {name: len(part) for name, part in parts.items() if part},
         "notes": notes,
         "example": text_to_try(splits.valid.source),
+        "example_text": example_text(splits.valid.source),
         "window": {"max_tokens": config.max_tokens, "max_bytes": MAX_BYTES},
         "generation_defaults": {
             "beam_width": config.beam_width,

@@ -124,10 +124,17 @@ class TuneCommand:
 
 def command_of(entry: TaskEntry) -> type[TuneCommand]:
     """Returns the command of a task, with the flags of its config."""
-    return _command(entry.config_class())
+    return _command(entry.config_class(), entry.command().Train.examples[0])
 
 
 @functools.cache
-def _command(config_class: type[TrainingConfig]) -> type[TuneCommand]:
+def _command(config_class: type[TrainingConfig], example: str) -> type[TuneCommand]:
     fields = [("config", config_class, config_class())]
-    return dataclasses.make_dataclass("TuneTask", fields, bases=(TuneCommand,), frozen=True, kw_only=True)
+    return dataclasses.make_dataclass(
+        "TuneTask",
+        fields,
+        bases=(TuneCommand,),
+        namespace={"examples": (f"{example} --trials 20", f"{example} --minutes 60")},
+        frozen=True,
+        kw_only=True,
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from pipelines.runs.inventory import main_score
-from pipelines.support import reports
+from pipelines.support import charts, markdown, reports
 from pipelines.support.files import shown
 from pipelines.tune import values
 from pipelines.tune.study import FINISHED, Study
@@ -34,7 +34,7 @@ def mean_and_interval(numbers: list[float]) -> tuple[float, float | None]:
 
 
 def write(study: Study, grid: dict[str, tuple], points: list["Point"], equal_parameters: bool) -> dict[str, Any]:
-    """Writes report.md and grid.png; returns the result of the grid.
+    """Writes the report and grid.png; returns the result of the grid.
 
     Returns:
         "measure", and "points": settings, command, seeds (number -> numbers of its training), "mean", "interval",
@@ -55,7 +55,7 @@ def write(study: Study, grid: dict[str, tuple], points: list["Point"], equal_par
         "points": described,
         "report": str(study.folder / "report.md"),
     }
-    reports.save(_picture(grid, described, measure), study.folder / "grid.png")
+    charts.save(_picture(grid, described, measure), study.folder / "grid.png")
     fields = list(points[0].settings)
     seeds = f"{num_seeds} seeds each" if num_seeds > 1 else "one seed"
     missing = sum(outcome.state != FINISHED for point in points for outcome in point.outcomes.values())
@@ -119,7 +119,7 @@ def summarize(result: dict[str, Any]) -> str:
         "  ".join([row[0].ljust(widths[0]), *(row[i].rjust(widths[i]) for i in range(1, len(header)))])
         for row in (header, *rows)
     ]
-    return "\n".join([*lines, f"report {shown(Path(result['report']))}"])
+    return "\n".join([*lines, f"report {shown(reports.page_of(Path(result['report'])))}"])
 
 
 def _finished(point: "Point") -> dict:
@@ -158,7 +158,7 @@ def _row(point: dict, fields: list[str], others: list[str]) -> str:
     total = "-" if not finished else reports.duration(statistics.fmean(seed["training_seconds"] for seed in finished))
     cells = [str(point["settings"][field]) for field in fields]
     cells += [*_cells(point), *more, _count(point["parameters"]), shown_epochs, seconds, total]
-    return f"| {' | '.join(map(reports.cell, cells))} |"
+    return f"| {' | '.join(map(markdown.text, cells))} |"
 
 
 def _notes(
@@ -206,8 +206,8 @@ def _picture(grid: dict[str, tuple], points: list[dict], measure: str) -> Figure
             continue
         finished = [seed for seed in point["seeds"].values() if seed["state"] == FINISHED]
         of_seeds = [each["value"] if measure == "value" else each["scores"][measure] for each in finished]
-        axes.plot([x] * len(of_seeds), of_seeds, "o", color=reports.GREY, markersize=4)
-        axes.errorbar(x, point["mean"], yerr=point["interval"] or 0.0, fmt="D", color=reports.BLUE, capsize=4)
+        axes.plot([x] * len(of_seeds), of_seeds, "o", color=charts.GREY, markersize=4)
+        axes.errorbar(x, point["mean"], yerr=point["interval"] or 0.0, fmt="D", color=charts.BLUE, capsize=4)
     axes.set_xticks(range(len(points)), names, rotation=0 if len(points) < 8 else 60)
     axes.set(ylabel=f"validation {measure}", title=", ".join(grid))
     axes.margins(x=0.1)

@@ -3,21 +3,18 @@
 import contextlib
 import dataclasses
 import io
-import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipelines.runs import run_folder
+from pipelines.runs import repeat, run_folder
 from pipelines.settings.config import TrainingConfig
 from pipelines.settings.fields import Values
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.files import make_folders, shown, write_json
-from pipelines.support.installation import default_folder, shell_command
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.records import read_record
 from pipelines.task import TASKS
-from pipelines.tune import search_report, values, workers
+from pipelines.tune import search_report, workers
 from pipelines.tune import study as studies
 from pipelines.tune.search import Search, best, description
 from pipelines.tune.study import Study
@@ -105,18 +102,5 @@ def _export(command: "TuneCommand", study: Study, number: int, config: TrainingC
 
 
 def train_line(command: "TuneCommand", config: TrainingConfig) -> str:
-    """Returns the command that trains, or has trained, a config.
-
-    Args:
-        config: not resolved.
-    """
-    arguments = ["train", command.task, *values.command_flags(config)]
-    if command.name:
-        arguments += ["--name", command.name]
-    for flag, folder, name in (
-        ("--runs", command.runs, "runs"),
-        ("--saved-models", command.saved_models, "saved_models"),
-    ):
-        if Path(folder).resolve() != default_folder(name).resolve():
-            arguments += [flag, str(folder)]
-    return f"{shell_command()} {shlex.join(arguments)}"
+    """Returns the command that trains, or has trained, a config, which is not resolved."""
+    return repeat.train_line(command.task, config, command.name, command.runs, command.saved_models)

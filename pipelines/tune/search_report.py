@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.runs.inventory import main_score
 from pipelines.settings.fields import Values
-from pipelines.support import reports
+from pipelines.support import markdown, reports
 from pipelines.support.files import shown, written_beside
 from pipelines.support.numbers import counted
 from pipelines.tune import values
@@ -75,7 +75,7 @@ def write(
         "",
         "| field | values |",
         "|---|---|",
-        *(f"| {field} | {reports.cell(values.shown_values(of))} |" for field, of in space.items()),
+        *(f"| {field} | {markdown.text(values.shown_values(of), None)} |" for field, of in space.items()),
         "",
         *(line for name in pictures for line in (f"## {_PICTURES[name][1]}", "", f"![{name}]({name}.png)", "")),
     ]
@@ -112,7 +112,12 @@ def summarize(report: dict[str, Any], summary: str) -> str:
         score = trial["scores"]["validation"].get(measure)
         settings = "the preset" if trial["number"] == 0 else values.shown(trial["settings"])
         lines.append(f"{trial['number']:>5}  {trial['value']:>9.4f}  {reports.number(score):>9}  {settings}")
-    lines += ["", summary, f"  {'search':<12}{shown(Path(report['report']))}", f"  {'command':<12}{report['command']}"]
+    lines += [
+        "",
+        summary,
+        f"  {'search':<12}{shown(reports.page_of(Path(report['report'])))}",
+        f"  {'command':<12}{report['command']}",
+    ]
     return "\n".join([*lines, f"  note        {optimism(len(finished))}"])
 
 
@@ -154,7 +159,7 @@ def _row(trial: Tried, space: dict[str, Values], task: str) -> str:
         seconds,
         *(str(trial.settings.get(field, "-")) for field in space),
     ]
-    return f"| {' | '.join(map(reports.cell, cells))} |"
+    return f"| {' | '.join(map(markdown.text, cells))} |"
 
 
 def _as_dict(trial: Tried) -> dict[str, Any]:
@@ -184,7 +189,8 @@ def _draw(study: Study, of_optuna) -> list[str]:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)
     drawn = []
     for name, (function, _) in _PICTURES.items():
-        with warnings.catch_warnings(action="ignore"):  # Optuna calls its pictures experimental
+        # Optuna calls its pictures experimental, and sets a style for all that come after them.
+        with warnings.catch_warnings(action="ignore"), matplotlib.rc_context():
             try:
                 axes = getattr(drawing, function)(of_optuna)
             except (ValueError, RuntimeError):  # too few trials for this picture

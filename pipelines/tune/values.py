@@ -18,9 +18,9 @@ Settings = dict[str, Any]  # field -> value
 _NOT_COMPARABLE = {
     "data", "valid", "valid_fraction", "valid_target", "target", "pair", "column", "token_column", "documents", "folds",
     "polarity", "source_column", "target_column", "text_column", "label_column", "labels_separator", "label_columns",
-    "encoding", "separator", "quote", "no_header", "positive", "threshold", "label_type", "no_baseline",
+    "encoding", "separator", "quote", "no_header", "positive", "threshold", "label_type", "python_type", "no_baseline",
     "start_weights", "default_tokenizer", "vectors", "recipe", "precision", "checkpoint_every", "keep_checkpoints",
-    "minutes", "refit",
+    "minutes", "refit", "tag_names", "min_label_count", "rare_labels",
 }  # fmt: skip
 
 
@@ -167,21 +167,3 @@ def with_settings(config: TrainingConfig, settings: Settings) -> TrainingConfig:
     resolved = dataclasses.replace(config, **settings).resolve()
     resolved.check()
     return resolved
-
-
-def command_flags(config: TrainingConfig) -> list[str]:
-    """Returns the arguments of `train TASK` that give a config: the fields that differ from the class's defaults.
-
-    Args:
-        config: not resolved.
-    """
-    arguments = []
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if value == field.default or field.name in ("polarity", "default_tokenizer", "label_type"):
-            continue
-        if isinstance(value, bool) and field.default is not None:
-            arguments.append(flag(field.name if value else f"no_{field.name}"))
-        else:
-            arguments += [flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
-    return arguments

@@ -29,7 +29,7 @@ window.livePage = window.livePage || {};
     body.append(output, detail, hint);
     watch(tokens, detail);
     const inputs = { text: [text] };
-    const request = requestBlock(page.rest.curl(model.name, "start", inputs));
+    const request = requestBlock(page.rest.commands(model.name, "start", inputs));
     const next = "Then the signature step takes the drawn token as ids, with the state of the answer before it.";
     request.append(element("p", { class: "hint" }, next));
     body.append(request);

@@ -4,6 +4,8 @@
 window.livePage = window.livePage || {};
 
 (function (page) {
+  const MAX_COMMAND = 4000; // characters that are shown
+
   /** An element. Attributes that are false or null are left out; children are elements or texts. */
   function element(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -45,18 +47,24 @@ window.livePage = window.livePage || {};
     return element("p", { class: "note" }, text);
   }
 
-  /** A request as a command, with a button that copies it. */
-  function requestBlock(command) {
-    const label = "Request as a curl command";
-    const code = element("pre", { tabindex: "0", "aria-label": label }, element("code", {}, command));
-    const button = element("button", { type: "button", class: "small" }, "Copy");
+  /** A request as commands, {name: text}, each with a button that copies it. */
+  function requestBlock(commands) {
+    const blocks = Object.entries(commands).map(([name, command]) => commandBlock(name, command));
+    return element("div", { class: "request" }, ...blocks);
+  }
+
+  function commandBlock(name, command) {
+    const shown = command.slice(0, MAX_COMMAND);
+    const code = element("pre", { tabindex: "0", "aria-label": `Request with ${name}` }, element("code", {}, shown));
+    const button = element("button", { type: "button", class: "small" }, `Copy ${name}`);
     button.addEventListener("click", async () => {
       const isCopied = await copied(command, code);
       button.textContent = isCopied ? "Copied" : "Press Ctrl+C";
-      setTimeout(() => (button.textContent = "Copy"), 2000);
+      setTimeout(() => (button.textContent = `Copy ${name}`), 2000);
     });
-    const head = element("p", { class: "row" }, element("span", { class: "hint" }, "The REST request"), button);
-    return element("div", { class: "request" }, head, code);
+    const head = element("p", { class: "row" }, element("span", { class: "hint" }, `The request with ${name}`), button);
+    const isCut = shown.length < command.length;
+    return element("div", {}, head, code, isCut ? note("The request is cut here; the button copies all of it.") : null);
   }
 
   async function copied(text, code) {

@@ -167,5 +167,5 @@ window.livePage = window.livePage || {};
     }
   });
 
-  page.figures = { clear, draw, drawn, loadVega, makeAxis };
+  page.figures = { clear, draw, drawn, makeAxis };
 })(window.livePage);

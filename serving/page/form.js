@@ -55,11 +55,11 @@ window.livePage = window.livePage || {};
     return JSON.stringify(sizes.reduceRight((inner, size) => Array(size).fill(inner), value));
   }
 
-  /** The value of a field as the one row of a batch. */
+  /** The value of a field as the one row of a batch; of an input without a batch, the value. */
   function rowOf({ value, dataset }) {
     if (dataset.dtype === "string" && dataset.rank === "1") return [value];
     try {
-      return [JSON.parse(value)];
+      return dataset.rank === "0" ? JSON.parse(value) : [JSON.parse(value)];
     } catch {
       throw new page.rest.RestError(`${dataset.name} is not JSON: write numbers as 1.5 and lists as [1, 2]`, 0);
     }
@@ -71,7 +71,8 @@ window.livePage = window.livePage || {};
       const filled = [...fields.querySelectorAll("textarea")].map((field) => [field.dataset.name, rowOf(field)]);
       const inputs = Object.fromEntries(filled);
       const outputs = await page.rest.predict(model, signature, inputs, signal);
-      answer.append(...shown(outputs), requestBlock(page.rest.curl(model.name, signature, inputs)));
+      if (outputs.probabilities) answer.append(...page.classes.show(model, page.trace.firstRow(outputs)));
+      answer.append(...shown(outputs), requestBlock(page.rest.commands(model.name, signature, inputs)));
     } catch (error) {
       if (error.name === "AbortError") throw error;
       answer.append(errorLine(error));

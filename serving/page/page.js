@@ -8,8 +8,12 @@ window.livePage = window.livePage || {};
   const EXAMPLE = "The old house by the sea is a wonderful place, and nobody wants to leave it.";
   const { element, errorLine } = page.elements;
   const get = (id) => document.getElementById(id);
-  const classNames = new Map(JSON.parse(get("model-names").textContent)); // model -> names of its classes
-  const names = [...classNames.keys()];
+  const words = new Map( // model -> what its card says
+    JSON.parse(get("model-names").textContent).map(([name, classNames, example]) => [name, { classNames, example }]),
+  );
+  const names = [...words.keys()];
+  const opened = new Set(); // models that the person wants to look into
+  let suggested = ""; // the text that this page has filled in
   const models = new Map(); // name -> promise of {name, signatures, kind, classNames}
   const kinds = new Map(); // name -> where the form shows the model's kind
   let running = null;
@@ -17,9 +21,10 @@ window.livePage = window.livePage || {};
   /** The model with its signatures. After an error, the next call asks again. */
   function load(name) {
     if (!models.has(name)) {
-      const describe = (signatures) => ({
-        name, signatures, kind: page.answers.kindOf(signatures), classNames: classNames.get(name),
-      });
+      const describe = async (signatures) => {
+        const columns = await page.columns.of({ name, signatures });
+        return { name, signatures, columns, kind: page.answers.kindOf(signatures), ...words.get(name) };
+      };
       const loading = page.rest.signatures(name).then(describe);
       models.set(name, loading);
       const show = (text) => (kinds.get(name).textContent = text);
@@ -43,22 +48,35 @@ window.livePage = window.livePage || {};
   }
 
   function addModel(name, index) {
-    const box = element("input", { type: "checkbox", value: index, change: showSettings });
+    const change = () => (suggest(), showSettings());
+    const box = element("input", { type: "checkbox", value: index, change });
     const kind = element("span", { class: "kind" });
     get("models").append(element("label", { class: "model" }, box, element("span", { dir: "auto" }, name), kind));
     kinds.set(name, kind);
     load(name).then(showSettings, () => {});
   }
 
+  /** Fills in a text of the validation data of the first chosen model, where the person has not typed another one. */
+  function suggest() {
+    if (get("text").value !== suggested) return;
+    const examples = chosenNames().map((name) => words.get(name).example);
+    get("text").value = examples.find((example) => example) || EXAMPLE;
+    suggested = get("text").value; // as the element has it, with its line ends
+  }
+
   async function showSettings() {
     const all = await Promise.all(chosenNames().map((name) => load(name).catch(() => null)));
-    get("completion-settings").hidden = !all.some((model) => model && model.kind.name === "language model");
+    const chosen = all.filter((model) => model);
+    get("completion-settings").hidden = !chosen.some((model) => model.kind.name === "language model");
+    get("text-field").hidden = page.columns.show(chosen);
   }
 
   function writeAddress(chosen, text) {
     const values = new URLSearchParams(chosen.map((name) => ["model", page.rest.wellFormed(name)]));
-    const fits = text.length <= MAX_CHARACTERS_IN_ADDRESS;
-    if (fits) values.append("text", page.rest.wellFormed(text));
+    const given = [["text", text], ...page.columns.toAddress()];
+    const length = given.reduce((sum, [, value]) => sum + value.length, 0);
+    const fits = length <= MAX_CHARACTERS_IN_ADDRESS;
+    if (fits) given.forEach(([name, value]) => values.append(name, page.rest.wellFormed(value)));
     history.replaceState(null, "", `#${values}`);
     return fits;
   }
@@ -70,6 +88,8 @@ window.livePage = window.livePage || {};
     if (!chosen.size) return false;
     boxes().forEach((box) => (box.checked = chosen.has(page.rest.wellFormed(names[box.value]))));
     if (values.has("text")) get("text").value = values.get("text");
+    else suggest();
+    page.columns.fromAddress(values);
     showSettings();
     return values.has("text") && chosenNames().length > 0;
   }
@@ -92,7 +112,6 @@ window.livePage = window.livePage || {};
     get("answers").replaceChildren(...cards.map((card) => card.node));
     const results = await Promise.all(cards.map((card) => answer(card, text, controller.signal)));
     if (running !== controller) return; // a later run has replaced this one
-    running = null;
     get("stop").disabled = true;
     const failed = results.filter((result) => result === "failed").length;
     const isStopped = results.includes("stopped");
@@ -128,9 +147,9 @@ window.livePage = window.livePage || {};
     try {
       const model = await load(name);
       kind.textContent = model.kind.name;
-      const parts = [(container) => model.kind.answer(model, text, signal, container)];
-      if (model.signatures.trace) parts.push((container) => page.panels.show(model, text, signal, container));
-      const results = await Promise.all(parts.map((part) => filled(part, body, signal)));
+      const answering = filled((container) => model.kind.answer(model, text, signal, container), body, signal);
+      const looks = model.signatures.trace && !model.columns;
+      const results = await Promise.all([answering, looks ? inside(model, text, signal, body) : "done"]);
       result = results.find((each) => each !== "done") || "done";
     } catch (error) {
       result = "failed";
@@ -138,6 +157,24 @@ window.livePage = window.livePage || {};
     }
     node.setAttribute("aria-busy", "false");
     return result;
+  }
+
+  /** What a model computes. It is asked for when the person opens it, and after that in each run. */
+  function inside(model, text, signal, body) {
+    const open = opened.has(model.name);
+    const details = element("details", { class: "trace", open }, element("summary", {}, element("h3", {}, "Inside")));
+    const show = async (container) => {
+      details.setAttribute("aria-busy", "true");
+      await page.panels.show(model, text, signal, container).finally(() => details.setAttribute("aria-busy", "false"));
+    };
+    let loading = null;
+    const load = () => (loading = loading || filled(show, details, signal));
+    details.addEventListener("toggle", () => {
+      opened[details.open ? "add" : "delete"](model.name);
+      if (details.open) load();
+    });
+    body.append(details);
+    return open ? load() : "done";
   }
 
   /** One part of a card. Its error leaves the other parts as they are. */
@@ -160,8 +197,8 @@ window.livePage = window.livePage || {};
     get("overview").open = false;
     names.forEach(addModel);
     if (!names.length) get("models").append(element("p", { class: "note" }, "This server has no models."));
-    get("text").value = EXAMPLE;
     if (names.length) boxes()[0].checked = true;
+    suggest();
     get("form").addEventListener("submit", (event) => {
       event.preventDefault();
       run();
@@ -171,7 +208,6 @@ window.livePage = window.livePage || {};
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.target.closest(".model-form")) run();
     });
     addEventListener("hashchange", () => readAddress() && run());
-    page.figures.loadVega().catch(() => {}); // now, so that the first figure need not wait; an error is shown there
     if (readAddress()) run();
   }
 

@@ -11,9 +11,7 @@ window.livePage = window.livePage || {};
   async function show(model, text, signal, body) {
     const sent = page.trace.cut(text, MAX_TRACED_CHARACTERS);
     const inputs = { text: [sent] };
-    const section = element("section", { class: "trace", "aria-label": `What ${model.name} computes` });
-    section.append(element("h3", {}, "Inside the model"));
-    body.append(section);
+    const section = body.appendChild(element("section", { "aria-label": `What ${model.name} computes` }));
     const trace = page.trace.firstRow(await page.rest.predict(model, "trace", inputs, signal));
     if (sent !== text) section.append(note(`The panels show the first ${count(sent)} of ${count(text)} characters.`));
     if (trace.cut) section.append(note("The text has more tokens than the model reads here: the rest is left out."));
@@ -22,7 +20,7 @@ window.livePage = window.livePage || {};
     await addRecurrent(section, trace, sides);
     await addAttention(section, trace, sides);
     await addNext(section, trace, sides);
-    section.append(requestBlock(page.rest.curl(model.name, "trace", inputs)));
+    section.append(requestBlock(page.rest.commands(model.name, "trace", inputs)));
   }
 
   function count(text) {
@@ -165,5 +163,5 @@ window.livePage = window.livePage || {};
     await page.figures.draw(figureBox(figures, title), "next", title, { next }, {}, { marked: side.axis });
   }
 
-  page.panels = { attention, figureBox, show };
+  page.panels = { attention, show };
 })(window.livePage);

@@ -14,6 +14,8 @@ window.livePage = window.livePage || {};
     504: "The answer took too long",
   };
 
+  const NOT_A_NUMBER = "\uD800NaN"; // in no text: `wellFormed` removes halves of surrogate pairs
+
   /** An error that is shown as one line. */
   class RestError extends Error {
     constructor(message, status) {
@@ -83,18 +85,53 @@ window.livePage = window.livePage || {};
   }
 
   function body(signature, inputs) {
-    const clean = (key, value) => (typeof value === "string" ? wellFormed(value) : value);
-    return JSON.stringify({ signature_name: signature, inputs }, clean);
+    const json = JSON.stringify(cleaned({ signature_name: signature, inputs }));
+    return json.replaceAll(JSON.stringify(NOT_A_NUMBER), "NaN"); // as TF Serving reads it
   }
 
-  /** The request as a command for a shell. */
-  function curl(name, signature, inputs) {
-    return `curl -d ${quoted(body(signature, inputs))} ${quoted(`${location.origin}${modelPath(name)}:predict`)}`;
+  function cleaned(value) {
+    const clean = (key, each) => {
+      if (Number.isNaN(each)) return NOT_A_NUMBER;
+      return typeof each === "string" ? wellFormed(each) : each;
+    };
+    return JSON.parse(JSON.stringify(value, clean));
+  }
+
+  /** The request as commands: for a shell, and for Python without a package. */
+  function commands(name, signature, inputs) {
+    const address = `${location.origin}${modelPath(name)}:predict`;
+    const request = body(signature, inputs);
+    const python = [
+      "import json",
+      "import urllib.request",
+      "",
+      `request = ${pythonLiteral(cleaned({ signature_name: signature, inputs }))}`,
+      `answer = urllib.request.urlopen(${pythonLiteral(address)}, json.dumps(request).encode())`,
+      'print(json.load(answer)["outputs"])',
+    ];
+    return { curl: `curl -d ${quoted(visible(request))} ${quoted(address)}`, Python: python.join("\n") };
+  }
+
+  /** A value of JSON in Python. */
+  function pythonLiteral(value) {
+    if (value === null) return "None";
+    if (value === NOT_A_NUMBER) return 'float("nan")';
+    if (typeof value === "boolean") return value ? "True" : "False";
+    if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
+    if (typeof value !== "object") return visible(JSON.stringify(value)); // strings have the escapes of Python
+    const entries = Object.entries(value).map((entry) => entry.map(pythonLiteral).join(": "));
+    return `{${entries.join(", ")}}`;
+  }
+
+  /** JSON without characters that change the order of the others on the screen, or end a line there. */
+  function visible(json) {
+    const escape = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    return json.replace(/[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g, escape);
   }
 
   function quoted(text) {
     return `'${text.replaceAll("'", "'\\''")}'`;
   }
 
-  page.rest = { RestError, curl, predict, signatures, wellFormed };
+  page.rest = { RestError, commands, predict, signatures, wellFormed };
 })(window.livePage);

@@ -178,7 +178,7 @@ window.livePage = window.livePage || {};
   /** The first `limit` characters (code points: no character is cut into two). */
   function cut(text, limit) {
     if (text.length <= limit) return text;
-    return Array.from(text).slice(0, limit).join("");
+    return Array.from(text.slice(0, 2 * limit)).slice(0, limit).join("");
   }
 
   /** Probabilities of logits. With temperature 0, the most likely one has all. */

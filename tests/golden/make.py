@@ -3,7 +3,7 @@
     python tests/golden/make.py
 
 writes tests/golden/<version>/<name>.tar.xz. Run it once for each released version, and commit the files: every later
-version must still load, check and serve them (tests/serving/test_golden.py).
+version must still load, check and serve them (tests/serving/test_golden_exports.py).
 """
 
 import json
@@ -32,6 +32,7 @@ TRAININGS = {
     "words": f"language-model --model lstm --tokenizer word --num-layers 1 --embedding-size 8 {_TINY}",
     "topics": f"classification --data topics.csv --labels-separator | --model lstm --embedding-size 8 {_TINY}",
     "tagging": f"tagging --model lstm --embedding-size 8 {_TINY}",
+    "names": f"tagging --data names.tsv --model lstm --embedding-size 8 {_TINY}",
     "transfer": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
     "--head-epochs 1 --top-epochs 0 --all-epochs 0",
 }
@@ -46,6 +47,14 @@ def write_topics(path: Path) -> None:
             topics = [name for bit, name in enumerate(words) if i >> bit & 1]
             text = " ".join(words[name].split()[i % 4] for name in topics)
             file.write(f"the {text} of day {i} was {('bad', 'good')[i % 2]},{'|'.join(topics)},{i % 2}\n")
+
+
+def write_names(path: Path) -> None:
+    """Writes sentences with the tags of names."""
+    names = ["Anna\tB-PER\nKowalska\tI-PER\n", "Bob\tB-PER\n"]
+    places = ["New\tB-LOC\nYork\tI-LOC\n", "Oslo\tB-LOC\n", "Rome\tB-LOC\n"]
+    sentences = [f"{names[i % 2]}lives\tO\nin\tO\n{places[i % 3]}no\tO\n{i}\tO\n" for i in range(60)]
+    path.write_text("\n".join(sentences), encoding="utf-8")
 
 
 def make(name: str, folder: Path) -> None:
@@ -87,5 +96,6 @@ if __name__ == "__main__":
     import_tensorflow()
     with tempfile.TemporaryDirectory() as folder:
         write_topics(Path(folder) / "topics.csv")
+        write_names(Path(folder) / "names.tsv")
         for name in TRAININGS:
             make(name, Path(folder))

@@ -59,3 +59,21 @@ def hashes_of_ngram(layer, ngram):
     """The hash of a whole n-gram: the one that starts at its first character and is as long as it."""
     found = ops.convert_to_numpy(layer.hash_ngrams(np.array([[0]]), code_points(ngram)))[0, 1:]
     return {int(found[(len(ngram) - 2) * len(ngram)])}
+
+
+@pytest.mark.any_backend
+def test_the_same_ngram_in_two_fields_is_two_ngrams():
+    """Each field has the n-grams of one that stands alone; padding and the mark change nothing."""
+    layer = KnownNGrams(10, max_n=2, max_characters=3, sizes={}, marks=(9, ord("|")))
+
+    def hashes(ids, text):
+        found = ops.convert_to_numpy(layer.hash_ngrams(np.array([ids]), code_points(text)))[0]
+        return set(found[found >= 0].tolist())
+
+    first, second = hashes([3, 4, 0], " ab "), hashes([9, 3, 4], "| ab ") - hashes([9], "|")
+    assert not first & second and len(first) == len(second - hashes([9, 3], "|")) == 3 + 5
+    both = hashes([3, 4, 9, 3, 4], " ab | ab ")
+    assert first <= both and hashes([9, 3, 4], "| ab ") <= both
+    plain = KnownNGrams(10, max_n=2, max_characters=3, sizes={})
+    found = ops.convert_to_numpy(plain.hash_ngrams(np.array([[3, 4, 0]]), code_points(" ab ")))[0]
+    assert set(found[found >= 0].tolist()) == first  # the first field has the n-grams of a text of one field

@@ -2,7 +2,7 @@
 
 import json
 
-from pipelines.labelled import predictions
+from pipelines.support import predictions
 from pipelines.support.records import write_record
 from pipelines.tune import study as studies
 from tests.pipelines.results import make_result

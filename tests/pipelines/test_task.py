@@ -1,6 +1,7 @@
 """The contract between runs and tasks, and what may be imported before TensorFlow."""
 
 import ast
+import dataclasses
 import importlib
 import inspect
 import subprocess
@@ -20,7 +21,9 @@ PACKAGES = sorted({entry.package for entry in TASKS.values()})
 MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
 ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
 FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py"}
-RUN = [ast.parse((ROOT / "pipelines" / "runs" / name).read_text()) for name in ("run.py", "fitting.py")]
+RUN = [
+    ast.parse((ROOT / "pipelines" / "runs" / name).read_text()) for name in ("run.py", "fitting.py", "continuing.py")
+]
 HEAVY = ("tensorflow", "keras", "sklearn", "scipy", "matplotlib", "openpyxl")  # packages that take long to import
 
 
@@ -57,7 +60,8 @@ def test_the_contract_lists_what_a_run_calls():
 
 
 def test_a_run_uses_no_getattr():
-    names = {node.id for tree in RUN for node in ast.walk(tree) if hasattr(node, "id")}
+    run, fitting, _ = RUN  # of configs, `continuing` looks at the fields that are named elsewhere
+    names = {node.id for tree in (run, fitting) for node in ast.walk(tree) if hasattr(node, "id")}
     assert "task" in names and not {"getattr", "hasattr", "setattr"} & names
 
 
@@ -108,6 +112,14 @@ def test_the_defaults_of_an_entry_are_fields_of_its_config(entry):
     config = entry.command().Train(task=entry.name).config
     for name, value in entry.defaults.items():
         assert getattr(config, name) != value, f"{name} is {value} without the entry's default"
+
+
+@ENTRIES
+def test_what_a_training_that_continues_shares_with_its_run_are_fields(entry):
+    config = entry.config_class()()
+    named = [*config.network_fields(), *config.KEPT_FIELDS, *config.CONTINUED]
+    assert len(set(named)) == len(named) and set(named) <= {field.name for field in dataclasses.fields(config)}
+    assert "model" in config.network_fields()
 
 
 @ENTRIES

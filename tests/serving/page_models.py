@@ -13,6 +13,9 @@ _NUM_SPECIAL = 4  # padding, unknown, start, end
 VOCABULARY_SIZE = _NUM_SPECIAL + len(_LETTERS)
 UNITS, HEADS = 4, 2
 LABELS = ("negative", "<img src=x onerror=alert(1)>")  # a name of a class may be hostile
+TOPICS = tuple(f"topic {i}" for i in range(12))
+EXAMPLE = "</script><b>A text</b> of the validation \u202edata"  # a text may be, too
+ENTITY_LABELS = ("LONG", "<img src=x onerror=alert(1)>")
 
 
 def _function(function, specs=_TEXT):
@@ -61,10 +64,49 @@ def _classify_several(text):
     return {"labels": tf.fill(tf.shape(probabilities), ""), "probabilities": probabilities}
 
 
+def _classify_many(text):
+    """Topic 3 is the most probable one, then 4, 5, ..., 11, 0, 1, 2."""
+    shares = tf.nn.softmax(-0.5 * ((tf.range(len(TOPICS), dtype=tf.float32) - 3) % len(TOPICS)))
+    probabilities = tf.tile(shares[None], [tf.shape(text)[0], 1])
+    scores, index = tf.math.top_k(probabilities, 5)
+    names = tf.gather(tf.constant(TOPICS), index)
+    answer = {"label": names[:, 0], "score": scores[:, 0], "probabilities": probabilities}
+    return {**answer, "top_labels": names, "top_scores": scores}
+
+
 def _explain(text):
     words = _words(text)
     weights = tf.cast(tf.strings.length(words.to_tensor()), tf.float32) - 4.0
     return {**_classify(text), "pieces": words.to_tensor(), "weights": weights}
+
+
+def _composed(title, price):
+    shown = tf.where(tf.math.is_nan(price), "missing", tf.strings.as_string(price, precision=0))
+    return tf.strings.join([title, shown], " ␞ ")
+
+
+def _classify_columns(price, a_title):
+    composed = _composed(a_title, price)
+    return {**_classify(composed), "composed": composed}
+
+
+def _number_of_columns(price, a_title):
+    return {"value": tf.where(tf.math.is_nan(price), 0.0, price) + tf.cast(tf.strings.length(a_title), tf.float32)}
+
+
+def _explain_columns(text):
+    parts = tf.strings.split(text, " ␞ ").to_tensor()  # [batch, 2]
+    pieces = tf.stack([parts[:, 0], tf.strings.join(["price >= ", parts[:, 1]])], axis=1)
+    weights = tf.ones_like(pieces, tf.float32) * [[1.0, -2.0]]
+    return {**_classify(text), "pieces": pieces, "weights": weights, "fields": tf.constant([["a title", "price"]])}
+
+
+def _columns(text):
+    names = {"names": ["a title", "price"], "inputs": ["a_title", "price"], "is_number": [False, True]}
+    return {name: tf.tile(tf.constant([row]), [tf.size(text), 1]) for name, row in names.items()}
+
+
+_COLUMNS = [tf.TensorSpec([None], tf.float32, name="price"), tf.TensorSpec([None], tf.string, name="a_title")]
 
 
 def _trace_recurrent(text):
@@ -90,6 +132,28 @@ def _tag(text):
         "scores": tf.fill(tf.shape(tokens), 0.75),
         "num_tokens": _lengths(words),
     }
+
+
+def _find_entities(text):
+    """The words of more than three letters, of texts with one space between words."""
+    words = _words(text)
+    units = tf.strings.length(tf.strings.unicode_transcode(words.flat_values, "UTF-8", "UTF-16-BE")) // 2
+    sizes = {"": tf.strings.length(words.flat_values, unit="UTF8_CHAR"), "_utf16": units}
+    kept = tf.ragged.map_flat_values(lambda flat: tf.strings.length(flat) > 3, words)
+    number = tf.ragged.range(words.row_lengths())
+    found = {
+        "entities": words,
+        "labels": words.with_flat_values(tf.gather(tf.constant(ENTITY_LABELS), number.flat_values % 2)),
+        "scores": words.with_flat_values(tf.fill(tf.shape(units), 0.75)),
+    }
+    for name, size in sizes.items():
+        end = tf.RaggedTensor.from_tensor(
+            tf.cumsum(words.with_flat_values(size + 1).to_tensor(), axis=1), words.row_lengths()
+        )
+        found |= {f"end{name}": end - 1, f"start{name}": end - words.with_flat_values(size + 1)}
+    found = {name: tf.ragged.boolean_mask(values, kept) for name, values in found.items()}
+    num_entities = _lengths(found["entities"])
+    return {name: values.to_tensor() for name, values in found.items()} | {"num_entities": num_entities}
 
 
 def _translate(text):
@@ -187,8 +251,17 @@ def signatures() -> dict[str, dict]:
             "explain": _function(_explain),
             "trace": _function(_trace_recurrent),
         },
+        "columns": {
+            "serving_default": _function(_classify_columns, _COLUMNS),
+            "explain": _function(_explain_columns),
+            "columns": _function(_columns),
+            "trace": _function(_trace_recurrent),
+        },
+        "prices": {"serving_default": _function(_number_of_columns, _COLUMNS), "columns": _function(_columns)},
         "several": {"serving_default": _function(_classify_several)},
+        "many": {"serving_default": _function(_classify_many)},
         "tagger": {"serving_default": _function(_tag)},
+        "names": {"serving_default": _function(_tag), "entities": _function(_find_entities)},
         "translator": {
             "serving_default": _function(_translate),
             "align": _function(_align),
@@ -206,7 +279,7 @@ def signatures() -> dict[str, dict]:
 
 
 def save_all(root: Path) -> None:
-    """Writes root/<name>/1 for each model. Only the card of "several" names its classes."""
+    """Writes root/<name>/1 for each model. Only the card of "several" names its classes; it also has an example."""
     for name, functions in signatures().items():
         tf.saved_model.save(tf.Module(), str(root / name / "1"), signatures=functions)
-    (root / "several" / "1" / CARD).write_text(json.dumps({"classes": LABELS}))
+    (root / "several" / "1" / CARD).write_text(json.dumps({"classes": LABELS, "example_text": EXAMPLE}))

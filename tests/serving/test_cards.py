@@ -5,23 +5,30 @@ import pytest
 from serving import cards
 
 
-def test_the_names_of_the_classes(tmp_path):
-    (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["negative", "\u00fcber"]}))
-    assert cards.class_names(tmp_path) == ("negative", "\u00fcber")
+def test_the_words_of_a_card(tmp_path):
+    (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["negative", "\u00fcber"], "example_text": "<b>" * 200}))
+    assert cards.read(tmp_path) == (("negative", "\u00fcber"), "<b>" * 100)
+
+
+def test_a_card_may_have_one_of_them(tmp_path):
+    (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["a"], "example_text": 3}))
+    assert cards.read(tmp_path) == (("a",), "")
+    (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["a", 1], "example_text": "a text"}))
+    assert cards.read(tmp_path) == ((), "a text")
 
 
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "1", "{}", '{"classes": 3}', '{"classes": ["a", 1]}', '{"classes": null}', "[" * 5000]
 )
-def test_any_other_card_names_no_classes(tmp_path, content):
+def test_any_other_card_says_nothing(tmp_path, content):
     (tmp_path / cards.CARD).write_text(content)
-    assert cards.class_names(tmp_path) == ()
+    assert cards.read(tmp_path) == cards.Words()
 
 
-def test_no_card_names_no_classes(tmp_path, monkeypatch):
-    assert cards.class_names(tmp_path) == ()
+def test_no_card_says_nothing(tmp_path, monkeypatch):
+    assert cards.read(tmp_path) == cards.Words()
     (tmp_path / cards.CARD).write_bytes(b'{"classes": ["\xff"]}')
-    assert cards.class_names(tmp_path) == ()
+    assert cards.read(tmp_path) == cards.Words()
     (tmp_path / cards.CARD).write_text('{"classes": ["a"]}')
     monkeypatch.setattr(cards, "_MAX_BYTES", 3)
-    assert cards.class_names(tmp_path) == ()
+    assert cards.read(tmp_path) == cards.Words()

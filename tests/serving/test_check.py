@@ -37,6 +37,14 @@ def fix_batch_size(graph):
     graph.signature_def["add"].inputs["flag"].tensor_shape.dim[0].size = 4
 
 
+def make_scalar(name):
+    def change(graph):
+        (info, *_) = graph.signature_def[name].inputs.values()
+        del info.tensor_shape.dim[:]
+
+    return change
+
+
 def remove_outputs(graph):
     graph.signature_def["add"].outputs.clear()
 
@@ -58,6 +66,7 @@ def remove_tag(graph):
         (remove_default_signature, "signature serving_default", "missing"),
         (rename_method, "signature add", "'other'"),
         (fix_batch_size, "signature add", "input flag has no batch axis of unknown size"),
+        (make_scalar("serving_default"), "signature serving_default", "which REST's row format needs"),
         (remove_outputs, "signature add", "no inputs or no outputs"),
         (add_path, "no path of another machine in the graph", "/home/somebody/model"),
         (remove_tag, "graph for serving", "serve"),
@@ -71,6 +80,16 @@ def test_a_problem_is_named(tmp_path, monkeypatch, change, name, problem):
     change(model.meta_graphs[0])
     path.write_bytes(model.SerializeToString())
     assert problem in problems(check.check(folder))[name]
+
+
+def test_a_signature_beside_serving_default_may_have_one_value_for_the_request(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "_check_warm_up", lambda folder: check.Finding("warm-up"))
+    folder = small_models.save(tmp_path, "upper", 1)
+    path = folder / "saved_model.pb"
+    model = saved_model_pb2.SavedModel.FromString(path.read_bytes())
+    make_scalar("add")(model.meta_graphs[0])
+    path.write_bytes(model.SerializeToString())
+    assert not problems(check.check(folder))
 
 
 @pytest.mark.long

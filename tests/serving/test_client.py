@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from serving.client import Unanswered, predict
+from serving.client import Unanswered, predict, signatures
 from serving.server import Server
 from serving.settings import Settings
 
@@ -93,3 +93,9 @@ def test_a_web_server_that_is_no_tf_serving(body):
 def test_a_server_that_does_not_speak_http():
     with http_server(b"", status_line=b"\x00\x00\x12\x04\r\n") as address, pytest.raises(Unanswered, match="REST API"):
         predict(address, "upper", {"text": ["a"]})
+
+
+def test_the_names_of_the_signatures(address):
+    assert {"serving_default", "repeat"} <= signatures(address, "upper")
+    with pytest.raises(Unanswered, match="Servable not found for request"):
+        signatures(address, "nobody")

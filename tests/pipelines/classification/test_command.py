@@ -8,16 +8,20 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
 
+from main import parse
 from pipelines.data import sample_reviews
 from tests.command_line import assert_one_line, lines_of, main, where
+from tests.pipelines.report_pages import text_of_page
 from tests.serving.comparing import served_as_in_process
 
 pytestmark = pytest.mark.slow
 
+CHARTS = ("curves", "calibration", "confusion", "lengths", "precision_recall")
 QUICK = "--model bag --epochs 4 --batch-size 16 --ngram-buckets 2000 --vocabulary-size 300"
 
 
@@ -66,11 +70,9 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
         "checkpoints/last.npz",
         "checkpoints/best.npz",
         "metrics.csv",
-        "curves.png",
-        "calibration.png",
-        "lengths.png",
-        "precision_recall.png",
+        *(f"{chart}.{format}" for chart in CHARTS for format in ("png", "svg")),
         "predictions.csv",
+        "report.html",
         "report.md",
         "export.json",
         "result.json",
@@ -83,8 +85,12 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
     assert card["classes"] == result["classes"] and card["scores"] == result["scores"]
     assert str(place) not in json.dumps(card)
     report = (folder / "report.md").read_text()
-    for part in ("## Scores", "## Mistakes", "curves.png", "none of the training texts is longer", "## Record"):
+    for part in ("## Scores", "## Worst mistakes", "curves.png", "none of the training texts is longer", "## Record"):
         assert part in report
+    page = text_of_page(folder)
+    assert "This model labels" in page and "Compared with the baselines" in page and "What to do next:" in page
+    command = re.search("The command of this run:\n(.*)\n", page)[1]
+    assert parse(shlex.split(command)[2:]).config.epochs == 4
     assert len((folder / "metrics.csv").read_text().splitlines()) == 5
 
 
@@ -92,7 +98,7 @@ def test_a_run_leaves_its_record_its_report_and_an_export(trained, place):
 def test_the_same_command_again_says_that_it_is_finished(trained, place):
     again = main(place, "train", "sentiment", "--data", place / "reviews.csv", *QUICK.split(), *where(place))
     assert again.returncode == 0 and "is finished" in again.stderr
-    assert "accuracy" in again.stdout and "report.md" in again.stdout
+    assert "accuracy" in again.stdout and "report.html" in again.stdout
     assert os.listdir(place / "saved" / "sentiment") == ["1"]
 
 
@@ -283,7 +289,7 @@ def test_predict_lines_and_stdin_alike(trained, place, tmp_path, run_main):
         ("in.csv", b"foo,bar\n1,2\n", [], ["--text-column"]),
         ("in.txt", b"caf\xe9\n" * 5, [], ["is not UTF-8", "--encoding cp1252"]),
         ("in.csv", b"text\nx\n", ["--output", "in.csv"], ["exists already"]),
-        ("in.csv", b"text\nx\n", ["--output", "out.parquet"], [".csv, .tsv or .jsonl"]),
+        ("in.csv", b"text\nx\n", ["--output", "out.html"], [".csv, .tsv"]),
         ("in.csv", b"text\nx\n", ["--output", "nowhere/out.csv"], ["no folder"]),
         ("in.csv", b"text\nx\n", ["--version", "9"], ["no version 9; it has 1"]),
     ],

@@ -17,7 +17,14 @@ def sentiment(**values) -> ClassificationConfig:
 def test_every_preset_has_a_value_for_every_field_without_a_default():
     open_fields = {field.name for field in dataclasses.fields(ClassificationConfig) if field.default is None}
     open_fields -= {"data", "valid", *TABLE_FIELDS, "positive", "threshold", "preset", "model", "start_weights"}
-    open_fields -= {"weight_column", "minutes", "epochs", "patience"}  # the latter two follow from the number of texts
+    open_fields -= {
+        "weight_column",
+        "rare_labels",
+        "field_mark",
+        "minutes",
+        "epochs",
+        "patience",
+    }  # the latter two follow from the number of texts
     for values in PRESETS.values():
         assert set(values) - {"epochs"} == open_fields
 

@@ -88,3 +88,11 @@ def test_several_labels_are_explained_one_after_the_other():
         ["for", "gripping", "+4.00"],
         ["against", "nothing"],
     ]
+
+
+def test_words_of_several_columns_have_the_name_of_their_field():
+    weights = [["fire", 3.0, "title"], ["fire", -1.0, "body"], ["price >= 2.5", 0.5, "price"]]
+    positive, negative = format_weights({"weights": weights}, color=False).splitlines()
+    assert positive.split("  ")[-1].strip() == "title: fire +3.00, price >= 2.5 +0.50"
+    assert negative.split()[1:] == ["body:", "fire", "-1.00"]
+    assert "title: fire" in format_weights({"weights": weights}, color=True)

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.classification.servable import MAX_PIECES
+from pipelines.classification.servable import MAX_PIECES, Classifier
+from pipelines.classification.task import example_requests
+from pipelines.data.fields import NUMBER, Field
+from pipelines.export.saved_model import concrete_function
 from pipelines.export.signatures import BatchedSignature
+from pipelines.labelled.outputs import MOST_PROBABLE, Decision
 from tests.pipelines.classification.conftest import TEXTS, make
 
 LARGE = {"scale": 0.5, "max_tokens": 1000}
@@ -111,3 +115,52 @@ def test_labels_are_in_the_order_of_the_texts(small):
     batch = classify(TEXTS)["probabilities"]
     for i in (0, 13, 39):
         np.testing.assert_allclose(classify([TEXTS[i]])["probabilities"][0], batch[i], atol=1e-5)
+
+
+def with_columns(small, *fields, decision=MOST_PROBABLE):
+    return Classifier(small.model, small.tokenizer, 30, 0, ("bad", "fair", "good"), decision, fields=fields)
+
+
+def answers(servable, texts):
+    return {name: value.numpy().tolist() for name, value in servable.classify(tf.constant(texts)).items()}
+
+
+def test_a_model_of_several_columns_names_its_classes():
+    small = make(**LARGE, model="bag", ngram_buckets=0, num_classes=3)
+    servable = with_columns(small, Field("a title"), Field("price", NUMBER, (1.0, 2.0)))
+    signatures = {name: concrete_function(each) for name, each in servable.signatures().items()}
+    assert list(signatures) == ["serving_default", "composed", "columns", "classes", "explain"]
+    columns = {"a_title": tf.constant(["dull", "charming"]), "price": tf.constant([1.5, float("nan")])}
+    plain = signatures["serving_default"](**columns)
+    found = signatures["classes"](**columns, k=tf.constant(2))
+    for name in ("top_labels", "top_scores"):
+        np.testing.assert_array_equal(found[name], plain[name].numpy()[:, :2])
+    composed = signatures["composed"](text=tf.constant(["dull \u241e na", "charming \u241e missing"]))
+    assert {*composed, "composed"} == set(plain)
+    assert not {"top_labels", "top_scores"} & set(signatures["explain"].structured_outputs)
+    requests = example_requests(servable)
+    assert set(requests["classes"]) == {"a_title", "price", "k"} and set(requests) == set(signatures)
+
+
+def test_a_column_with_the_name_of_the_input_stays_an_input():
+    small = make(**LARGE, model="bag", ngram_buckets=0, num_classes=3)
+    servable = with_columns(small, Field("k"), Field("b"))
+    assert list(servable.signatures()) == ["serving_default", "composed", "columns", "explain"]
+    assert set(example_requests(servable)["serving_default"]) == {"k", "b"}
+
+
+def test_a_model_of_numbers_has_no_classes():
+    small = make(**LARGE, model="bag", ngram_buckets=0, num_classes=3)
+    of_numbers = Decision(number=(0.0, 1.0))
+    servable = Classifier(small.model, small.tokenizer, 30, 0, ("1", "2", "3"), of_numbers)
+    assert list(servable.signatures()) == ["serving_default"] and list(answers(servable, ["dull"])) == ["value"]
+    columns = with_columns(small, Field("a"), Field("b"), decision=of_numbers)
+    assert list(columns.signatures()) == ["serving_default", "composed", "columns"]
+
+
+def test_several_labels_are_named_beside_the_labels():
+    servable = make(**LARGE, num_classes=3, data="a.csv", labels_separator="|", model="bag", ngram_buckets=0).servable
+    found = answers(servable, ["dull", ""])
+    assert list(found) == ["labels", "probabilities", "top_labels", "top_scores"]
+    for probabilities, scores in zip(found["probabilities"], found["top_scores"], strict=True):
+        assert scores == sorted(probabilities, reverse=True)

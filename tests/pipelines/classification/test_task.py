@@ -65,8 +65,9 @@ def test_the_options_of_fit_initialize_the_linear_model(small, tmp_path):
 
 def test_there_is_an_example_request_for_every_signature(small):
     requests = task.example_requests(small.servable)
-    assert set(requests) == set(small.servable.signatures()) == {"serving_default", "explain"}
-    assert all(set(inputs) == {"text"} for inputs in requests.values())
+    assert set(requests) == set(small.servable.signatures()) == {"serving_default", "classes", "explain"}
+    for name, inputs in requests.items():
+        assert set(inputs) == ({"text", "k"} if name == "classes" else {"text"})
 
 
 def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_path):

@@ -1,11 +1,17 @@
+import dataclasses
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
-from pipelines.commands import doctor
+import main
+from pipelines.commands import doctor, mistyped
+from pipelines.support.errors import UserError
+from pipelines.task import TASKS, TaskEntry
 from tests.command_line import ROOT, assert_one_line, lines_of
+from tests.pipelines.made_sentences import sentences
 
 WHERE = ["--runs", "runs", "--saved-models", "saved"]
 
@@ -60,23 +66,83 @@ def test_what_training_refuses_is_named(data, run_main):
 
 
 @pytest.mark.parametrize(
+    ("flags", "task", "guessed"),
+    [
+        ("a.tsv", "translation", True),
+        ("a.tsv --task nmt", "nmt", False),
+        ("a.conll", "tagging", True),
+        ("a.conll --task ner", "tagging", False),
+        ("a.txt", "language-model", True),
+        ("a.txt --task char-lm --documents line", "char-lm", False),
+        ("a.txt --task encoder", "encoder", False),
+        ("a.csv", "classification", True),
+        ("a.csv --polarity", "sentiment", False),
+        ("a.csv --task transfer", "transfer", False),
+    ],
+)
+def test_each_task_describes_its_data(data, capsys, monkeypatch, flags, task, guessed):
+    monkeypatch.chdir(data)
+    texts = sentences(300)
+    (data / "a.tsv").write_text("".join(f"{text}\t{text.replace('e', 'o')}\n" for text in texts))
+    (data / "a.conll").write_text("".join(f"Anna\tB-PER\nin\tO\n{text.split()[0]}\tO\n\n" for text in texts))
+    (data / "a.txt").write_text("".join(f"{text}.\n" for text in texts))
+    assert main.main(["doctor", *flags.split(), *WHERE, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)["data"]
+    assert (document["task"], document["guessed"]) == (task, guessed) and document["training"]["train"] > 0
+    for finding in document["findings"]:
+        assert set(finding) == {"name", "text", "remedy", "examples"} and len(finding["examples"]) <= 3
+    assert main.main(["doctor", *flags.split(), *WHERE]) == 0
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if line.startswith("  task ")]
+    assert task in line and ("--task chooses another one" in line) == guessed
+    assert all(finding["text"] in printed for finding in document["findings"])
+
+
+def test_a_task_without_examine_is_one_line(monkeypatch, data):
+    monkeypatch.setitem(TASKS, "word-count", TaskEntry("word-count", "a counter", "learn", "text", "sample_text"))
+    with pytest.raises(UserError, match="--task word-count: doctor does not examine its data; it does that of classif"):
+        dataclasses.replace(doctor.with_flags(), data=("a.csv",), task="word-count")()
+
+
+def test_the_flags_are_those_of_the_configs():
+    flags = set(mistyped.flags(doctor.with_flags()))
+    for entry in TASKS.values():
+        for name in entry.config_class().DATA_FIELDS[1:]:
+            assert f"--{name.replace('_', '-')}" in flags, (entry.name, name)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ("doctor nowhere.csv", "no such file or folder: nowhere.csv"),
         ("doctor a.csv --label-column lable", "has no column 'lable'"),
         ("doctor --valid a.csv", "need DATA"),
         ("doctor --no-header", "need DATA"),
+        ("doctor --task nmt", "need DATA"),
+        ("doctor a.csv --task taging", "--task taging: no such task; did you mean tagging?"),
+        ("doctor a.csv --task nmt --column x", "--column has no effect: `train nmt` does not have it"),
+        ("doctor a.csv --column x --target y", "no task has all of these flags"),
+        ("doctor a.csv --task nmt --polarity", "--polarity is for --task sentiment"),
+        ("doctor a.csv a.csv --task nmt", "reads one --data, and 2 are given"),
+        ("doctor a.csv --task language-model --text-column text", "--documents row"),
+        ("doctor a.csv --separator xx", "--separator 'xx': it must be one character"),
     ],
 )
 def test_a_mistake_is_one_line(data, run_main, arguments, message):
     assert_one_line(run_main(data, *arguments.split(), *WHERE), message)
 
 
+def test_data_that_is_a_pipe_is_one_line(tmp_path, run_main):
+    os.mkfifo(tmp_path / "pipe")
+    assert_one_line(run_main(tmp_path, "doctor", "pipe", *WHERE), "pipe is a pipe or a device")
+
+
 @pytest.mark.slow
 def test_tensorflow_is_not_imported(data):
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r}); import main\n"
-        "for arguments in ('doctor a.csv', 'list', 'remove x --yes', 'compare x y', 'train x --dta y'):\n"
+        "for arguments in ('doctor a.csv', 'list', 'remove x --yes', 'compare x y', 'train x --dta y',\n"
+        "                  'doctor a.csv --task char-lm', 'doctor a.csv --task ner', 'doctor a.csv --task encoder'):\n"
         "    main.main([*arguments.split(), '--runs', 'runs'])\n"
         "assert not {'tensorflow', 'keras'} & set(sys.modules)"
     )

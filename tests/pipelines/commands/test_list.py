@@ -24,13 +24,16 @@ def test_runs_and_exports_are_listed_with_score_and_state(tmp_path, run_main):
     assert "unfinished" in rows["nmt/half"] and " - " in rows["nmt/half"]
     assert "accuracy 0.875" in rows["spam/2"]
     assert "foreign/7" in rows
+    assert lines[0] == "runs in runs; the report of each is NAME/report.html there"
     assert lines.index(rows["nmt/half"]) < lines.index(rows["classification/spam-bag-1"])
 
 
 def test_json_is_one_object(tmp_path, run_main):
     fill(tmp_path)
+    (tmp_path / "runs" / "classification" / "spam-bag-1" / "report.html").touch()
     document = json.loads(run_main(tmp_path, "list", *WHERE, "--json").stdout)
     assert [run["state"] for run in document["runs"]] == ["unfinished", "finished"]
+    assert [run["report"] for run in document["runs"]] == [None, "runs/classification/spam-bag-1/report.html"]
     assert document["exports"][1] == document["exports"][1] | {"name": "spam/2", "measure": "accuracy", "score": 0.875}
     assert all(entry["bytes"] > 0 for entry in document["runs"])
 

@@ -28,8 +28,11 @@ COMMANDS = {
 }
 
 
+HELP = ("--help", "--help-all")
+
+
 def test_the_flags_are_those_of_all_nested_dataclasses():
-    assert list(flags(Outer())) == ["--help", "--data", "--config", "--help", "--learning-rate", "--no-header"]
+    assert list(flags(Outer())) == [*HELP, "--data", "--config", *HELP, "--learning-rate", "--no-header"]
 
 
 @pytest.mark.parametrize(
@@ -41,9 +44,9 @@ def test_the_flags_are_those_of_all_nested_dataclasses():
         ("train clasification", "no task 'clasification'; did you mean classification?"),
         ("train ner", "no task 'ner'; did you mean tagging?"),
         ("evaluate pos", "no task 'pos'; did you mean tagging?"),
-        ("train nmt --dta x", "no flag --dta; did you mean --data? (`x.py train nmt --help` lists all flags)"),
+        ("train nmt --dta x", "no flag --dta; did you mean --data? (`x.py train nmt --help-all` lists all flags)"),
         ("train nmt --dta=x", "no flag --dta; did you mean --data?"),
-        ("list --zzzzz", "no flag --zzzzz (`x.py list --help` lists all flags)"),
+        ("list --zzzzz", "no flag --zzzzz (`x.py list --help-all` lists all flags)"),
     ],
 )
 def test_a_mistyped_name_has_at_most_one_suggestion(arguments, message):
@@ -82,7 +85,7 @@ def test_other_mistakes_are_one_line(capsys):
         sys.exit(2)
 
     with pytest.raises(
-        UserError, match=r"^--learning-rate x: it must be a number \(`x.py list --help` has all flags\)$"
+        UserError, match=r"^--learning-rate x: it must be a number \(`x.py list --help-all` has all flags\)$"
     ):
         parsed(parse, ["list", "--learning-rate", "x"], COMMANDS, "x.py")
     with pytest.raises(UserError, match="no command 'lst'"):

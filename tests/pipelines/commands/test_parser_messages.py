@@ -5,7 +5,7 @@ import main
 MISTAKES = [
     (
         "train sentiment --epochs ten",
-        "--epochs ten: it must be a whole number (`{} train sentiment --help` has all flags)",
+        "--epochs ten: it must be a whole number (`{} train sentiment --help-all` has all flags)",
     ),
     ("train sentiment --patience 1.5", "--patience 1.5: it must be a whole number"),
     ("train sentiment --learning-rate x", "--learning-rate x: it must be a number"),

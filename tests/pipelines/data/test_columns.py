@@ -5,13 +5,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipelines.data import columns
+from pipelines.data.token_options import TokenOptions
 from pipelines.support.errors import UserError
 
 PATH = Path("a.conll")
 
 
 def read(text, column=None, token_column=None):
-    return columns.read(PATH, text, column, token_column)
+    """Returns the fields of all sentences, and what was left out."""
+    lines, dropped = text.split("\n"), {}
+    options = TokenOptions(column, token_column)
+    found = columns.sentences(PATH, lambda: iter(lines), options, dropped)
+    return *([list(field) for field in zip(*found, strict=True)]), dropped
 
 
 CONLL_2003 = """-DOCSTART- -X- -X- O

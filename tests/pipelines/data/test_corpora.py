@@ -17,6 +17,7 @@ import zipfile
 import pytest
 
 from pipelines.data import corpora, labelled_texts, pairs, tagged_sentences, texts
+from pipelines.data.token_options import TokenOptions
 from pipelines.support.errors import UserError
 from tests.conftest import CORPORA
 
@@ -237,7 +238,7 @@ def test_the_web_treebank_is_downloaded_with_its_splits(server, tmp_path, monkey
     known = dataclasses.replace(corpora.CORPORA["ud-ewt"], url=f"http://127.0.0.1:{port}/", files=sums)
     monkeypatch.setitem(corpora.CORPORA, "ud-ewt", known)
     for column, tag in ((None, "NOUN"), ("xpos", "NN")):
-        found = tagged_sentences.read("ud-ewt", column)
+        found = tagged_sentences.read("ud-ewt", TokenOptions(column))
         assert {part: sentences.texts for part, sentences in found.items()} == {
             "train": ["train."],
             "valid": ["dev."],

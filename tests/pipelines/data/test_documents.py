@@ -1,3 +1,5 @@
+import gzip
+
 import pytest
 
 from pipelines.data import documents
@@ -52,3 +54,27 @@ def test_rows_that_cannot_be_read_are_counted(tmp_path, capsys):
     splits = split_documents(data, None, "row", 0.2)
     assert pieces(splits.train) + pieces(splits.valid) == [f"text {i}" for i in range(20)]
     assert capsys.readouterr().err == "note: left out, 1 row that cannot be read\n"
+
+
+def test_the_text_files_of_a_folder_are_documents(tmp_path):
+    (tmp_path / "b" / "deep").mkdir(parents=True)
+    for name, text in (
+        ("b/1.txt", "one"),
+        ("b/deep/2.TXT", "two"),
+        ("b/a.md", "no"),
+        ("b/3.txt", "\n"),
+        ("c.txt", "no"),
+    ):
+        write(tmp_path, name, text)
+    (tmp_path / "b" / "0.txt.gz").write_bytes(gzip.compress(b"zero"))
+    folder = str(tmp_path / "b")
+    assert list(documents.read(folder, "file")) == ["zero", "one", "two"]
+    assert list(documents.read(folder, "file")) == list(documents.read(folder, "file"))
+    splits = split_documents(folder, str(tmp_path / "c.txt"), "file", 0.1)
+    assert (splits.train.characters, pieces(splits.valid)) == (10, ["no"])
+    (tmp_path / "b" / "4.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(UserError, match=r"4\.txt is not UTF-8"):
+        split_documents(folder, None, "file", 0.1)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(UserError, match=r"none has no \.txt files: give a pattern"):
+        split_documents(str(tmp_path / "none"), None, "file", 0.1)

@@ -47,14 +47,14 @@ def test_quotes_can_be_text():
 
 
 def test_the_columns_of_a_training_are_remembered():
-    options = table_options.make(text_column="a").after_training({"text_column": "b", "label_column": None})
+    options = table_options.make(text_column="a").after_training({"config": {"text_column": "b", "label_column": None}})
     assert (options.text_column, options.trained_text_column, options.trained_label_column) == ("a", "b", None)
 
 
 def test_several_labels_are_remembered_unless_a_flag_names_others():
-    by_columns, by_separator = {"label_columns": "a, b"}, {"labels_separator": "tab"}
+    by_columns, by_separator = {"config": {"label_columns": "a, b"}}, {"config": {"labels_separator": "tab"}}
     assert table_options.make().after_training(by_columns).label_columns == ("a", "b")
     assert table_options.make().after_training(by_separator).labels_separator == "\t"
     options = table_options.make(labels_separator="|").after_training(by_columns)
     assert (options.labels_separator, options.label_columns) == ("|", ())
-    assert not table_options.make().after_training({}).multi_label and options.multi_label
+    assert not table_options.make().after_training({"config": {}}).multi_label and options.multi_label

@@ -94,7 +94,7 @@ def test_a_cell_of_10_megabytes(tmp_path):
         ("a.csv.xz", lzma.compress(CSV.encode())[:-5], "is damaged"),
         ("a.csv.bz2", b"BZh9 nonsense", "is damaged"),
         ("a.csv.zip", b"nonsense", "is damaged"),
-        ("a.txt", b"text", "expected a .csv, .tsv, .jsonl, .parquet or .xlsx file"),
+        ("a.txt", b"text", "expected a .csv, .tsv, .jsonl, .json, .parquet or .xlsx file"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_one_line_with_the_remedy(tmp_path, name, content, message):
@@ -179,7 +179,7 @@ def test_an_option_that_does_not_fit_the_format_is_refused(tmp_path):
 
 def test_the_columns_of_the_training_come_before_usual_names(tmp_path):
     path = write(tmp_path / "a.csv", "text,said,label\nx,one,a\n")
-    options = TableOptions().after_training({"text_column": "said", "label_column": "verdict"})
+    options = TableOptions().after_training({"config": {"text_column": "said", "label_column": "verdict"}})
     found = labelled_texts.read(path, options)["train"]
     assert (found.texts.tolist(), found.labels.tolist()) == (["one"], ["a"])
 

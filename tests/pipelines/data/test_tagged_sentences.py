@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pipelines.data import sample_tags, tagged_sentences
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.data.token_options import TokenOptions
 from pipelines.support.errors import UserError
 from tests.conftest import CORPORA
 
@@ -43,7 +44,7 @@ def test_conllu_is_known_by_its_name_or_its_content(name):
     assert found["train"].tokens == [["I", "ca", "n't", "."]]
     assert found["train"].tags == [["PRON", "AUX", "PART", "PUNCT"]]
     assert found["train"].texts == ["I can't."]
-    assert tagged_sentences.read(name, "xpos")["train"].tags == [["PRP", "MD", "RB", "."]]
+    assert tagged_sentences.read(name, TokenOptions("xpos"))["train"].tags == [["PRP", "MD", "RB", "."]]
 
 
 @pytest.mark.parametrize("name", ["a.conll", "a.tsv", "a"])
@@ -146,7 +147,7 @@ def test_without_data_it_is_the_sample_with_its_validation():
     assert {name: len(part) for name, part in found.items()} == {"train": 4000, "valid": 500}
     assert found["valid"].tokens == sample_tags.generate()["valid"][0]
     with pytest.raises(UserError, match="--column xpos has no effect: the embedded sample"):
-        tagged_sentences.read(None, "xpos")
+        tagged_sentences.read(None, TokenOptions("xpos"))
 
 
 def test_the_fresh_sample_has_no_sentence_of_the_sample():
@@ -161,14 +162,17 @@ def test_sentences_are_taken_with_all_that_belongs_to_them(rows):
     assert sentences.take(rows) == TaggedSentences([["a"], ["c"]], [["A"], ["C"]], ["a", "c"], [0, 1], {"x": 1})
 
 
-SPANS = r"^a\.\w+ has spans of characters, which are not read: convert them to one token and its tag per line"
 TABLE = "is a table of texts with their labels: train on it with `train classification`, or give a file with one token"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("empty.conllu", "", "^empty.conllu is empty: expected one token and its tag per line, .*, or CoNLL-U$"),
+        (
+            "empty.conllu",
+            "",
+            "^empty.conllu is empty: expected one token and its tag .*, CoNLL-U, or JSON of an annotation tool$",
+        ),
         ("blank.txt", " \n\n", "^blank.txt is empty"),
         ("comments.conllu", "# a\n", "comments.conllu has no sentences"),
         ("comments.txt", "# some text here\n", "comments.txt has no sentences"),
@@ -180,12 +184,15 @@ TABLE = "is a table of texts with their labels: train on it with `train classifi
         ("a.tsv", "pos\tA good film\nneg\tA bad film\n", f"a.tsv {TABLE}"),
         ("a.jsonl", '{"text": "a", "label": 1}\n', f"a.jsonl {TABLE}"),
         ("a.txt", '{"text": "a", "label": 1}\n', f"a.txt {TABLE}"),
-        ("a.parquet", "PAR1", f"a.parquet {TABLE}"),
-        ("a.jsonl", '{"text": "a b", "label": []}\n{"id": 1, "text": "a b", "label": [[0, 1, "PER"]]}\n', SPANS),
-        ("a.txt", '{"text": "a b", "entities": [{"start": 0, "end": 1, "label": "PER"}]}\n', SPANS),
-        ("a.json", '[\n  {"text": "a b", "spans": [\n    {"start": 0}]}]', SPANS),
-        ("a.jsonl", '{"tokens": ["a", "b"], "ner_tags": [0, 1]}\n', "a.jsonl has tokens in JSON, .*not read: convert"),
-        ("a.csv", "Sentence #,Word,POS,Tag\nSentence: 1,a,NN,O\n", "a.csv is a table of tokens, .*not read: convert"),
+        ("a.parquet", "PAR1", "a.parquet is damaged, or no Parquet file"),
+        ("a.txt", '{"text": "a b", "entities": [{"start": 0, "end": 1}]}\n', "record 1: .* is no span"),
+        ("a.json", '[\n  {"text": "a b", "spans": [\n    {"start": 0}]}]', "a.json, record 1: .* is no span: expected"),
+        (
+            "a.jsonl",
+            '{"tokens": ["a", "b"], "ner_tags": [0, 1]}\n',
+            "a.jsonl: the tags are numbers: name them .*--tag-names",
+        ),
+        ("a.csv", "Word,POS,Tag\na,NN,O\n", "a.csv has a token and its tag in each row, and no column that tells"),
         ("zip.conll", "PK\x03\x04", "zip.conll is an Excel file .* or a zip archive"),
         ("zero.conll", "a\tO\n" * 9 + "\0\tO\n", "zero.conll has bytes of zero, so it is not text"),
     ],
@@ -221,13 +228,15 @@ def test_any_file_gives_sentences_with_a_tag_for_each_token_or_an_error_of_one_l
     assert found.documents == sorted(found.documents)
 
 
-def test_a_file_in_another_encoding_is_refused_with_a_command_that_converts_it():
+def test_a_file_in_another_encoding_is_refused_and_read_with_its_encoding():
     write("a.conll", "Caf\u00e9\tB-ORG\nnaïve\tO\n" * 20, "cp1252")
-    with pytest.raises(UserError, match="a.conll is not UTF-8 .*convert it to UTF-8.*`iconv -f cp1252 -t utf-8`"):
+    with pytest.raises(UserError, match="a.conll is not UTF-8 .*give its encoding with --encoding cp1252"):
         tagged_sentences.read("a.conll")
+    assert tagged_sentences.read("a.conll", TokenOptions(encoding="cp1252"))["train"].tokens[0][:2] == ["Café", "naïve"]
     write("a.conll", CONLL, "utf-16-le")
-    with pytest.raises(UserError, match="is probably UTF-16: convert it.*`iconv -f utf-16-le -t utf-8`"):
+    with pytest.raises(UserError, match="is probably UTF-16: give --encoding utf-16-le"):
         tagged_sentences.read("a.conll")
+    assert tagged_sentences.read("a.conll", TokenOptions(encoding="utf-16-le"))["train"].tokens[1] == ["Acme"]
 
 
 def test_a_missing_file_is_an_error_that_names_the_corpora(folder):

@@ -3,10 +3,12 @@ import gzip
 import pyarrow.parquet
 import pytest
 
-from pipelines.data import text_chunks
+from pipelines.data import fields, text_chunks
+from pipelines.data.fields import NUMBER, Field
 from pipelines.data.table_options import DEFAULTS, TableOptions
-from pipelines.data.text_chunks import read_file
+from pipelines.data.text_chunks import read, read_file
 from pipelines.support.errors import UserError
+from pipelines.text.special_tokens import FIELD_MARK
 
 
 def texts_of(source):
@@ -82,3 +84,15 @@ def test_a_damaged_file_of_lines_is_one_line(tmp_path, suffix):
         path.write_bytes(content)
         with pytest.raises(UserError, match="is damaged, or its name has the wrong suffix"):
             texts_of(str(path))
+
+
+def test_several_columns_are_composed_once_for_each_chunk(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("a,b,other\nx,1,o\ny,2,p\n")
+    composed, calls = fields.composed, []
+    monkeypatch.setattr(fields, "composed", lambda *given: calls.append(given[2]) or composed(*given))
+    known = (Field("a"), Field("b", NUMBER, (2.0,)))
+    (chunk,) = read(str(tmp_path / "a.csv"), TableOptions(fields=known))
+    mark = f" {FIELD_MARK} "
+    assert chunk.texts() == chunk.texts() == [f"x{mark}below", f"y{mark}na"]
+    assert chunk._replace(rows=chunk.rows.iloc[[1]]).texts() == [f"y{mark}na"]
+    assert list(chunk.rows) == ["a", "b", "other"] and calls == [tmp_path / "a.csv"]

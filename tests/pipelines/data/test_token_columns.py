@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.data import columns
+from pipelines.data.token_options import TokenOptions
 from pipelines.support.errors import UserError
 
 PATH = Path("a.tsv")
@@ -23,7 +24,11 @@ def lines(*first_cells):
 
 
 def read(text, column=None, token_column=None):
-    return columns.read(PATH, text, column, token_column)
+    """Returns the fields of all sentences, and what was left out."""
+    lines, dropped = text.split("\n"), {}
+    options = TokenOptions(column, token_column)
+    found = columns.sentences(PATH, lambda: iter(lines), options, dropped)
+    return *([list(field) for field in zip(*found, strict=True)]), dropped
 
 
 def expect_words(found):

@@ -3,6 +3,7 @@ import dataclasses
 from pipelines.encoder import report
 from pipelines.encoder.config import EncoderConfig
 from pipelines.support.run_result import RunResult
+from tests.pipelines.report_pages import text_of_page
 
 
 def make_result(tmp_path, **flags):
@@ -43,6 +44,7 @@ def test_the_summary_has_the_scores_and_the_command_that_fine_tunes(tmp_path):
 def test_the_report_has_objective_scores_and_what_was_left_out(tmp_path):
     report.write_report(make_result(tmp_path, direction="bidirectional"), {}, tmp_path)
     text = (tmp_path / "report.md").read_text()
+    assert "What to do next:" in text_of_page(tmp_path)
     for part in (
         "to predict masked tokens from those on both sides",
         "**4.48**",

@@ -110,7 +110,7 @@ def test_the_texts_are_read_in_chunks(place, monkeypatch, name):
     monkeypatch.setattr(folders, "_CHUNK_CHARACTERS", 1000)
     splits, characters = encoder_data.survey(config)
     if splits.unit == "texts":
-        assert len(list(encoder_data._chunks(config))) > 5
+        assert len(list(encoder_data.read_chunks(config))) > 5
     assert list(splits.train()) == list(expected.train()) and list(splits.valid()) == list(expected.valid())
     assert (splits.rows, splits.notes) == (expected.rows, expected.notes)
     assert characters >= sum(map(len, splits.train()))

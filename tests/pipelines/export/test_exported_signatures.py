@@ -93,11 +93,20 @@ def make_transfer(folder: Path):
 
 
 def make_tagging(folder: Path):
-    config = TaggingConfig(model="lstm", hidden_size=4).resolve()
+    return made_tagger(TaggingConfig(model="lstm", hidden_size=4).resolve())
+
+
+def made_tagger(config: TaggingConfig):
     splits = tagging_data.load(config)
     tokenizer = tagging.make_tokenizer(config, splits)
     model = tagging.build(config, splits, tokenizer, None, training=False)
     return tagging.make_servable(config, splits, tokenizer, model)
+
+
+def make_tagging_spans(folder: Path):
+    (folder / "names.tsv").write_text("".join(f"{name}\tB-PER\nleft\tO\n\n" for name in ("Ann", "Bob", "Eve") * 9))
+    config = TaggingConfig(model="lstm", preset="quick", hidden_size=4, data=str(folder / "names.tsv")).resolve()
+    return made_tagger(config)
 
 
 MAKERS = {
@@ -108,6 +117,7 @@ MAKERS = {
     "encoder": make_encoder,
     "transfer": make_transfer,
     "tagging": make_tagging,
+    "tagging_spans": make_tagging_spans,
 }
 
 
@@ -126,7 +136,7 @@ def describe(servable) -> dict:
     return result
 
 
-LONG = ("classification_several_labels", "translation", "encoder", "tagging")
+LONG = ("classification_several_labels", "translation", "encoder", "tagging", "tagging_spans")
 
 
 @pytest.mark.parametrize("package", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MAKERS])
@@ -134,11 +144,12 @@ def test_the_signatures_are_those_of_the_committed_list(package, tmp_path):
     assert describe(MAKERS[package](tmp_path)) == EXPECTED[package]
 
 
-def test_every_input_has_a_batch_axis_and_serving_default_takes_texts_alone():
+def test_every_input_but_the_number_of_classes_has_a_batch_axis_and_serving_default_takes_texts_alone():
     for signatures in EXPECTED.values():
         assert signatures["serving_default"]["inputs"] == {"text": "string[1]"}
-        for signature in signatures.values():
-            assert not [name for name, spec in signature["inputs"].items() if spec.endswith("[0]")]
+        for name, signature in signatures.items():
+            scalars = [each for each, spec in signature["inputs"].items() if spec.endswith("[0]")]
+            assert scalars == ["k"] * (name == "classes")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("fresh_verifier")
 TEXTS = ["A dull film.", "", "\U0001f600", "It was not bad &amp; not dull. " * 30]
 CLASSES = ["negative", "positive"]
 TEXT = tf.TensorSpec([None], tf.string, name="text")
-REQUESTS = {"serving_default": {"text": TEXTS}, "tokenize": {"text": TEXTS, "padding": [0, 1, 2, 3]}}
+REQUESTS = {"serving_default": {"text": TEXTS}, "tokenize": {"text": TEXTS, "padding": [0, 1, 2, 3], "offset": 7}}
 
 
 class Classifier(tf.Module):
@@ -49,10 +49,12 @@ class Classifier(tf.Module):
             "probabilities": probabilities,
         }
 
-    @tf.function(input_signature=[TEXT, tf.TensorSpec([None], tf.int32, name="padding")])
-    def tokenize(self, text, padding):
+    @tf.function(
+        input_signature=[TEXT, tf.TensorSpec([None], tf.int32, "padding"), tf.TensorSpec([], tf.int32, "offset")]
+    )
+    def tokenize(self, text, padding, offset):
         lengths = tf.cast(self._tokenizer.encode(text).row_lengths(), tf.int32)
-        return {"tokens": self._tokenizer.tokens(text).to_tensor(), "lengths": lengths + padding}
+        return {"tokens": self._tokenizer.tokens(text).to_tensor(), "lengths": lengths + padding + offset}
 
     def signatures(self):
         return {
@@ -167,6 +169,7 @@ def test_every_signature_has_two_warm_up_requests(path):
         inputs = {name: tf.constant(tf.make_ndarray(value)) for name, value in request.inputs.items()}
         loaded.signatures[request.model_spec.signature_name](**inputs)
         warmed.append((request.model_spec.signature_name, len(inputs["text"])))
+        assert "offset" not in inputs or inputs["offset"].numpy() == 7  # one value for the request
     assert warmed == [("serving_default", 1), ("serving_default", 4), ("tokenize", 1), ("tokenize", 4)]
 
 

@@ -18,7 +18,7 @@ def test_equal_texts_are_counted_and_contradictions_are_listed():
 def test_the_remark_names_contradictions_only_where_there_are_some():
     found = duplicates.find(TEXTS, LABELS)
     assert duplicates.remark(found) == (
-        "texts that repeat an earlier one: 3; texts with different labels: 1 (report.md lists them: correct or remove "
+        "texts that repeat an earlier one: 3; texts with different labels: 1 (the report lists them: correct or remove "
         "them)"
     )
     assert duplicates.remark(duplicates.find(TEXTS[:2], LABELS[:2])) == "texts that repeat an earlier one: 1"

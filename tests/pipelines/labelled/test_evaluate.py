@@ -1,8 +1,11 @@
 import csv
 
+import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from pipelines.data import sources, table_options
+from pipelines.labelled import metrics
 from pipelines.labelled.evaluate import evaluate, format_scores
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -118,3 +121,36 @@ def test_mistakes_keep_the_other_columns_of_the_user(exported, topics, tmp_path,
         (row,) = csv.DictReader(file)
     assert (row["id"], row["added"], row["evaluated_missing"], row["evaluated_added"]) == ("1", "x", "food", "")
     assert "evaluated_text, evaluated_labels" in capsys.readouterr().err
+
+
+def scores_of(names):
+    """Scores of `evaluate` for classes with these names; the first one is taken for the second one once."""
+    labels = np.concatenate([np.arange(len(names)), np.arange(len(names))])
+    probabilities = np.eye(len(names))[labels] * 0.9 + 0.1 / len(names)
+    probabilities[0, :2] = [0.05, 0.9]
+    texts = np.array(["a text"] * len(labels), dtype=object)
+    about = {"model": "m/1", "data": "d", "classes": list(names), "left_out": {}, "unknown_labels": {}}
+    return metrics.compute_scores(labels, probabilities, tuple(names), texts) | about | {"trained_on": False}
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+@pytest.mark.parametrize("number", [2, 5, 14, 15, 20, 150])
+def test_no_line_is_wider_than_a_terminal(monkeypatch, columns, number):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    names = ["x" * 10_000, "\N{CJK UNIFIED IDEOGRAPH-4E2D}" * 30, *(f"topic {i}" for i in range(number - 2))]
+    table = format_scores(scores_of(names))
+    long = [line for line in table.splitlines()[1:] if cell_len(line) > max(columns, 78)]
+    assert not long
+    assert "true label" in table
+    if number > 14:
+        assert "predicted label" in table
+    if number == 2:
+        assert "predicted label" not in table
+
+
+def test_of_many_classes_the_most_frequent_confusions_are_lines(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = format_scores(scores_of([f"topic {i}" for i in range(20)])).splitlines()
+    at = next(i for i, line in enumerate(lines) if "predicted label" in line)
+    assert lines[at + 1].split() == ["topic", "0", "topic", "1", "1"]
+    assert lines[at + 2] == ""

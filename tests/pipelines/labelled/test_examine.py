@@ -1,7 +1,9 @@
+import re
+
 import pytest
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.labelled import examine
+from pipelines.labelled import examine, findings
 from pipelines.support.errors import UserError
 
 
@@ -58,6 +60,17 @@ def test_a_folder_has_no_columns_and_its_test_set_is_compared(tmp_path):
     assert found["columns"] is None and found["leaks"] == {"test": 1} and found["rows"] == {"train": 3, "test": 2}
 
 
-def test_scripts_are_fractions_of_the_letters():
-    assert examine.scripts(["abc 123", "\u0430", "\u4e2d\u6587"]) == {"Latin": 0.5, "CJK": 1 / 3, "Cyrillic": 1 / 6}
-    assert examine.scripts(["123 !"]) == {}
+def test_several_labels_per_text_are_counted_one_by_one(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("text,labels\n" + "".join(f"word {i},{'a|b' if i % 3 else 'b'}\n" for i in range(60)))
+    found = examine.examine(config_of(path, labels_separator="|"), polarity=False)
+    assert found["labels"] == {"b": 60, "a": 40} and found["training"]["always_most_frequent"] is None
+    assert found["training"]["classes"].keys() == {"a", "b"}
+
+
+def test_columns_that_a_model_of_several_reads_are_not_unused(tmp_path):
+    rows = "".join(f"title {i},body {i},{i},x,{'ab'[i % 2]}\n" for i in range(40))
+    (tmp_path / "a.csv").write_text("title,body,price,other,label\n" + rows)
+    data = str(tmp_path / "a.csv")
+    lines = "\n".join(findings.examined(config_of(data, text_column="title,body", feature_column="price")).lines)
+    assert "text in 'title, body, price', label in 'label'" in lines and re.search(r"not used +other$", lines, re.M)

@@ -2,11 +2,13 @@ import numpy as np
 import pandas as pd
 
 from pipelines.labelled import folds_report, metrics
+from pipelines.support import confusion
 from tests.pipelines.results import make_result
 
 LABELS = np.array([0, 0, 1, 1, 1, 0])
 PROBABILITIES = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9], [0.2, 0.8]])
 FOLDS = [{"rows": 3, "accuracy": 1.0, "f1": 1.0, "roc_auc": None, "log_loss": 0.2}] * 2
+CONFUSED = confusion.count(LABELS, PROBABILITIES.argmax(axis=1), ["ham", "spam"])
 SUSPECTS = pd.DataFrame(
     {"text": ["odd " * 100], "label": ["ham"], "predicted": ["spam"], "score": 0.8, "p(label)": 0.2}
 )
@@ -34,7 +36,7 @@ def result(folder, deviation=0.125):
 
 
 def test_the_report_has_folds_their_mean_all_texts_and_likely_label_errors(tmp_path):
-    folds_report.write(result(tmp_path), [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS, tmp_path)
+    folds_report.write(result(tmp_path), [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS, CONFUSED, tmp_path)
     text = (tmp_path / "report.md").read_text()
     for part in (
         "# Classification: bag on reviews.csv, cross-validation",
@@ -62,14 +64,14 @@ def test_the_baselines_of_all_folds_are_compared(tmp_path):
     compared = result(tmp_path)
     scores = [fold | {"baselines": [each, left_out]} for fold, each in zip(FOLDS, both, strict=True)]
     compared.findings["folds"]["scores"] = scores
-    folds_report.write(compared, [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS, tmp_path)
+    folds_report.write(compared, [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS, CONFUSED, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "| words | 0.625 ± 0.177 | +3.1 ± 13.3 | 1 of 2 folds |" in text and "characters" not in text
     assert "baseline    accuracy 0.625   words; this model +3.1 points" in folds_report.summarize(compared)
 
 
 def test_a_report_without_likely_label_errors(tmp_path):
-    folds_report.write(result(tmp_path), [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS[:0], tmp_path)
+    folds_report.write(result(tmp_path), [(1, 3, 5.0), (2, 3, 65.0)], SUSPECTS[:0], CONFUSED, tmp_path)
     assert "None: no model contradicts a label" in (tmp_path / "report.md").read_text()
 
 

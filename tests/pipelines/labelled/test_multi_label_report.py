@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from pipelines.labelled import multi_label_metrics, multi_label_report, predictions
+from pipelines.labelled import multi_label_metrics, multi_label_report
 from pipelines.labelled.labelled_splits import Labelled
+from pipelines.support import predictions
 from tests.pipelines.results import make_result
 
 CLASSES = ["news", "sport", "rare"]

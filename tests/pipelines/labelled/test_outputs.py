@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.labelled.outputs import Decision, label_outputs
+from pipelines.labelled.outputs import (
+    Decision,
+    classes_signature,
+    label_outputs,
+    with_number_of_classes,
+    with_top_classes,
+)
 
 CLASSES = np.array(["bad", "fair", "good"])
 
@@ -61,3 +67,54 @@ def test_a_threshold_decides_between_two_classes(threshold, label, score):
 def test_an_empty_batch_has_empty_outputs():
     outputs = outputs_of(np.zeros([0, 3]))
     assert outputs["label"].shape == outputs["score"].shape == (0,) and outputs["probabilities"].shape == (0, 3)
+
+
+@pytest.mark.parametrize("num_classes", [2, 5, 8])
+@pytest.mark.parametrize("decision", [Decision(), Decision(True, (0.5,) * 8), Decision(ordinal=True)])
+def test_the_most_probable_classes_fall(num_classes, decision):
+    classes = np.array([f"class {i}" for i in range(num_classes)])
+    if decision.multi_label:
+        decision = decision._replace(thresholds=decision.thresholds[:num_classes])
+    logits = np.random.default_rng(0).normal(size=(30, num_classes)).astype(np.float32)
+    outputs = label_outputs(tf.constant(logits), tf.constant(classes), decision)
+    named = with_top_classes(outputs, tf.constant(classes))
+    assert all(named[name] is value for name, value in outputs.items())
+    order = np.argsort(-outputs["probabilities"].numpy(), axis=1, kind="stable")[:, :5]
+    np.testing.assert_array_equal(named["top_labels"].numpy().astype(str), classes[order])
+    expected = np.take_along_axis(outputs["probabilities"].numpy(), order, axis=1)
+    np.testing.assert_array_equal(named["top_scores"].numpy(), expected)
+    assert named["top_labels"].shape == named["top_scores"].shape == (30, min(5, num_classes))
+
+
+def test_of_equal_probabilities_the_first_class_comes_first():
+    named = with_top_classes(label_outputs(tf.zeros([1, 3]), tf.constant(CLASSES)), tf.constant(CLASSES))
+    assert named["top_labels"].numpy().tolist() == [[b"bad", b"fair", b"good"]]
+
+
+def test_numbers_have_no_classes():
+    outputs = label_outputs(tf.zeros([1, 2]), tf.constant(["1", "3"]), Decision(number=(0.0, 1.0)))
+    assert with_top_classes(outputs, tf.constant(["1", "3"])) == outputs and list(outputs) == ["value"]
+
+
+def test_the_signature_classes_answers_as_many_as_asked_for():
+    logits = tf.constant([[1.0, 3.0, 2.0], [0.0, -1.0, 1.0]])
+
+    def classify(text):
+        return label_outputs(tf.gather(logits, tf.strings.to_number(text, tf.int32)), tf.constant(CLASSES))
+
+    classes = classes_signature(classify, tf.constant(CLASSES))
+    for k in (0, 1, 2, 3, 9, 2**31 - 1):
+        outputs = classes(tf.constant(["0", "1", "0"]), tf.constant(k))
+        assert set(outputs) == {"top_labels", "top_scores"}
+        expected = [[b"fair", b"good", b"bad"], [b"good", b"bad", b"fair"], [b"fair", b"good", b"bad"]]
+        assert outputs["top_labels"].numpy().tolist() == [row[:k] for row in expected]
+        assert outputs["top_scores"].shape == (3, min(k, 3))
+    assert classes(tf.constant([], tf.string), tf.constant(2))["top_labels"].shape == (0, 2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="-1"):
+        classes(tf.constant(["0"]), tf.constant(-1))
+
+
+def test_an_example_request_says_how_many_classes():
+    requests = {"serving_default": {"title": ["a"], "price": [1.0]}, "classes": {"text": ["a"]}}
+    assert with_number_of_classes(requests)["classes"] == {"title": ["a"], "price": [1.0], "k": 3}
+    assert with_number_of_classes({"serving_default": {"text": ["a"]}}) == {"serving_default": {"text": ["a"]}}

@@ -2,11 +2,13 @@ import csv
 import io
 import json
 
+import numpy as np
 import pytest
 
-from pipelines.data import text_chunks
+from pipelines.data import tables, text_chunks
 from pipelines.data.table_options import TableOptions
-from pipelines.labelled.predict import file_steps, predict_texts
+from pipelines.labelled.predict import file_steps, predict_texts, uncertainty
+from pipelines.predicting import engine
 from pipelines.predicting.file_steps import add_counts
 from pipelines.support.errors import UserError
 from tests.pipelines.predicting.parts import label_file, parts_of
@@ -154,3 +156,61 @@ def test_a_model_that_fails_for_any_text_is_an_error(exported, tmp_path):
     (tmp_path / "in.txt").write_text("a\nb\n")
     with pytest.raises(ValueError, match="a text has ''"):
         parts_of(file_steps(exported, TableOptions(), ".csv"), exported, tmp_path / "in.txt", fails_for="")
+
+
+@pytest.mark.parametrize("classes", [2, 3, 9])
+def test_the_uncertainty_is_one_minus_the_margin(classes):
+    probabilities = np.random.default_rng(0).dirichlet(np.ones(classes), 50).astype(np.float32)
+    probabilities[0], probabilities[1] = 0, 1 / classes
+    probabilities[0, 1] = 1
+    expected = [1 - (sorted(row)[-1] - sorted(row)[-2]) for row in probabilities.tolist()]
+    found = uncertainty({"probabilities": probabilities})
+    assert found == pytest.approx(expected, abs=1e-6) and found[:2].tolist() == pytest.approx([0, 1])
+
+
+def test_the_uncertainty_of_several_labels_is_that_of_the_least_sure_one():
+    probabilities = np.array([[0.0, 1.0, 0.5], [0.9, 0.2, 0.0], [0.0, 1.0, 1.0]])
+    found = uncertainty({"probabilities": probabilities, "labels": np.full((3, 3), "")})
+    assert found == pytest.approx([1, 0.4, 0])
+
+
+def sorted_by(exported, source, target, limit=None, tool=None):
+    steps = file_steps(exported, TableOptions(), target.suffix, sort=True, tool=tool)
+    return engine.predict_files(exported, str(source), target, steps, limit)
+
+
+def test_the_least_sure_texts_come_first(exported, tmp_path):
+    (tmp_path / "in.csv").write_text("id,text\n1,good\n2,bad\n3,great\n4,bad\n5,\n6,dull\n")
+    counts = sorted_by(exported, tmp_path / "in.csv", tmp_path / "out.csv", limit=3)
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert [(row["id"], row["predicted"], row["score"], row["uncertainty"]) for row in rows] == [
+        ("2", "negative", "0.700000", "0.600000"),
+        ("6", "negative", "0.700000", "0.600000"),
+        ("1", "positive", "0.900000", "0.200000"),
+    ]
+    assert counts == {
+        "rows": 3,
+        "read": 6,
+        "empty": 1,
+        "labels": {"negative": 2, "positive": 1},
+        "skipped": 0,
+        "poisoned": 0,
+    }
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_what_doccano_gets_can_be_trained_on(exported, topics, tmp_path, sort):
+    (tmp_path / "in.csv").write_text("label,review\nmine,good\nmine,bad\nmine,sport and food\n")
+    for export, options, expected in (
+        (exported, TableOptions(), ["positive", "negative", "negative"]),
+        (topics, TableOptions(labels_separator="|"), [(), (), ("food", "sport")]),
+    ):
+        target = tmp_path / f"{export.name}.jsonl"
+        steps = file_steps(export, TableOptions(), ".jsonl", sort=sort, tool="doccano")
+        engine.predict_files(export, str(tmp_path / "in.csv"), target, steps)
+        texts, labels, *_ = tables.read([target], options)
+        assert dict(zip(texts, labels)) == dict(zip(["good", "bad", "sport and food"], expected))
+        record = json.loads(target.read_text().splitlines()[0])
+        added = ["score"] * (export is exported) + ["uncertainty"] * sort
+        assert set(record) == {"input_label", "text", "label", *added}
+        assert isinstance(record["label"], list)

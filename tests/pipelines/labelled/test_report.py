@@ -1,4 +1,5 @@
 import dataclasses
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
@@ -82,6 +83,7 @@ def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
     assert {path.name for path in tmp_path.glob("*.png")} == {
         "curves.png",
         "calibration.png",
+        "confusion.png",
         "lengths.png",
         "precision_recall.png",
     }
@@ -148,3 +150,54 @@ def test_labels_with_bars_and_line_breaks_leave_all_tables_whole(result, tmp_pat
 def test_of_several_classes_the_summary_has_the_macro_f1(result):
     several = dataclasses.replace(result, about=result.about | {"classes": ["negative", "neutral", "positive"]})
     assert "macro-F1 0." in report.summarize(several) and "macro-F1" not in report.summarize(result)
+
+
+HOSTILE = ("<script>x</script>", "![x](http://evil/x.png)", "x" * 10_000, "\N{RIGHT-TO-LEFT OVERRIDE}abc", "$\\frac$")
+
+
+def many_classes(result, number=1000):
+    """A result with many classes, some of whose names are unusual, and its details."""
+    names = [*HOSTILE, *(f"class {i}" for i in range(number - len(HOSTILE)))]
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([np.arange(number), rng.integers(0, number, 500)])
+    probabilities = rng.random((len(labels), number))
+    probabilities[np.arange(len(labels)), labels] += rng.random(len(labels)) * 2
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    texts = np.array([f"{HOSTILE[i % 5]} text {i}" for i in range(len(labels))], dtype=object)
+    scores = metrics.compute_scores(labels, probabilities, tuple(names), texts)
+    about = result.about | {"classes": names, "class_rows": {name: i % 30 + 1 for i, name in enumerate(names)}}
+    details = {"valid": Labelled(texts, labels), "probabilities": probabilities, "predicted": probabilities.argmax(1)}
+    return dataclasses.replace(result, about=about, scores={"validation": scores}), details
+
+
+def test_a_report_of_many_classes_is_short_and_has_their_names_as_text(result, tmp_path):
+    made, details = many_classes(result)
+    report.write(made, details, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    root = ET.fromstring(page.removeprefix("<!doctype html>"))
+    assert "the 20 of 1,000 labels that are confused most often" in page
+    assert max(len(list(row)) for row in root.iter("tr")) < 10  # no matrix
+    assert all(len(list(table.iter("tr"))) <= 101 for table in root.iter("table"))
+    assert len(page) < 1_000_000 and "x" * 300 not in page  # an excerpt has 240 characters
+    assert not list(root.iter("script")) and not list(root.iter("img"))
+    items = ["".join(each.itertext()) for each in root.iter("li")]
+    assert any(item.startswith("Add texts of labels with few training texts: <script>x</script> (1)") for item in items)
+    assert any("![x](http://evil/x.png) text" in item for item in items)
+    first = (tmp_path / "report.html").read_bytes()
+    report.write(made, details, tmp_path)
+    assert (tmp_path / "report.html").read_bytes() == first
+
+
+@pytest.mark.parametrize(("number", "has_matrix"), [(14, True), (15, False)])
+def test_a_table_of_few_classes_has_all_counts(result, tmp_path, number, has_matrix):
+    report.write(*many_classes(result, number), tmp_path)
+    assert ("| true label | predicted \\<script" in (tmp_path / "report.md").read_text()) == has_matrix
+
+
+def test_the_summary_says_what_to_do(result):
+    made = dataclasses.replace(result, findings={"duplicates": {"repeated": 3, "contradicting": 2}})
+    steps = report.next_steps(made, {"negative": {"negative": 1, "positive": 3}, "positive": {"positive": 2}})
+    assert steps[0] == "Correct the labels of 2 texts with different labels: see “Data”."
+    assert steps[1] == "Add texts of labels with few training texts: *positive* (4)."
+    assert steps[2].startswith("Look at *negative*: 3 texts of it got the label *positive*, the most frequent mistake.")
+    assert report.next_steps(dataclasses.replace(result, about=result.about | {"class_rows": {"a": 10}}), {}) == []

@@ -6,6 +6,8 @@ from pipelines.labelled.describe import describe, describe_splits
 from pipelines.labelled.splits import read_and_split
 from pipelines.support import machine
 from pipelines.support.errors import UserError
+from pipelines.support.records import read_record, write_record
+from tests.pipelines.small_runs import write_run
 
 
 def split(tmp_path, rows, valid=None, polarity=True, **values):
@@ -82,7 +84,7 @@ def test_a_rare_class_is_named_and_is_in_validation_if_it_has_two_texts(tmp_path
     }
     assert splits.remarks == (
         "few texts have the label 'once' 1, 'twice' 2: too few to learn and to measure; add some, or leave these "
-        "labels out",
+        "labels out with --min-label-count 10",
     )
 
 
@@ -111,7 +113,7 @@ def test_texts_with_several_labels_or_none(tmp_path):
     assert len(splits.train) + len(splits.valid) == 90  # texts without labels are not left out
     assert {tuple(row) for row in splits.train.labels.tolist()} == {(1, 1), (0, 1), (0, 0)}
     counts = splits.train.labels.sum(axis=0).tolist()
-    assert describe_splits(splits)["class_rows"] == dict(zip("ab", counts, strict=True))
+    assert describe_splits(ClassificationConfig(), splits)["class_rows"] == dict(zip("ab", counts, strict=True))
 
 
 def test_a_label_that_no_training_text_has_is_left_out(tmp_path):
@@ -187,3 +189,58 @@ def test_labels_that_sentiment_does_not_know_are_said(tmp_path, names, noted, ca
     said = capsys.readouterr().err
     assert ("the labels 0, 1, 2 stay numbers" in said) == noted
     assert splits.classes == (names if noted else ("negative", "positive"))
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Makes a run with labels; returns its `start_weights`."""
+
+    def make(*classes):
+        folder = write_run(tmp_path / "runs", "first")
+        write_record(folder / "result.json", read_record(folder / "result.json", "") | {"classes": list(classes)})
+        return str(folder / "checkpoints" / "best.npz")
+
+    return make
+
+
+def test_a_training_that_continues_keeps_the_labels_of_the_model_and_adds_new_ones(tmp_path, start, capsys):
+    rows = [(f"review {i}", "abc"[i % 3], i) for i in range(90)]
+    valid = [("own", "a"), ("gone", "z"), ("odd", "y")]
+    splits = split(tmp_path, rows, valid, polarity=False, start_weights=start("z", "b"))
+    assert splits.classes == ("z", "b", "a", "c") and splits.valid.labels.tolist() == [2, 0]
+    assert splits.train.rows_of_classes(4) == [0, 30, 30, 30]
+    said = capsys.readouterr().err
+    assert said == "new labels: a, c\nnote: the model keeps its labels that these texts do not have: z\n"
+    assert not any("few texts" in remark for remark in splits.remarks)
+
+
+def test_several_labels_of_a_model_stay_where_no_text_has_them(tmp_path, start):
+    rows = [(f"review {i}", "a|b" if i % 2 else "c", i) for i in range(60)]
+    options = {"polarity": False, "labels_separator": "|", "start_weights": start("b", "z")}
+    splits = split(tmp_path, rows, **options)
+    assert splits.classes == ("b", "z", "a", "c") and splits.train.labels.shape[1] == 4
+    assert splits.train.labels[:, 1].sum() == 0
+    old = splits.valid.with_classes(6)
+    assert old.labels.shape == (len(splits.valid), 6) and not old.labels[:, 4:].any()
+
+
+@pytest.mark.parametrize(
+    ("known", "values", "message"),
+    [
+        ("12", {"label_type": "ordinal"}, "the label '3' is none of the model to continue from .* its labels in order"),
+        ("xy", {}, "none of its labels"),
+        ("12", {"threshold": "best-f1"}, "--threshold best-f1 is for two classes .* the model has 3"),
+        ("23", {"positive": "2"}, "--positive 2: the model to continue from has 3: leave out the flag"),
+    ],
+)
+def test_labels_that_a_model_cannot_continue_with_are_refused(tmp_path, start, known, values, message):
+    rows = [(f"review {i}", "123"[i % 3] if "label_type" in values else "23"[i % 2], i) for i in range(60)]
+    with pytest.raises(UserError, match=message):
+        split(tmp_path, rows, polarity=False, start_weights=start(*known), **values)
+
+
+def test_the_labels_of_sentiment_do_not_grow(tmp_path, start):
+    rows = [(f"review {i}", ("neg", "pos", "neu")[i % 3], i) for i in range(60)]
+    options = {"polarity": True, "start_weights": start("negative", "positive")}
+    with pytest.raises(UserError, match="the label 'neutral' is none of the model .* has these labels alone"):
+        split(tmp_path, rows, **options)

@@ -8,6 +8,7 @@ import pytest
 from tensorflow.python.saved_model.loader_impl import parse_saved_model
 
 from tests.command_line import assert_one_line, train_here, where
+from tests.pipelines.report_pages import text_of_page
 from tests.serving.comparing import served_as_in_process
 
 pytestmark = pytest.mark.slow
@@ -45,6 +46,7 @@ def test_train_prints_one_json_object_and_writes_a_run(trained, place):
     }
     report = (folder / "report.md").read_text()
     assert "perplexity" in report and "sat on" in report and "predict char-lm" in report
+    assert "sat on" in text_of_page(folder)
     assert "    | " in trained.stderr, "it shows generated text after each epoch"
     assert "Traceback" not in trained.stderr and "Warning" not in trained.stderr
     exported = place / "saved" / "char-lm" / "1"

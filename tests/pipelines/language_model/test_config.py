@@ -16,7 +16,10 @@ def test_every_preset_fills_every_field():
     for model, preset in PRESETS:
         config = resolve(model=model, preset=preset)
         empty = {name for name, value in vars(config).items() if value is None}
-        assert empty == {"data", "valid", "documents", "text_column", "encoding", "minutes"}, (model, preset)
+        assert empty == {"data", "valid", "documents", "text_column", "encoding", "minutes", "start_weights"}, (
+            model,
+            preset,
+        )
         assert from_dict(LanguageModelConfig, dataclasses.asdict(config)) == config
 
 
@@ -90,3 +93,9 @@ def test_the_same_flags_are_accepted_where_they_have_an_effect():
 
 def test_the_validation_text_is_part_of_the_record():
     assert resolve(valid="v.txt").data_files() == {"valid": "v.txt"} and resolve().data_files() == {}
+
+
+def test_a_training_that_continues_a_run_has_fewer_epochs_unless_they_are_given():
+    first = resolve(data="a.txt")
+    assert (first.epochs, resolve(data="a.txt", start_weights="best.npz").epochs) == (8, 6)
+    assert resolve(data="a.txt", start_weights="best.npz", epochs=8).epochs == 8

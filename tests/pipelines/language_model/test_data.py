@@ -20,6 +20,19 @@ def test_a_text_that_cannot_be_split_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("load", [data.load, data.survey])
+def test_a_folder_has_a_document_in_each_file(tmp_path, load):
+    (tmp_path / "books").mkdir()
+    for i in range(4):
+        (tmp_path / "books" / f"{i}.txt").write_text(f"book {i}\nend\n")
+    config = LanguageModelConfig(data=str(tmp_path / "books"), documents="file", valid_fraction=0.25)
+    splits = load(config)
+    assert list(splits.valid.pieces()) == ["book 3\nend\n"] and len(list(splits.train.pieces())) == 3
+    for documents in (None, "line"):
+        with pytest.raises(UserError, match=r"books is a folder: add --documents file, .*books/\*\.txt'"):
+            load(dataclasses.replace(config, documents=documents))
+
+
+@pytest.mark.parametrize("load", [data.load, data.survey])
 @pytest.mark.parametrize("documents", [None, "line", "file", "row"])
 def test_files_in_another_encoding_and_any_column_of_a_table(tmp_path, load, documents):
     lines = [f"caf\u00e9 {i}" for i in range(50)]

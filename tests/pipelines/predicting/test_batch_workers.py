@@ -1,5 +1,6 @@
 """Readers and actors of a batch prediction, called without Ray."""
 
+import io
 import json
 import pickle
 import re
@@ -8,6 +9,7 @@ import tempfile
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pipelines.data import text_chunks
@@ -17,6 +19,7 @@ from pipelines.distributed import cluster
 from pipelines.labelled.predict import file_steps
 from pipelines.predicting import batch_workers
 from pipelines.predicting.file_steps import table_steps
+from pipelines.predicting.row_files import RowTask, row_steps
 
 VERSIONS = cluster.versions()
 
@@ -119,3 +122,11 @@ def test_a_machine_with_other_packages_is_one_line(monkeypatch):
     (record,) = records([answer])
     message = r"the machine 10\.0\.0\.7 .* tensorflow-text \S+ \(here 9\.9\), other is missing \(here 1\): install"
     assert re.match(message, record["error"])
+
+
+def test_a_part_is_converted_to_its_format(table):
+    task = RowTask(("length",), lengths, lambda outputs: {"length": outputs})
+    steps = row_steps(task, DEFAULTS, ".parquet").bound(Columns(["id", "text"], "text", str(table)))
+    units = read(table)
+    content, record = batch_workers.predict_unit(lengths(None), steps, units[1]["content"][0])
+    assert pd.read_parquet(io.BytesIO(content)).length.tolist() == [4, 5, 6, 7] and record["counts"]["rows"] == 4

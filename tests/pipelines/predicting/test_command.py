@@ -9,7 +9,8 @@ import pytest
 from pipelines.command_line import ServedModelFlags, TableFlags
 from pipelines.export.exported import Exported
 from pipelines.predicting import batch_prediction, engine
-from pipelines.predicting.command import PLAIN, PredictCommand, PredictRowsCommand, RayFlags
+from pipelines.predicting.command import PLAIN, PredictCommand, PredictRowsCommand, RayFlags, RowTableFlags
+from pipelines.predicting.labelling_flags import LabellingFlags
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -27,6 +28,10 @@ class Rows(PredictRowsCommand):
         return suffix
 
 
+class Labels(Rows):
+    labels = True
+
+
 class Lines(Rows):
     suffixes = (PLAIN, *PredictRowsCommand.suffixes)
 
@@ -40,6 +45,10 @@ class Lines(Rows):
         ({"texts": ("a",), "prefix": ""}, "--prefix needs --input"),
         ({"texts": ("a",), "table": TableFlags(text_column="b")}, "--text-column needs --input"),
         ({"texts": ("a",), "table": TableFlags(no_header=True)}, "--no-header needs --input"),
+        ({"texts": ("a",), "labelling": LabellingFlags(sort="uncertainty")}, "--sort needs --input"),
+        ({"texts": ("a",), "labelling": LabellingFlags(limit=0)}, "--limit needs --input"),
+        ({"input": "b.csv", "labelling": LabellingFlags(limit=0)}, "--limit 0: it must be at least 1"),
+        ({"input": "b.csv", "labelling": LabellingFlags(tool="doccano")}, "--for doccano is for classifiers and tag"),
         ({"input": "b.csv", "json": True}, "--output"),
         ({"input": "b.csv", "model": ServedModelFlags(server="localhost:1")}, "leave out --input"),
     ],
@@ -61,20 +70,20 @@ def test_every_task_predicts_files(task):
     [
         (Rows, None, ".csv"),
         (Rows, "x.jsonl", ".jsonl"),
-        (Rows, "x.txt", "must end in .csv, .tsv or .jsonl"),
+        (Rows, "x.txt", "must end in .csv, .tsv, .jsonl, .parquet or .xlsx"),
         (Rows, "here.csv", "exists already"),
         (Rows, "nowhere/x.csv", "there is no folder nowhere"),
         (Lines, None, PLAIN),
         (Lines, "x.en", PLAIN),
         (Lines, "x.tsv", ".tsv"),
-        (Lines, "x.parquet", "plain lines are written, no .parquet"),
+        (Lines, "x.npy", "plain lines are written, no .npy"),
         (Lines, "here.csv", "exists already"),
     ],
 )
 def test_the_name_of_the_output_states_the_format(tmp_path, monkeypatch, command, output, expected):
     monkeypatch.chdir(tmp_path)
     Path("here.csv").touch()
-    monkeypatch.setattr(engine, "predict_files", lambda exported, source, target, steps: {"rows": 0})
+    monkeypatch.setattr(engine, "predict_files", lambda *given: {"rows": 0})
     called = command(input="in.txt", output=output and Path(output))
     if expected.startswith("."):
         assert called._suffix() == expected
@@ -82,6 +91,38 @@ def test_the_name_of_the_output_states_the_format(tmp_path, monkeypatch, command
     else:
         with pytest.raises(UserError, match=expected):
             called.predict_files()
+
+
+def test_a_tool_for_labelling_reads_one_format(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = {"input": "in.txt", "labelling": LabellingFlags(tool="doccano")}
+    assert Labels(**flags)._suffix() == ".jsonl"
+    with pytest.raises(UserError, match="--output next.csv: the name must end in .jsonl"):
+        Labels(**flags, output=Path("next.csv"))._suffix()
+    with pytest.raises(UserError, match="--part-format csv: it must be jsonl"):
+        ray = RayFlags(ray="local", part_format="csv")
+        Labels(**flags, output=Path("parts"), distributed=ray).check()
+    with pytest.raises(UserError, match="--prefix has no effect with --for doccano"):
+        Labels(**flags, prefix="x").check()
+
+
+def test_flags_on_what_is_written_are_for_tables():
+    for output in (Path("x.csv"), Path("x.tsv"), None):
+        Rows(input="in.txt", output=output, table=RowTableFlags(output_encoding="utf-8-sig")).check()
+    for output in (Path("x.jsonl"), Path("x.xlsx")):
+        with pytest.raises(UserError, match="--output-separator has no effect: it is for .csv and .tsv files"):
+            Rows(input="in.txt", output=output, table=RowTableFlags(output_separator=";")).check()
+    with pytest.raises(UserError, match="--output-encoding needs --input"):
+        Rows(texts=("a",), table=RowTableFlags(output_encoding="utf-8")).check()
+    with pytest.raises(UserError, match="--encoding utf-99 is unknown"):
+        RowTableFlags(output_encoding="utf-99").options()
+
+
+def test_the_limit_is_that_of_the_engine(tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(engine, "predict_files", lambda *arguments: given.append(arguments) or {"rows": 0})
+    Labels(input="in.txt", labelling=LabellingFlags(sort="uncertainty", limit=7)).predict_files()
+    assert given == [(Exported("m", 1, Path()), "in.txt", None, ".csv", 7)]
 
 
 @pytest.mark.parametrize("ray", [None, "local"])

@@ -51,7 +51,8 @@ def test_check_estimator_accepts_it():
 def test_every_setting_that_is_no_file_is_a_parameter():
     parameters = set(unroll.TextClassifier().get_params())
     fields = {field.name for field in dataclasses.fields(ClassificationConfig)}
-    assert fields - parameters == {"data", "valid", "polarity", "label_type", "num_negations", "folds", "start_weights"}
+    others = {"data", "valid", "polarity", "python_type", "num_negations", "folds", "start_weights"}
+    assert fields - parameters == others
     assert parameters - fields == {"class_weight", *settings.COMMON}
     assert clone(unroll.TextClassifier(model="gru", epochs=3)).get_params()["epochs"] == 3
 
@@ -71,6 +72,19 @@ def test_probabilities_have_the_order_of_the_classes(fitted):
     assert probabilities.shape == (2, 2) and probabilities.dtype == np.float32
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
     assert (fitted.classes_[probabilities.argmax(axis=1)] == fitted(["a lovely film", "a dull film"])).all()
+
+
+@pytest.mark.long
+def test_the_most_probable_labels_have_their_type(fitted):
+    texts = ["a lovely film", "a dull film"]
+    for row, top, one in zip(fitted.predict_proba(texts), fitted.predict_top(texts), fitted.predict_top(texts, k=1)):
+        assert list(top) == fitted.classes_[np.argsort(-row, kind="stable")].tolist() and {*map(type, top)} == {bool}
+        np.testing.assert_allclose(list(top.values()), np.sort(row)[::-1], atol=1e-6)
+        assert list(one) == list(top)[:1]
+    assert fitted.predict_top([]) == []
+    for k in (0, -1, 1.5, True, None, "2"):
+        with pytest.raises(unroll.UserError, match="number of labels, at least 1"):
+            fitted.predict_top(texts, k=k)
 
 
 @pytest.mark.long

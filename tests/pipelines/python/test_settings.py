@@ -30,7 +30,7 @@ def parameters(**changes):
 def test_the_fields_of_the_config_are_parameters():
     names = list(inspect.signature(Estimator).parameters)
     fields = {field.name for field in dataclasses.fields(Config)}
-    assert set(names) == fields - {"data"} | set(COMMON) and names[:2] == ["preset", "model"]
+    assert set(names) == fields - {"data", "start_weights"} | set(COMMON) and names[:2] == ["preset", "model"]
     assert Estimator(size=3).size == 3 and Estimator().rate == 0.5
     assert "size (default None): Size of the network." in Estimator.__doc__
 

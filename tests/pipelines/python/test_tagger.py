@@ -29,6 +29,14 @@ def test_tags_texts(fitted):
     assert fitted.tag([]) == []
 
 
+def test_finds_the_entities_of_texts(fitted):
+    text = "Anna lives in Oslo."
+    found = fitted.entities(text)
+    assert [set(each) for each in found] == [{"text", "label", "start", "end", "score"}] * len(found) and found
+    assert all(text[each["start"] : each["end"]] == each["text"] and 0 < each["score"] <= 1 for each in found)
+    assert fitted.entities([text, ""]) == [found, []] and fitted.entities([]) == []
+
+
 def test_learns_and_scores_spans(fitted):
     assert fitted.score(SENTENCES, TAGS) == fitted.scores_["validation"]["span_f1"] > 0.5
 
@@ -37,6 +45,10 @@ def test_a_linear_model_learns_in_seconds():
     tagger = unroll.Tagger(model="linear", no_baseline=True, verbose=False)
     tagger.fit(SENTENCES, TAGS, validation_data=(SENTENCES[:3], TAGS[:3]))
     assert tagger.predict([*SENTENCES[:3], ["Anna", "left", "Oslo"]]) == [*TAGS[:3], ["B-PER", "O", "B-LOC"]]
+    tags = [["NOUN"] * (len(sentence) - 1) + ["X"] for sentence in SENTENCES]
+    tagger.fit(SENTENCES, tags, validation_data=(SENTENCES[:3], tags[:3]))
+    with pytest.raises(unroll.UserError, match="mark no spans"):
+        tagger.entities("Anna")
 
 
 def test_is_the_same_after_export_and_load(fitted, tmp_path, without_verification):

@@ -57,7 +57,7 @@ class SmallTask:
         self.calls = []
         self.policies = {}
         self.interrupt_at = None
-        for name in ("complete_config", "needs_inference_model", "fit_options", "refit"):
+        for name in ("complete_config", "grow_tokenizer", "needs_inference_model", "fit_options", "refit"):
             setattr(self, name, self._recorded(name, getattr(task, name)))
         for name in dir(type(self)):
             if not name.startswith("_") and callable(getattr(self, name)):

@@ -1,9 +1,11 @@
 import dataclasses
+import shlex
 
 import pytest
 
 import main
 from pipelines.classification.config import ClassificationConfig
+from pipelines.language_model.config import LanguageModelConfig
 from pipelines.runs import repeat
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record, write_record
@@ -32,11 +34,12 @@ def place(tmp_path, monkeypatch):
     best = dataclasses.asdict(ClassificationConfig(data="spam.csv").resolve())
     few = write_run(tmp_path / "runs", "few", config=best, run="80")
     result = read_record(few / "result.json", "")
-    write_record(few / "result.json", result | {"config": dataclasses.asdict(config)})
+    write_record(few / "result.json", result | {"config": best | {"model": "linear", "epochs": 1}})
     (few / "checkpoints").mkdir()
     (few / "checkpoints" / "best.npz").touch()
     write_export(tmp_path / "saved", "few", run="80")
     write_export(tmp_path / "saved", "nmt", task="nmt")
+    write_export(tmp_path / "saved", "other", task="segmentation")
     return tmp_path
 
 
@@ -61,6 +64,39 @@ def test_training_continues_from_an_export_with_new_data(place):
     assert command.config.resolve() == expected
 
 
+def test_a_best_that_was_a_linear_model_continues_as_one(place):
+    config = main.parse(["train", "--from", "few", "--data", "new.csv"]).config.resolve()
+    config.check()
+    ended = dataclasses.replace(ClassificationConfig(data="spam.csv").resolve(), model="linear")
+    assert config.preset == "full" and config.max_characters == ended.max_characters
+    assert all(getattr(config, name) == getattr(ended, name) for name in config.network_fields())
+
+
+def test_the_positive_label_is_that_of_the_model(place):
+    write_run(place / "runs", "positive", config=RECORD["config"] | {"positive": "ham"}, run="81")
+    weights = place / "runs/classification/positive/checkpoints/best.npz"
+    weights.parent.mkdir()
+    weights.touch()
+    assert main.parse(["train", "--from", "positive", "--data", "new.csv"]).config.positive is None
+
+
+def test_the_command_of_a_run_gives_its_settings(place):
+    runs, saved = place / "runs", place / "saved"
+    config = repeat.settings_of(read_record(runs / "classification" / "spam" / "config.json", ""))
+    line = repeat.train_line("classification", config, "mails", runs, saved)
+    command = main.parse(shlex.split(line)[2:])
+    assert command.config.resolve() == CONFIG
+    assert (command.name, command.runs, command.saved_models) == ("mails", runs, saved)
+    default = repeat.train_line("classification", config, None, main.RUNS, main.SAVED_MODELS)
+    assert default.startswith("python main.py train classification --data spam.csv --preset quick --model gru")
+
+
+def test_the_command_of_a_continued_run_names_the_run_before(place):
+    _, config = repeat.continued("spam", place / "runs", place / "saved")
+    line = repeat.train_line("classification", config, None, place / "runs", place / "saved")
+    assert f"--from {place / 'runs' / 'classification' / 'spam'}" in line and "start-weights" not in line
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -70,9 +106,8 @@ def test_training_continues_from_an_export_with_new_data(place):
         ("--from spma --data x", r"no such export in .*; did you mean spam\?"),
         ("--from spam/1 --data x", "the run that made it is not in .*: give its folder of runs with --runs"),
         ("--from lost --data x", "the run that made it is not in"),
-        ("--from quick --data x", "--from quick/1: a linear model is fitted at once and cannot continue"),
-        ("--from few --data x", "--from few/1: a linear model is fitted at once and cannot continue"),
-        ("--from nmt --data x", "is for exports of `classification` and `sentiment`, not nmt"),
+        ("--from nmt --data x", "--from nmt/1: the run that made it is not in"),
+        ("--from other --data x", "--from other/1: it is no model of Unroll that this version knows"),
         ("--from spam --data x --runs nowhere", "the run that made it is not in"),
     ],
 )
@@ -103,3 +138,20 @@ def test_a_run_with_sines_of_an_earlier_version_is_repeated_as_it_was(place, mod
     config = repeat.read_settings(place / "runs/classification/earlier")[1].resolve()
     assert (config.positions, config.scale_embeddings) == ("sinusoidal", scaled)
     config.check()
+
+
+def test_the_epochs_of_a_run_have_their_factor_once(place):
+    for start, epochs in ((None, 8), ("first/checkpoints/best.npz", 6)):
+        config = LanguageModelConfig(data="a.txt", epochs=epochs, start_weights=start).resolve()
+        name = "again" if start else "once"
+        run = write_run(place / "runs", name, task="char-lm", config=dataclasses.asdict(config))
+        (run / "checkpoints").mkdir()
+        (run / "checkpoints" / "best.npz").touch()
+        config = repeat.continued(f"char-lm/{name}", place / "runs", place / "saved")[1].resolve()
+        assert config.epochs == 6
+    with pytest.raises(UserError, match="--from ngram: --model ngram counts once and cannot continue"):
+        config = dataclasses.asdict(LanguageModelConfig(data="a.txt", model="ngram").resolve())
+        run = write_run(place / "runs", "ngram", task="char-lm", config=config)
+        (run / "checkpoints").mkdir()
+        (run / "checkpoints" / "best.npz").touch()
+        repeat.continued("ngram", place / "runs", place / "saved")

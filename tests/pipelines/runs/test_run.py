@@ -19,7 +19,8 @@ from tests.pipelines.runs.conftest import Config, train
 
 def test_the_task_is_called_in_the_order_of_the_contract(small, tmp_path):
     train(tmp_path)
-    contract = [name for name in vars(task.Task) if not name.startswith("_") and name not in ("UNIT", "summarize")]
+    others = ("UNIT", "summarize", "grow_tokenizer")  # the last one is for a training that continues from a run
+    contract = [name for name in vars(task.Task) if not name.startswith("_") and name not in others]
     assert list(dict.fromkeys(small.calls)) == contract
     for name in set(contract) - {"batches"}:
         assert small.calls.count(name) == 1

@@ -2,7 +2,7 @@ import shlex
 
 import pytest
 
-from pipelines.support.examples import excerpt, start_to_try, text_to_try
+from pipelines.support.examples import example_text, excerpt, start_to_try, starting_lines, text_to_try
 
 HAN = "\u6211"  # of a language without spaces
 
@@ -40,3 +40,29 @@ def test_the_start_of_a_text_to_continue(text, expected):
 def test_a_long_text_is_cut_at_a_word():
     assert excerpt("the fog<br />was  thick", 30) == "the fog was thick"
     assert excerpt("the fog<br />was  thick", 14) == "the fog was ..."
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["short", "word " * 100, "a text of some words", "another one of these"], "a text of some words"),
+        (["word " * 100, "short"], ("word " * 100)[:300]),
+        (["<b>two</b>\nlines of \u202etext"], "<b>two</b>\nlines of \u202etext"),
+        (["a half \ud800 of a pair"], "a half ? of a pair"),
+        ([HAN * 500], HAN * 300),
+        ([], ""),
+        ([""], ""),
+    ],
+)
+def test_the_example_of_a_card(texts, expected):
+    assert example_text(iter(texts)) == expected
+
+
+def test_the_example_is_one_of_the_first_texts():
+    texts = iter(["x"] * 1500 + ["a text of some words"])
+    assert example_text(texts) == "x" and len(list(texts)) == 501
+
+
+def test_the_first_line_comes_last():
+    assert starting_lines("the end\nA line.\nAnother") == ["A line.", "Another", "the end"]
+    assert starting_lines("") == []

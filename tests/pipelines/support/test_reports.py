@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.support import reports
+from pipelines.support import charts, reports
 from tests.pipelines.results import make_result
 
 
@@ -31,7 +31,7 @@ def test_more_epochs_are_recommended_while_the_loss_falls(losses, best_epoch, ep
     rows = [{"epoch": i + 1, "loss": 1.0, "val_loss": loss} for i, loss in enumerate(losses)]
     result = make_result(epochs=rows, best_epoch=best_epoch, config=make_result().config | {"epochs": epochs})
     assert bool(reports.still_falling(result)) == falls
-    assert any("still fell" in line for line in reports.learning_lines(result, "the lowest loss", "Loss")) == falls
+    assert any("still fell" in line for line in reports.header_lines(result, "title", "result")) == falls
 
 
 def test_a_model_that_is_not_exported_says_how_to_export_it():
@@ -128,6 +128,53 @@ def test_the_record_has_what_is_needed_to_repeat_the_run():
 def test_the_report_is_a_file(tmp_path):
     reports.write(tmp_path, ["# Title", "", "text"])
     assert (tmp_path / "report.md").read_text() == "# Title\n\ntext\n"
+    assert "<h1>Title</h1>\n<p>text</p>" in (tmp_path / "report.html").read_text()
+
+
+def test_a_run_of_an_earlier_version_has_no_page(tmp_path):
+    reports.write(tmp_path, ["# Title"])
+    assert reports.page_of(tmp_path / "report.md") == tmp_path / "report.html"
+    (tmp_path / "report.html").unlink()
+    assert reports.page_of(tmp_path / "report.md") == tmp_path / "report.md"
+
+
+def test_the_summary_in_words_comes_first():
+    compared = [
+        {"name": "words", "difference_interval": [0.01, 0.03]},
+        {"name": "pairs", "difference_interval": [0.02, 0.03]},
+        {"features": "characters", "difference_interval": [-0.01, 0.03]},
+        {"name": "linear", "left_out": "too large"},
+    ]
+    scores = {"validation": {"rows": 100, "accuracy": 0.7, "baselines": compared}}
+    result = make_result(scores=scores, best_epoch=1)
+    lines = reports.header_lines(result, "A <b> title", "89 % are right.", ["Add texts."])
+    assert lines == [
+        "# A \\<b\\> title",
+        "",
+        "89 % are right.",
+        "",
+        "Compared with the baselines, it is better than *words* and *pairs*, beyond chance; about as good as "
+        "*characters*.",
+        "",
+        "What to do next:",
+        "",
+        "- Add texts.",
+        "- Try the model on texts that it has not seen: the commands are under “Use”.",
+        "",
+    ]
+    compared[0]["difference_interval"] = [-0.3, -0.1]
+    lines = reports.header_lines(result, "title", "result")
+    assert any("worse than *words*, beyond chance" in line for line in lines)
+    assert "- Another model, more epochs or `tune` may be better." in lines
+    assert "- Train on data of your own: `python main.py train classification --data FILE`." in reports.header_lines(
+        make_result(sample=True), "title", "result"
+    )
+
+
+def test_the_record_has_the_command():
+    assert "python main.py train classification" in reports.record_lines(
+        make_result(command="python main.py train classification")
+    )
 
 
 def test_curves_have_a_panel_per_measure_and_mark_the_kept_epoch(tmp_path):
@@ -139,7 +186,7 @@ def test_curves_have_a_panel_per_measure_and_mark_the_kept_epoch(tmp_path):
     assert loss.lines[1].get_ydata().tolist() == [0.8, 0.6]
     assert list(loss.lines[2].get_xdata()) == [2, 2]
     assert loss.get_ylim()[0] == accuracy.get_ylim()[0] == 0
-    reports.save(figure, tmp_path / "curves.png")
+    charts.save(figure, tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -45,6 +45,25 @@ def test_json_has_positions_in_the_text(place, run_main):
     assert result["sentence"][-1] == 1 and len(result["scores"]) == len(result["tags"])
 
 
+def test_files_of_entities(linear, run_main, tmp_path):
+    (tmp_path / "in.csv").write_text("id,body\n7,Anna lives in New York\n8,She left\n")
+    flags = ["--name", "linear", "--saved-models", linear / "saved", "--text-column", "body"]
+    found = {}
+    for tool in ("entities", "spacy", "doccano"):
+        process = run_main(linear, "predict", "tagging", "--input", tmp_path / "in.csv", "--for", tool, *flags)
+        found[tool] = process.stdout.splitlines()
+    head, *rows = found["entities"]
+    assert head == "id,text_number,entity,label,score,start,end"
+    assert [row.rpartition(",0.")[0] for row in rows] == ["7,1,Anna,PER", "7,1,New York,LOC"]
+    spans = [[0, 4, "PER"], [14, 22, "LOC"]]
+    assert json.loads(found["spacy"][0]) == ["Anna lives in New York", {"entities": spans}]
+    assert json.loads(found["doccano"][0])["label"] == spans
+    refused = ["--input", tmp_path / "in.csv", "--output", tmp_path / "x.conllu", "--for", "entities", *flags]
+    assert_one_line(
+        run_main(linear, "predict", "tagging", *refused), "must end in .csv, .tsv, .jsonl, .parquet or .xlsx"
+    )
+
+
 def test_tokens_can_be_given(place, run_main):
     process = predict(run_main, place, "--json", "--pretokenized", "Anna lives in New York")
     (result,) = json.loads(process.stdout)["predictions"]
@@ -116,7 +135,10 @@ def test_a_server_answers_as_the_model_itself(place, run_main, tmp_path):
                 predictions = json.loads(asked.stdout)["predictions"]
                 for result, expected in zip(predictions, own, strict=True):
                     assert result["scores"] == pytest.approx(expected["scores"], abs=1e-5)
-                    assert result | {"scores": expected["scores"]} == expected
+                    for each, same in zip(result["entities"], expected["entities"], strict=True):
+                        assert each == same | {"score": pytest.approx(same["score"], abs=1e-5)}
+                    same = {name: expected[name] for name in ("scores", "entities")}
+                    assert result | same == expected
 
 
 def test_a_model_of_real_sentences_is_not_measured_on_the_sample(place, run_main):
@@ -151,6 +173,7 @@ def test_a_linear_model_tags_and_is_evaluated(linear, run_main):
     predictions = json.loads(run_main(linear, "predict", "tagging", *texts, "--json", *flags).stdout)["predictions"]
     assert [each["tags"] for each in predictions] == [["B-PER", "O", "O", "B-LOC", "I-LOC"], ["O"] * 3]
     assert all(0.5 < score <= 1 for each in predictions for score in each["scores"])
+    assert [[each["text"] for each in result["entities"]] for result in predictions] == [["Anna", "New York"], []]
     scores = json.loads(run_main(linear, "evaluate", "tagging", "--data", linear / "ner.tsv", "--json", *flags).stdout)
     assert scores["span_f1"] == 1
 
@@ -161,6 +184,10 @@ def test_a_server_answers_as_the_linear_model_itself(linear, run_main, tmp_path)
     with served_as_in_process(linear / "saved", "linear", tmp_path) as client:
         own = json.loads(run_main(linear, *flags, "--saved-models", linear / "saved").stdout)["predictions"]
         asked = run_main(linear, *flags, "--server", f"http://127.0.0.1:{client.server.rest_port}")
+        body = {"signature_name": "entities", "inputs": {"text": ["Anna \U0001f600 Anna", ""]}}
+        status, answer = client.http("/v1/models/linear:predict", body)
+        assert status == 200 and answer["outputs"]["num_entities"] == [2, 0]
+        assert answer["outputs"]["start"] == [[0, 7], [0, 0]] and answer["outputs"]["start_utf16"] == [[0, 8], [0, 0]]
         assert [each["tags"] for each in json.loads(asked.stdout)["predictions"]] == [each["tags"] for each in own]
 
 

@@ -1,8 +1,10 @@
 import pytest
 
 from pipelines.support.errors import UserError
+from pipelines.support.records import read_record, write_record
 from pipelines.tagging import data, survey
 from pipelines.tagging.config import TaggingConfig
+from tests.pipelines.small_runs import write_run
 
 
 def write(path, sentences):
@@ -52,3 +54,11 @@ def test_a_file_with_the_tag_first_is_refused(tmp_path, load):
         load(TaggingConfig(data=path).resolve())
     config = TaggingConfig(data=path, token_column="2", column="1", valid_fraction=0.2).resolve()
     assert load(config).tags == ("X", "Y")
+
+
+def test_the_tags_of_the_run_to_continue_from_come_first(tmp_path):
+    folder = write_run(tmp_path, "first", task="tagging", config={})
+    write_record(folder / "result.json", read_record(folder / "result.json", "") | {"classes": ["Z", "X"]})
+    start = str(folder / "checkpoints" / "best.npz")
+    splits = data.load(TaggingConfig(data=write(tmp_path / "a.tsv", SENTENCES), start_weights=start).resolve())
+    assert splits.tags == ("Z", "X", "Y")

@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from pipelines.data.tagged_sentences import TaggedSentences
+from pipelines.data.token_options import DEFAULTS
 from pipelines.export.exported import Exported
 from pipelines.support.errors import UserError
 from pipelines.tagging import evaluate, report
@@ -15,7 +16,7 @@ CARD = {"sample": False, "task": "tagging", "config": {"column": None}, "data": 
 def test_the_test_set_comes_first(tmp_path):
     for name in ("train", "dev", "test"):
         (tmp_path / f"x-{name}.tsv").write_text(f"{name}\tX\n\n")
-    part, split, trained_on = evaluate._read(CARD, "m/1", str(tmp_path), None)
+    part, split, trained_on = evaluate._read(CARD, "m/1", str(tmp_path), DEFAULTS)
     assert (part.tokens, split, trained_on) == ([["test"]], "test", False)
 
 
@@ -24,13 +25,13 @@ def test_training_sentences_are_recognized(tmp_path):
     path.write_text("a\tX\n\n")
     fingerprint = evaluate.sources.fingerprint(str(path), TASKS["tagging"])
     card = CARD | {"data": {"fingerprint": fingerprint}}
-    assert evaluate._read(card, "m/1", str(path), None)[1:] == (None, True)
+    assert evaluate._read(card, "m/1", str(path), DEFAULTS)[1:] == (None, True)
 
 
 def test_a_model_of_real_sentences_needs_sentences():
     with pytest.raises(UserError, match="give sentences to measure it on with --data"):
-        evaluate._read(CARD, "m/1", None, None)
-    part, _, _ = evaluate._read(CARD | {"sample": True}, "m/1", None, None)
+        evaluate._read(CARD, "m/1", None, DEFAULTS)
+    part, _, _ = evaluate._read(CARD | {"sample": True}, "m/1", None, DEFAULTS)
     assert len(part) > 100
 
 

@@ -136,3 +136,14 @@ def test_affixes_are_those_of_the_normalized_word():
 def test_without_characters():
     without = features.train("english", SENTENCES, vocabulary_size=100, max_characters=0, max_bytes=1000)
     assert list(without(ragged(["The", "dogs"]))) == ["words", "spellings", "affixes"]
+
+
+def test_known_words_and_characters_keep_their_ids_when_others_are_added(trained, tmp_path):
+    grown = features.grown(trained, [["Zebras", "ran"], ["zebras", "zz"]], vocabulary_size=100)
+    assert grown.vocabulary_size == trained.vocabulary_size + 1
+    grown.save(tmp_path)
+    tokens = ragged(["the", "dogs", "zebras", "mice"])
+    old, new = trained(tokens), features.load(tmp_path)(tokens)
+    assert new["words"].to_list()[0] == [*old["words"].to_list()[0][:2], trained.vocabulary_size, UNKNOWN]
+    assert new["characters"].to_list()[0][:2] == old["characters"].to_list()[0][:2]
+    assert features.grown(trained, SENTENCES, vocabulary_size=100).vocabulary_size == trained.vocabulary_size

@@ -24,7 +24,7 @@ SPANS = RESULT | {"tags": ["B-PER", "O", "O", "B-LOC", "I-LOC", *["O"] * 6]}
 
 
 def written(suffix, results, column=None, tags=("NOUN",)) -> str:
-    file = io.StringIO(head(suffix))
+    file = io.StringIO(head(suffix, results[0]))
     file.seek(0, io.SEEK_END)
     write = writer(file, suffix, column, tags)
     for result in results:

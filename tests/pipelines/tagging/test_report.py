@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 from matplotlib.image import imread
 
-from pipelines.support import reports
+from pipelines.support import charts, predictions
 from pipelines.support.run_result import RunResult
 from pipelines.tagging import metrics, report
 from pipelines.tagging.measure import Details
@@ -52,7 +52,7 @@ def result():
 @pytest.fixture
 def without_pictures(monkeypatch):
     """The pictures are drawn but not written, which takes most of the time of a report."""
-    monkeypatch.setattr(reports, "save", lambda figure, path: None)
+    monkeypatch.setattr(charts, "save", lambda figure, path: None)
 
 
 def written(result, details, folder) -> str:
@@ -62,6 +62,8 @@ def written(result, details, folder) -> str:
 
 def test_the_report_has_scores_baselines_tags_mistakes_and_data(result, tmp_path):
     text = written(result, DETAILS, tmp_path)
+    kept = predictions.read(tmp_path)
+    assert len(kept) == 24 and set(kept.predicted) == set(map("\t".join, PREDICTED))
     for part in (
         "# Tagging: lstm on a.conllu",
         "This model tags **72.7 % (",
@@ -76,7 +78,7 @@ def test_the_report_has_scores_baselines_tags_mistakes_and_data(result, tmp_path
         "| PROPN | 0 | 0.000 | - | - |",
         r"left out of the mean: PROPN, SYM, X\|Y=\_.",
         "| NOUN | PROPN | 8 | 33.3 % |",
-        "The picture shows the tags.",
+        "The picture shows all tags.",
         "(the highest validation accuracy)",
         "![Loss and accuracy by epoch](curves.png)",
         "- 20 training sentences, 24 validation sentences; 12,345 training tokens; 6 tags.",
@@ -172,7 +174,7 @@ def test_hundreds_of_tags_are_not_all_listed(tmp_path):
     assert "| T059 | 1 | 1.000 |" in text and "| T060 |" not in text
     assert "40 rarer ones are in `result.json`." in text
     assert "U0, U1, U10, U11, U12, U13, U14, U15, U16, U17 and 20 more." in text
-    assert "The picture shows the 20 most frequent of 100 tags." in text
+    assert "The picture shows the 20 of 100 tags that are confused most often." in text
 
 
 def test_without_any_baseline_there_is_no_table_of_them(result, without_pictures, tmp_path):

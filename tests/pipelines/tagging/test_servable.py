@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.tagging.entities import entities_of
 from pipelines.tagging.tagged import tag_sentences, tag_texts
 from tests.pipelines.tagging.small import EACH_KIND, SENTENCES, SPAN_TAGS
 
@@ -118,3 +119,27 @@ def test_the_scores_are_marginals_of_the_crf(make_small):
     tagged = tag_sentences(made.tagger.tag_tokens, SENTENCES[:1])
     for row, score in zip(marginals, tagged.scores[0], strict=True):
         assert np.abs(row - score).min() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["lstm", "simple, no crf"])
+def test_the_entities_are_those_of_the_tags(make_small, kind):
+    tagger = small(make_small, kind, spans=True)
+    texts = [*TEXTS, "Anna \N{GRINNING FACE}\r\n\tsees e\u0301 \u05e9\u05dc\u05d5\u05dd. The sea!"]
+    found = {name: each.numpy().tolist() for name, each in tagger.find_entities(tf.constant(texts)).items()}
+    num_entities = 0
+    for row, result in enumerate(tag_texts(tagger.tag_text, texts)):
+        expected = entities_of(result)
+        num_entities += len(expected)
+        assert found["num_entities"][row] == len(expected)
+        for i, each in enumerate(expected):
+            names = {"text": "entities", "label": "labels", "start": "start", "end": "end"}
+            values = {key: found[name][row][i] for key, name in names.items()}
+            values = {key: value.decode() if isinstance(value, bytes) else value for key, value in values.items()}
+            assert values == {key: each[key] for key in names}
+            assert found["scores"][row][i] == pytest.approx(each["score"], abs=1e-5)
+    assert num_entities > 5
+
+
+def test_only_tags_of_spans_have_entities(make_small):
+    assert "entities" in small(make_small, spans=True).signatures()
+    assert "entities" not in small(make_small).signatures()

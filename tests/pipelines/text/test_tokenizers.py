@@ -201,3 +201,14 @@ def test_every_damage_of_the_files_is_one_line_with_the_remedy(tokenizer, tmp_pa
             assert str(error.value).endswith(": delete the run's folder to train from scratch")
         path.write_bytes(whole)
     assert tokenizers.load_tokenizer(tmp_path).vocabulary() == tokenizer.vocabulary()
+
+
+@pytest.mark.parametrize("kind", ["word", "spaced", "character"])
+def test_a_grown_vocabulary_keeps_its_ids(kind, tmp_path):
+    tokenizer = train_tokenizer(kind, ["a b a b"], 100, 1000)
+    grown = tokenizer.grown(["c", "a", "c", "\u00e9"])
+    assert grown.vocabulary() == [*tokenizer.vocabulary(), "c", "\u00e9"]
+    grown.save(tmp_path)
+    ids = tokenizers.load_tokenizer(tmp_path).encode(tf.constant(["a c \u00e9 d"])).numpy()[0]
+    assert {tokenizer.vocabulary_size, tokenizer.vocabulary_size + 1, UNKNOWN} < set(ids.tolist())
+    assert grown.grown([]).vocabulary() == grown.vocabulary()

@@ -32,7 +32,7 @@ SPLITTERS = {kind: compiled(kind) for kind in KINDS}
 def rows(kind, texts):
     """Returns, for each text, its words as (token, start, end, sentence)."""
     words = SPLITTERS[kind](tf.constant(texts, tf.string))
-    columns = [part.to_list() for part in words]
+    columns = [part.to_list() for part in words[:4]]
     return [[(token.decode(), *rest) for token, *rest in zip(*row, strict=True)] for row in zip(*columns, strict=True)]
 
 
@@ -83,6 +83,8 @@ def test_whitespace_words(text, expected):
 
 def assert_positions_are_right(kind, raw):
     texts = [text[:MAX_BYTES].decode(errors="ignore") for text in raw]
+    characters = SPLITTERS[kind](tf.constant(raw, tf.string)).characters.to_list()
+    assert ["".join(map(chr, codes)) for codes in characters] == [f"{text}\n" for text in texts]
     for text, words in zip(texts, rows(kind, raw), strict=True):
         position, sentence = 0, 0
         for token, start, end, number in words:
@@ -121,8 +123,8 @@ def test_texts_without_words(kind):
     assert rows(kind, ["", " \n\t ", "a", ""]) == [[], [], [("a", 0, 1, 0)], []]
     assert rows(kind, ["", " "]) == [[], []]
     words = SPLITTERS[kind](tf.constant([], tf.string))
-    assert [part.to_list() for part in words] == [[], [], [], []]
-    assert [part.dtype for part in words] == [tf.string, tf.int32, tf.int32, tf.int32]
+    assert [part.to_list() for part in words] == [[], [], [], [], []]
+    assert [part.dtype for part in words] == [tf.string, *[tf.int32] * 4]
 
 
 @pytest.mark.parametrize("kind", KINDS)

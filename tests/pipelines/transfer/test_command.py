@@ -8,6 +8,7 @@ import pytest
 
 from tests.command_line import assert_one_line, train_here, where
 from tests.layers import hub_modules
+from tests.pipelines.report_pages import text_of_page
 from tests.serving.comparing import served_as_in_process
 
 pytestmark = pytest.mark.slow
@@ -71,6 +72,7 @@ def test_stages_train_their_weights_and_are_reported(trained, place):
     (folder,) = (place / "runs" / "transfer").iterdir()
     report = (folder / "report.md").read_text()
     assert "| top 2 | 1 |" in report and "| all | 4 |" in report
+    assert "Stages" in text_of_page(folder)
     card = json.loads((place / "saved" / "transfer" / "1" / "model_card.json").read_text())
     assert str(place) not in json.dumps(card)
 

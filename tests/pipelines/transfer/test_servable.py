@@ -60,12 +60,14 @@ def test_the_model_reads_valid_text_up_to_the_maximum_number_of_bytes(servable, 
 def test_the_export_has_the_weights_of_the_model(servable, tmp_path):
     tf.saved_model.save(servable, str(tmp_path), signatures=servable.signatures())
     loaded = tf.saved_model.load(str(tmp_path))
-    assert list(loaded.signatures) == ["serving_default"]
+    assert sorted(loaded.signatures) == ["classes", "serving_default"]
     texts = tf.constant(["", "gripping", "0123456789 and more"])
     outputs, expected = loaded.signatures["serving_default"](text=texts), servable.classify(texts)
-    assert set(outputs) == {"label", "score", "probabilities"}
+    assert set(outputs) == {"label", "score", "probabilities", "top_labels", "top_scores"}
     in_session = Servable(tmp_path)  # as TF Serving loads it
     served = in_session.signature("")({"text": texts.numpy()})
+    first = in_session.signature("classes")({"text": texts.numpy(), "k": np.array(1, np.int32)})
+    np.testing.assert_array_equal(first["top_labels"], expected["top_labels"].numpy()[:, :1])
     in_session.close()
     for name, value in expected.items():
         np.testing.assert_array_equal(outputs[name], value)

@@ -90,6 +90,6 @@ def test_the_servable_labels_strings(compiled, modules, splits):
     config, _, model = compiled
     servable = task.make_servable(config, splits, modules[1], model)
     requests = task.example_requests(servable)
-    assert set(requests) == set(servable.signatures()) == {"serving_default"}
+    assert set(requests) == set(servable.signatures()) == {"serving_default", "classes"}
     outputs = servable.classify(requests["serving_default"]["text"])
     np.testing.assert_allclose(outputs["probabilities"].numpy().sum(axis=1), 1, atol=1e-5)

@@ -9,6 +9,7 @@ from pipelines.data import sample_pairs
 from pipelines.translation.command import Train
 from pipelines.translation.config import TranslationConfig
 from tests.command_line import assert_one_line, train_here, where
+from tests.pipelines.report_pages import text_of_page
 from tests.serving.comparing import served_as_in_process
 
 slow = pytest.mark.slow
@@ -76,10 +77,20 @@ def test_train_prints_one_json_object_and_writes_a_run(trained, folder):
     assert result["pair"] == "en-es" and scores["bleu"] > 0 and scores["rows"] == result["rows"]["valid"]
     (run,) = (folder / "runs" / "nmt").iterdir()
     names = {path.name for path in run.iterdir()}
-    files = {"report.md", "curves.png", "lengths.png", "attention.png", "metrics.csv", "config.json", "result.json"}
+    files = {
+        "report.md",
+        "attention.svg",
+        "curves.png",
+        "lengths.png",
+        "attention.png",
+        "metrics.csv",
+        "config.json",
+        "result.json",
+    }
     assert files <= names
     report = (run / "report.md").read_text()
     assert "BLEU" in report and "tok:13a" in report and "predict nmt" in report
+    assert "What to do next:" in text_of_page(run)
 
 
 @slow

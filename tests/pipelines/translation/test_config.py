@@ -3,12 +3,14 @@ import dataclasses
 import pytest
 
 from pipelines.support.errors import UserError
-from pipelines.translation.config import MODELS, PRESETS, TranslationConfig
+from pipelines.translation.config import TranslationConfig
+from pipelines.translation.presets import MODELS, PRESETS
 
 # Fields without a value in the presets: data, and what `resolve` computes.
 NOT_IN_PRESETS = {
     "data",
     "minutes",
+    "start_weights",
     "target",
     "pair",
     "valid",
@@ -36,10 +38,6 @@ def test_every_preset_fills_every_open_field_and_is_valid():
         config = resolved(model=model, preset=preset, data="x.tsv")
         config.check()
         assert config.vocabulary_size == values["vocabulary_size"]
-
-
-def test_every_model_has_the_presets_quick_and_full():
-    assert {(model, preset) for model in MODELS for preset in ("quick", "full")} <= set(PRESETS)
 
 
 def test_the_preset_is_quick_on_the_sample_and_full_on_data():
@@ -175,6 +173,14 @@ def test_the_record_has_the_fingerprints_of_all_data_files():
 
 def test_split_batches_run_two_operations_in_parallel():
     assert resolved().parallel_ops() == 2 and resolved(split_batches=False).parallel_ops() is None
+
+
+def test_few_minutes_are_for_the_quick_preset():
+    assert resolved(data="x.tsv", minutes=5).model == "attention"
+    assert resolved(data="x.tsv", minutes=5, model="transformer").preset == "quick"
+    assert resolved(data="x.tsv", minutes=20).model == resolved(data="x.tsv").model == "transformer"
+    assert resolved(data="x.tsv", minutes=5, preset="full").model == "transformer"
+    assert resolved(minutes=5) == dataclasses.replace(resolved(), minutes=5)
 
 
 def test_quick_with_data_has_attention_and_what_follows_from_the_number_of_pairs():

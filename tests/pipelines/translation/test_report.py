@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.data.pairs import Pairs
-from pipelines.support import reports
+from pipelines.support import charts, predictions, reports
 from pipelines.support.run_result import RunResult
 from pipelines.translation import metrics, report
 from pipelines.translation.config import TranslationConfig
@@ -68,6 +68,8 @@ def test_the_report_has_scores_examples_commands_and_pictures(result, tmp_path):
     report.write_report(result, DETAILS, tmp_path)
     text = (tmp_path / "report.md").read_text()
     assert "# Translation: transformer, en-es, pairs.tsv" in text
+    kept = predictions.read(tmp_path)
+    assert set(kept.predicted) == set(TRANSLATIONS) and set(kept.label) == set(PAIRS.target)
     assert f"**BLEU {result.scores['validation']['bleu']:.2f}**" in text and "tok:13a" in text
     assert "| pairs | 2 | 2 |" in text and "Left out, no tab: 3" in text
     assert "| A dog \\| barks. | Un perro. | Un perro \\| ladra. |" in text
@@ -109,7 +111,7 @@ def test_an_alignment_has_no_padding():
 
 def test_the_attention_is_drawn(tmp_path):
     figure = report.draw_attention(report.read_alignment(align, tf.constant(["A dog"])))
-    reports.save(figure, tmp_path / "attention.png")
+    charts.save(figure, tmp_path / "attention.png")
     assert matplotlib.image.imread(tmp_path / "attention.png").shape[1] > 100
     labels = [tick.get_text() for tick in figure.axes[0].get_xticklabels()]
     assert labels == ["\u00b7A", "\u00b7dog", "<end>"]

@@ -69,7 +69,7 @@ def test_the_report_has_a_row_per_point_and_its_command(tmp_path):
     with Image.open(folder / "grid.png") as picture:
         assert picture.width > 400
     summary = grid_report.summarize(result)
-    assert "+0.0267 ± 0.0143" in summary and "report.md" in summary
+    assert "+0.0267 ± 0.0143" in summary and "report.html" in summary
 
 
 def test_one_seed_has_no_interval(tmp_path):

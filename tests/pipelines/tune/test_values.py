@@ -8,6 +8,7 @@ import optuna
 import pytest
 
 import main
+from pipelines.runs import repeat
 from pipelines.settings.fields import Range, ranges
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
@@ -194,5 +195,5 @@ def test_the_model_of_a_point_changes_the_defaults_of_the_other_fields():
 )  # fmt: skip
 def test_the_command_of_a_config_gives_the_config(task, changes):
     config = dataclasses.replace(config_of(task), **changes)
-    line = shlex.join(["train", task, *values.command_flags(config)])
+    line = shlex.join(["train", task, *repeat.command_flags(config)])
     assert main.parse(shlex.split(line)).config == config
