@@ -3,12 +3,14 @@
 import unicodedata
 
 import altair as alt
+import numpy as np
 
 from pipelines.text.special_tokens import WORD_START
 
 MARKED = alt.param(name="marked", value=[])  # positions of the marked tokens; the page sets it
 IS_MARKED = "indexof(marked, datum.position) >= 0"
-_MAX_WIDTH, _MIN_STEP, _MAX_STEP = 1000, 7, 40  # pixels
+_MAX_WIDTH, _MIN_STEP, _MAX_STEP = 1000, 13, 40  # pixels; of more tokens than fit, the figure is wider and scrolls
+_LETTER = 8, 16  # pixels: width and height that a letter of 11 pixels takes at most
 _ANY_STEP = 26  # pixels, for tokens that are not known here
 _SHOWN = {"\n": "⏎", " ": "␣", "\t": "⇥", WORD_START: "▁"}
 
@@ -53,7 +55,7 @@ def token_axis(
     options |= {"labelAlign": "right"} if channel is alt.X and is_long else {}
     axis = alt.Axis(
         labelExpr=f"{name}[datum.value]",
-        labelFontSize=min(12, max(7, step(tokens) - 2)),
+        labelFontSize=min(12, step(tokens) - 2),
         labelOverlap=False,
         labelLimit=110,
         ticks=False,
@@ -63,6 +65,26 @@ def token_axis(
     )
     # All positions: a chart without rows of a token keeps its column.
     return channel(f"{field}:O", axis=axis, scale=alt.Scale(domain=alt.expr(f"sequence(length({name}))")))
+
+
+def labels_that_fit(x: np.ndarray, y: np.ndarray, texts: list[str], width: int, height: int) -> list[str]:
+    """Returns the labels of points, "" for one that would cover an earlier one.
+
+    Args:
+        x, y: float [n], the places of the points.
+        texts: label of each, drawn at its right.
+        width, height: of the chart in pixels, over which the points spread.
+    """
+    spread = [max(np.ptp(values), 1e-12) for values in (x, y)]
+    left, top = (x - x.min()) / spread[0] * width, (y - y.min()) / spread[1] * height
+    kept: list[int] = []
+    for i, text in enumerate(texts):
+        others = [j for j in kept if abs(top[i] - top[j]) < _LETTER[1]]
+        if all(
+            left[i] + _LETTER[0] * len(text) < left[j] or left[j] + _LETTER[0] * len(texts[j]) < left[i] for j in others
+        ):
+            kept.append(i)
+    return [text if i in set(kept) else "" for i, text in enumerate(texts)]
 
 
 def above_zero(chart: alt.Chart, field: str) -> alt.Chart:

@@ -230,8 +230,8 @@ def _figure(title: str, near: pd.DataFrame, points: pd.DataFrame, words: list[st
     label = bars.mark_text(align="left", dx=4).encode(x=alt.value(2), text="label:N")
     lists = []
     for word in words:
-        layers = alt.layer(bars.mark_bar(color="#a5b4fc"), label).properties(width=190, height=14 * count)
-        header = alt.Header(labelLimit=195, labelFontSize=10)
+        layers = alt.layer(bars.mark_bar(color="#5c7cfa", opacity=0.45), label).properties(width=190, height=14 * count)
+        header = alt.Header(labelLimit=195, labelFontSize=11)
         by_occurrence = alt.Facet("of:N", sort=labels, title=None, header=header)
         faceted = layers.facet(by_occurrence, columns=5, data=alt.NamedData("neighbours"))
         lists.append(faceted.transform_filter(f"datum.word === {json.dumps(word)}").properties(title=word))

@@ -4,10 +4,11 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import shown
+from pipelines.inspect.axes import labels_that_fit, shown
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.states import Plane
 
+_PLANE = 760, 480  # width and height of the map in pixels
 _SPECIAL = 4  # the special tokens come first in every vocabulary
 
 
@@ -58,13 +59,16 @@ def figures(title: str, vectors: np.ndarray, names: list[str], words: list[str],
     points = points.assign(x=places[:, 0], y=places[:, -1])
     neighbours = neighbours.assign(**{name: neighbours[name].map(shown) for name in ("word", "neighbour")})
     points = points.assign(**{name: points[name].map(shown) for name in ("token", "of")})
+    first = ~points["token"].duplicated()  # a neighbour of several words is one point
+    points = points[first].reset_index(drop=True)
+    points["label"] = labels_that_fit(*points[["x", "y"]].to_numpy().T, points["token"].tolist(), *_PLANE)
     data = {"neighbours": neighbours, "points": points}
     bars = (
         alt.Chart(alt.NamedData("neighbours"))
         .transform_calculate(label="datum.neighbour + '  ' + format(datum.cosine, '.2f')")
         .encode(y=alt.Y("rank:O", axis=None), x=alt.X("cosine:Q", scale=alt.Scale(domain=[0, 1])))
     )
-    bar = bars.mark_bar(color="#a5b4fc")
+    bar = bars.mark_bar(color="#5c7cfa", opacity=0.45)  # so that the labels are legible on light and dark pages
     label = bars.mark_text(align="left", dx=4).encode(x=alt.value(2), text="label:N")
     lists = (bar + label).properties(width=200, height=14 * count).facet("word:N", columns=4)
     rows = alt.Chart(alt.NamedData("points"))
@@ -72,8 +76,10 @@ def figures(title: str, vectors: np.ndarray, names: list[str], words: list[str],
     dots = rows.mark_circle(size=50).encode(
         x=x, y=y, color=alt.Color("of:N", title="word"), tooltip=["token:N", "of:N"]
     )
-    texts = rows.mark_text(dx=6, align="left", fontSize=11).encode(x=x, y=y, text="token:N")
-    large = (dots + texts).properties(width=760, height=480, title="the words and their neighbours in one plane")
+    texts = rows.mark_text(dx=6, align="left", fontSize=11).encode(x=x, y=y, text="label:N")
+    large = (dots + texts).properties(
+        width=_PLANE[0], height=_PLANE[1], title="the words and their neighbours in one plane"
+    )
     chart = alt.vconcat(lists, large).resolve_scale(x="independent", y="independent", color="independent")
     return [
         Figure(

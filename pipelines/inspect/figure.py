@@ -11,8 +11,10 @@ _CONFIG = {
     "font": "sans-serif",
     "view": {"stroke": None},
     "title": {"anchor": "start", "fontSize": 13},
-    "axis": {"labelFontSize": 11, "titleFontSize": 12, "grid": False},
-    "legend": {"labelLimit": 500},
+    "axis": {"labelFontSize": 11, "titleFontSize": 12, "grid": False, "labelFlush": False},
+    "axisXDiscrete": {"labelAngle": 0, "labelOverlap": "greedy"},
+    "axisQuantitative": {"labelOverlap": "greedy", "labelSeparation": 8},
+    "legend": {"labelFontSize": 11, "titleFontSize": 12, "labelLimit": 500},
     "header": {"labelFontSize": 12, "titleFontSize": 12},
 }
 
@@ -28,6 +30,7 @@ class Figure:
         chart: an Altair chart whose data are named datasets.
         data: name of a dataset -> its rows.
         table: rows for people who cannot see the chart; the first dataset if not given.
+        table_is_open: show the table from the start.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Figure:
     chart: object
     data: dict[str, pd.DataFrame]
     table: pd.DataFrame | None = None
+    table_is_open: bool = False
 
     def specification(self) -> dict:
         """Returns the Vega-Lite specification, without data."""

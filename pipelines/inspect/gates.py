@@ -10,7 +10,14 @@ from pipelines.inspect.trace import GATES, Trace, require_gates
 from pipelines.support.errors import UserError
 
 _ROW = 26  # height of a gate in pixels
-_SIGNED = alt.Scale(domain=[-1, 1], clamp=True, scheme="redblue", reverse=True)
+_IS_GATE = "test(/_gate$/, quantity)"
+# Gates are between 0 and 1, states on both sides of 0.
+_UNITS = alt.Scale(
+    domain=alt.expr(f"{_IS_GATE} ? [0, 1] : [-1, 1]"),
+    scheme=alt.expr(f"{_IS_GATE} ? 'viridis' : 'redblue'"),
+    reverse=alt.expr(f"!{_IS_GATE}"),
+    clamp=True,
+)
 _STATES = ("hidden", "cell", "candidate")
 
 
@@ -262,7 +269,7 @@ def _unit_chart(tokens: list[str], num_units: int) -> alt.LayerChart:
         .encode(
             x=token_axis(alt.X, tokens),
             y=alt.Y("unit:O", sort=None, title="unit", axis=alt.Axis(labelOverlap=True, ticks=False, domain=False)),
-            color=alt.Color("value:Q", scale=_SIGNED, title="value"),
+            color=alt.Color("value:Q", scale=_UNITS, title="value"),
             tooltip=["unit:O", alt.Tooltip("value:Q", format=".3f")],
         )
     )

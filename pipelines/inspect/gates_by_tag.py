@@ -109,7 +109,7 @@ def by_tag(rows: pd.DataFrame) -> pd.DataFrame:
 def figure(model: str, rows: pd.DataFrame) -> Figure:
     """Returns the figure of the rows of `by_tag`."""
     base = alt.Chart().encode(y=alt.Y("tag:N", sort="-x", title=None))
-    x = alt.X("mean:Q", scale=alt.Scale(zero=False), title="mean over units and words")
+    x = alt.X("mean:Q", scale=alt.Scale(domain=[0, 1]), title="mean over units and words")
     tooltip = ["tag:N", "words:Q", *(alt.Tooltip(f"{name}:Q", format=".3f") for name in ("mean", "low", "high"))]
     points = base.mark_point(filled=True, size=60).encode(x=x, tooltip=tooltip)
     intervals = base.mark_rule().encode(x="low:Q", x2="high:Q")
@@ -117,7 +117,6 @@ def figure(model: str, rows: pd.DataFrame) -> Figure:
         alt.layer(intervals, points)
         .properties(width=230, height=alt.Step(18))
         .facet(row=alt.Row("layer:N", title=None), column=alt.Column("gate:N", title=None), data=alt.NamedData("tags"))
-        .resolve_scale(x="independent")
     )
     return Figure(
         "gates-by-tag",

@@ -122,7 +122,8 @@ def figures(traces: list[Trace], texts: list[str]) -> list[Figure]:
         color=alt.Color("value:Q", scale=color, title="standard deviations"),
         tooltip=["character:N", alt.Tooltip("value:Q", format=".2f")],
     )
-    letters = cells.mark_text(font="monospace", fontSize=12, fill="#111111").encode(x=x, y=y, text="character:N")
+    on_dark = alt.condition("abs(datum.value) > 1.2", alt.value("#ffffff"), alt.value("#111111"))
+    letters = cells.mark_text(font="monospace", fontSize=12).encode(x=x, y=y, text="character:N", fill=on_dark)
     text = (background + letters).properties(width=alt.Step(11), height=alt.Step(18))
     bars = (
         alt.Chart(alt.NamedData("units"))

@@ -93,12 +93,13 @@ def _section(figure: Figure) -> str:
     picture = base64.b64encode(smaller(figure.png())).decode()
     name, title, description = (html.escape(each) for each in (figure.name, figure.title, figure.description))
     rows = figure.table if figure.table is not None else next(iter(figure.data.values()))
+    is_open = " open" if figure.table_is_open else ""
     return (
         f'<section id="{name}"><h2>{title}</h2><p>{description}</p>'
         f'<div class="chart" role="group" aria-label="{title}. {description}" tabindex="0"></div>'
         "<noscript><p>This figure needs JavaScript in a browser of 2023 or later; here is a picture of it.</p>"
         f'<img alt="{title}. {description}" src="data:image/png;base64,{picture}"></noscript>'
-        f"<details><summary>The numbers as a table</summary>{_table(rows)}</details></section>"
+        f"<details{is_open}><summary>The numbers as a table</summary>{_table(rows)}</details></section>"
     )
 
 

@@ -40,6 +40,7 @@ def figures(title: str, variables: list[tuple[str, tuple[int, ...]]]) -> list[Fi
             chart,
             {"layers": layers},
             table=rows,
+            table_is_open=True,
         )
     ]
 

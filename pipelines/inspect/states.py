@@ -4,12 +4,13 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from pipelines.inspect.axes import IS_MARKED, MARKED, choice, shown
+from pipelines.inspect.axes import IS_MARKED, MARKED, choice, labels_that_fit, shown
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import Trace
 from pipelines.support.errors import UserError
 
 _GRID = 40  # points of the surface, per axis
+_PATH = 430, 330  # width and height of a path in pixels
 
 
 class Plane:
@@ -93,17 +94,19 @@ def figures(trace: Trace, references: list[Trace], surface=None, word: str | Non
 
 
 def path_rows(trace: Trace, layer: str, name: str, plane: Plane) -> pd.DataFrame:
-    """Returns layer, state, position, token, x, y, and `step`: |s_t - s_(t-1)| / mean of |s|."""
+    """Returns layer, state, position, token and its label in the plane, x, y, `step`: |s_t - s_(t-1)| / mean of |s|."""
     states = trace.recurrent[layer][name]
     points = plane.project(states)
     before = np.concatenate([np.zeros_like(states[:1]), states[:-1]])
     size = np.linalg.norm(states, axis=1).mean()
+    tokens = [shown(token) for token in trace.tokens_of(layer)]
     return pd.DataFrame(
         {
             "layer": layer,
             "state": name,
             "position": np.arange(len(states)),
-            "token": [shown(token) for token in trace.tokens_of(layer)],
+            "token": tokens,
+            "label": labels_that_fit(points[:, 0], points[:, 1], tokens, *_PATH),
             "x": points[:, 0],
             "y": points[:, 1],
             "step": np.linalg.norm(states - before, axis=1) / max(size, 1e-12),
@@ -144,14 +147,14 @@ def _path(filter_expression: str) -> alt.LayerChart:
         x=x, y=y, color=alt.Color("position:Q", scale=alt.Scale(scheme="viridis"), title="position"), tooltip=tooltip
     )
     marked = rows.transform_filter(IS_MARKED).mark_point(size=240, color="#e8590c", strokeWidth=2).encode(x=x, y=y)
-    labels = rows.mark_text(dx=7, dy=-6, align="left", fontSize=11).encode(x=x, y=y, text="token:N")
+    labels = rows.mark_text(dx=7, dy=-6, align="left", fontSize=11).encode(x=x, y=y, text="label:N")
     return line + points + marked + labels
 
 
 def _path_chart() -> alt.HConcatChart:
     charts = [
         _path(f"datum.layer == layer && datum.state == '{name}'").properties(
-            width=430, height=330, title={"hidden": "hidden state h", "cell": "cell c"}[name]
+            width=_PATH[0], height=_PATH[1], title={"hidden": "hidden state h", "cell": "cell c"}[name]
         )
         for name in ("hidden", "cell")
     ]

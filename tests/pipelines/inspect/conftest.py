@@ -8,8 +8,10 @@ import pytest
 
 from pipelines.export import saved_model
 from pipelines.inspect.figure import Figure
+from pipelines.labelled.outputs import with_number_of_classes
 from tests.pipelines.classification import conftest as classifiers
 from tests.pipelines.inspect.exports import export_language_model
+from tests.pipelines.inspect.letters import unreadable
 from tests.pipelines.inspect.marks import empty_panels
 from tests.pipelines.tagging.conftest import make_small  # noqa: F401 (a fixture)
 from tests.pipelines.tagging.small import WORD_TAGS
@@ -49,6 +51,7 @@ def saved(exports, make_small, tmp_path_factory):  # noqa: F811 (the fixture)
         else:
             return exports
         requests = {each: {"text": [REVIEW]} for each in servable.signatures()}
+        requests = with_number_of_classes(requests)
         if "tokens" in requests:
             requests["tokens"] = {"tokens": [["a"]]}
         card = {"task": task, "classes": list(classes), "config": dataclasses.asdict(small.config)}
@@ -62,7 +65,7 @@ def saved(exports, make_small, tmp_path_factory):  # noqa: F811 (the fixture)
 
 @pytest.fixture(autouse=True)
 def every_figure_has_marks(monkeypatch):
-    """Renders the figures that a test makes, one of each specification, and asserts that no panel is empty."""
+    """Renders the figures that a test makes, one of each specification: no panel is empty, all texts can be read."""
     made, init = [], Figure.__init__
 
     def record(self, *arguments, **values):
@@ -75,3 +78,4 @@ def every_figure_has_marks(monkeypatch):
         if (specification := json.dumps(figure.specification())) not in _CHECKED:
             _CHECKED.add(specification)
             assert empty_panels(figure) == [], figure.name
+            assert unreadable(figure) == [], figure.name

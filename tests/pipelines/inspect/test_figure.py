@@ -8,6 +8,7 @@ from PIL import Image
 
 from pipelines.inspect import gates, page
 from pipelines.inspect.figure import Figure, stacked
+from tests.pipelines.inspect import letters
 from tests.pipelines.inspect.exports import data_of, make_trace, picture
 from tests.pipelines.inspect.marks import empty_panels, marks_of
 
@@ -50,3 +51,16 @@ def test_empty_panels_are_found(every_figure_has_marks):
     zero = _figure_of(pd.DataFrame({"x": [1.0, 2], "y": [1.0, 0]}))
     assert "logarithmic" in empty_panels(dataclasses.replace(zero, chart=logarithmic))[0]
     every_figure_has_marks.clear()  # these are empty on purpose
+
+
+def test_texts_that_cannot_be_read_are_found(every_figure_has_marks):
+    """Of the check of all figures in conftest.py."""
+    rows = pd.DataFrame({"x": [0.0, 0.01, 1.0], "y": [0.0, 0.01, 1.0], "text": ["left", "covers it", "far"]})
+    figure = _figure_of(rows)
+    for size, problem in ((11, "'left' covers 'covers it'"), (9, "'left' has 9 pixels")):
+        texts = figure.chart.mark_text(fontSize=size).encode(x="x:Q", y="y:Q", text="text:N")
+        found = letters.unreadable(dataclasses.replace(figure, chart=texts))
+        assert problem in found and not any("'far' covers" in each for each in found)
+    turned = figure.chart.mark_text(angle=300, dx=10).encode(x="x:Q", y=alt.value(0), text="text:N")
+    assert letters.unreadable(dataclasses.replace(figure, chart=turned))
+    every_figure_has_marks.clear()  # they are like that on purpose

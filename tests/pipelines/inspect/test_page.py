@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from pipelines.inspect import gates, page, positions
+from pipelines.inspect import gates, page, positions, size
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.trace import traces
 from tests.browser import chromium, opened
@@ -137,3 +137,37 @@ def test_without_javascript_there_are_pictures(tmp_path):
         tab.goto(path.as_uri())
         assert tab.locator("noscript img, img").first.bounding_box()["width"] > 200
         assert "needs JavaScript" in tab.inner_text("body")
+
+
+# Canvases that are enlarged, what is wider than the page but in no box that scrolls, and menus outside of the page.
+_FLAWS = """() => {
+    const scaled = [...document.querySelectorAll('canvas')].filter((each) =>
+        Math.abs(each.width - each.getBoundingClientRect().width * devicePixelRatio) > 1);
+    const wide = [...document.querySelectorAll('main *')].filter((each) =>
+        !each.closest('.chart > *, details > *') && each.getBoundingClientRect().right > innerWidth);
+    const menus = [...document.querySelectorAll('select, input')].filter((each) => {
+        const box = each.getBoundingClientRect(), bar = each.closest('.vega-bindings').getBoundingClientRect();
+        return box.left < 0 || Math.max(box.right, bar.right) > innerWidth;
+    });
+    return [...scaled, ...wide, ...menus].map((each) => each.outerHTML.slice(0, 80));
+}"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_are_sharp_and_the_page_is_as_wide_as_the_window(tmp_path, scheme):
+    path = tmp_path / "page.html"
+    drawn = [*gates.figures(make_trace(layers=("layer_1", "layer_2"), time=60), top=2), *positions.figures(8, 4)]
+    path.write_text(
+        page.render("Gates", [*drawn, *size.figures("small/1", [("lstm/lstm_cell/kernel", (64, 400))])], [])
+    )
+    with chromium() as browser:
+        for width in (390, 1280, 1600):
+            for ratio in (1, 2):
+                options = {"viewport": {"width": width, "height": 900}, "device_scale_factor": ratio}
+                tab, errors = opened(browser, path.as_uri(), color_scheme=scheme, **options)
+                tab.wait_for_function("document.body.dataset.drawn === '3'")
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width
+                assert tab.evaluate(_FLAWS) == [] and errors == []
+                assert tab.get_by_text("n x 4h").is_visible()
+                tab.close()
