@@ -29,7 +29,8 @@ from pipelines.runs.repeat import Start, find_start
 from pipelines.support.errors import UserError, is_disk_full, too_long_name
 from pipelines.support.installation import called_name
 from pipelines.support.version import VERSION
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 from pipelines.tune import command as tune
 
 _DESCRIPTIONS = {

@@ -20,7 +20,8 @@ from pipelines.support.files import check_folder, check_output, shown
 from pipelines.support.installation import called_name
 from pipelines.support.paths import Data
 from pipelines.support.scores import score_of
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 
 if TYPE_CHECKING:  # NumPy is imported when models are compared
     from pipelines.support.answers import Answers, Measured

@@ -12,7 +12,8 @@ from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.files import shown, written_beside
 from pipelines.support.paths import Data
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 
 if TYPE_CHECKING:  # NumPy is imported when models are compared
     from pipelines.support.answers import Answers, Measured

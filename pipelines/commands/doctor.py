@@ -17,7 +17,8 @@ from pipelines.support.errors import UserError, suggestion
 from pipelines.support.findings import Examined, fact_lines, finding_lines
 from pipelines.support.installation import ROOT, called_name, ray_installation
 from pipelines.support.version import VERSION
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 
 _MIN_DISK, _MIN_MEMORY = 2 * 10**9, 2 * 10**9  # a run with --preset full takes up to 2 GB of memory
 _MAX_LISTED = 12

@@ -13,7 +13,8 @@ from pipelines.support.errors import UserError
 from pipelines.support.files import with_home
 from pipelines.support.numbers import listed
 from pipelines.support.paths import Data
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 
 _OF_KIND = {entry.data_kind: entry.name for entry in reversed(TASKS.values())}  # the first task of each kind
 _JUDGED = 200  # lines or sentences

@@ -14,7 +14,7 @@ from pipelines.support.files import fingerprint as fingerprint_of_files
 from pipelines.support.paths import Data
 
 if TYPE_CHECKING:
-    from pipelines.task import TaskEntry
+    from pipelines.task_entry import TaskEntry
 
 
 def name(data: Data | None) -> str:

@@ -26,7 +26,8 @@ from pipelines.support.files import make_folders, shown, written_beside
 from pipelines.support.quiet import import_tensorflow
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import RunRecord, RunResult
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 
 _MEASURES = ("accuracy", "f1", "roc_auc", "log_loss")
 

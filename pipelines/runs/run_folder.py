@@ -21,7 +21,7 @@ from pipelines.support.files import check_folder, read_json, shown
 from pipelines.support.records import read_record, write_record
 from pipelines.support.run_result import READABLE, SCHEMA, RunRecord, RunResult
 from pipelines.support.version import VERSION
-from pipelines.task import TaskEntry
+from pipelines.task_entry import TaskEntry
 
 PACKAGES = ("tensorflow", "keras", "tensorflow-text", "sentencepiece", "numpy")
 

@@ -11,7 +11,7 @@ from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag
 from pipelines.settings.config import TrainingConfig
 from pipelines.settings.fields import NAME
 from pipelines.support.errors import UserError
-from pipelines.task import TaskEntry
+from pipelines.task_entry import TaskEntry
 from pipelines.tune import values
 
 _DEFAULT_TRIALS = 20

@@ -14,7 +14,8 @@ import pytest
 import main
 import pipelines
 import unroll
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 from tests.command_line import assert_one_line, train_here, where
 from tests.pipelines.test_task import MEMBERS, arguments
 

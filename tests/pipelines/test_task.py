@@ -1,7 +1,6 @@
 """The contract between runs and tasks, and what may be imported before TensorFlow."""
 
 import ast
-import dataclasses
 import importlib
 import inspect
 import subprocess
@@ -12,14 +11,11 @@ from pathlib import Path
 import pytest
 
 from pipelines import task
-from pipelines.data.corpora import CORPORA
-from pipelines.settings.config import TrainingConfig
 from pipelines.task import TASKS, Task
 from tests.command_line import ROOT
 
 PACKAGES = sorted({entry.package for entry in TASKS.values()})
 MEMBERS = {name: value for name, value in vars(Task).items() if not name.startswith("_") and inspect.isfunction(value)}
-ENTRIES = pytest.mark.parametrize("entry", TASKS.values(), ids=TASKS)
 FILES = {"config.py", "command.py", "data.py", "task.py", "networks.py", "servable.py"}
 RUN = [
     ast.parse((ROOT / "pipelines" / "runs" / name).read_text()) for name in ("run.py", "fitting.py", "continuing.py")
@@ -86,19 +82,6 @@ def test_every_task_has_the_same_files(package):
     assert files >= FILES, f"missing: {FILES - files}"
 
 
-@ENTRIES
-def test_the_commands_of_a_task(entry):
-    command = entry.command()
-    assert isinstance(command.Train(task=entry.name).config, TrainingConfig)
-    assert hasattr(command, "Prepare") == entry.has("shards") == hasattr(entry.data(), "survey")
-    assert hasattr(command, "Evaluate") or not entry.has("evaluate")
-
-
-@ENTRIES
-def test_the_data_of_a_task_is_read_by_its_load(entry):
-    assert importlib.import_module(f"pipelines.{entry.package}.data").load is entry.task().load
-
-
 @pytest.mark.slow
 def test_reading_the_data_of_a_task_imports_no_tensorflow():
     imports = "; ".join(f"import pipelines.{package}.data" for package in PACKAGES)
@@ -107,54 +90,12 @@ def test_reading_the_data_of_a_task_imports_no_tensorflow():
     assert process.stdout.strip() == "set()", process.stderr
 
 
-@ENTRIES
-def test_the_defaults_of_an_entry_are_fields_of_its_config(entry):
-    config = entry.command().Train(task=entry.name).config
-    for name, value in entry.defaults.items():
-        assert getattr(config, name) != value, f"{name} is {value} without the entry's default"
-
-
-@ENTRIES
-def test_what_a_training_that_continues_shares_with_its_run_are_fields(entry):
-    config = entry.config_class()()
-    named = [*config.network_fields(), *config.KEPT_FIELDS, *config.CONTINUED]
-    assert len(set(named)) == len(named) and set(named) <= {field.name for field in dataclasses.fields(config)}
-    assert "model" in config.network_fields()
-
-
-@ENTRIES
-def test_the_second_pass_of_a_preparation_is_in_shards(entry):
-    assert arguments(entry.shards().write)[-1][0] == "folder"
-
-
-@ENTRIES
-def test_the_network_of_an_export_of_a_task_that_is_explained_is_built_again(entry):
-    assert hasattr(entry.networks(), "of_export") == (entry.explains is not None)
-    assert entry.has("trace") != bool(entry.no_trace)
-
-
 def test_the_usual_example_requests_have_unusual_texts():
     servable = types.SimpleNamespace(signatures=lambda: {"serving_default": None, "trace": None})
     requests = task.example_requests(servable)
     texts = requests["trace"]["text"]
     assert requests["serving_default"] == {"text": texts}
     assert "" in texts and any(not text.isascii() for text in texts) and any(len(text) > 2000 for text in texts)
-
-
-@ENTRIES
-def test_the_version_of_the_sample_is_a_text(entry):
-    version = entry.sample_version()
-    assert isinstance(version, str) and version and version == entry.sample_version()
-
-
-@ENTRIES
-def test_there_is_a_corpus_of_the_kind_that_a_task_reads(entry):
-    assert entry.data_kind in {corpus.kind for corpus in CORPORA.values()}
-
-
-@ENTRIES
-def test_the_name_of_an_entry_is_its_key(entry):
-    assert TASKS[entry.name] is entry
 
 
 def test_nothing_imports_the_entry_point():

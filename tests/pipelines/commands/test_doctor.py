@@ -9,7 +9,8 @@ import pytest
 import main
 from pipelines.commands import doctor, mistyped
 from pipelines.support.errors import UserError
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 from tests.command_line import ROOT, assert_one_line, lines_of
 from tests.pipelines.made_sentences import sentences
 

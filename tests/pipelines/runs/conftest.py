@@ -13,7 +13,8 @@ from pipelines.runs import run
 from pipelines.runs.run import Destination
 from pipelines.settings.config import TrainingConfig
 from pipelines.support.files import write_text
-from pipelines.task import TASKS, TaskEntry
+from pipelines.task import TASKS
+from pipelines.task_entry import TaskEntry
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

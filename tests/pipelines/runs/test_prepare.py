@@ -16,7 +16,7 @@ from pipelines.runs.prepare import prepare, summarize
 from pipelines.shards import shard_writer
 from pipelines.support.errors import UserError
 from pipelines.tagging.config import TaggingConfig
-from pipelines.task import TaskEntry
+from pipelines.task_entry import TaskEntry
 from pipelines.translation.config import TranslationConfig
 from tests.command_line import assert_one_line, train_here
 from tests.forked import Forked
