@@ -44,6 +44,7 @@ class TableOptions:
         fields: all columns that a trained model reads, if there are several: objects of `fields.Field`.
         weight_column: column with the weights of the rows; None: there is none.
         output_separator, output_encoding: of tables that are written; None: as in the first file that is read.
+        output_decimal: decimal mark of tables that are written; None: it follows from the separator.
     """
 
     text_column: str | None = None
@@ -67,6 +68,7 @@ class TableOptions:
     is_symmetric: bool = False
     fields: tuple = ()
     output_separator: str | None = None
+    output_decimal: str | None = None
     output_encoding: str | None = None
 
     @property

@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import tyro
 
@@ -186,6 +186,12 @@ class PredictCommand:
             counts = engine.predict_files(exported, self.input, self.output, steps, self.labelling.limit)
             self._print_counts(exported, counts)
 
+    def _written_suffix(self) -> str:
+        """Returns the suffix of --output, else that of the parts or of stdout, without a look at the file."""
+        if self.output and not self.distributed.ray:
+            return self.output.suffix
+        return self.distributed.suffix(self.labelling.suffixes(self.suffixes))
+
     def _suffix(self) -> str:
         """Returns the suffix of what is written.
 
@@ -222,6 +228,19 @@ class RowTableFlags(TableFlags):
     .csv files that of the .csv file of --input, else a comma."""
     output_encoding: Annotated[str | None, NAME] = None
     """Encoding of this file, such as utf-8-sig. By default that of --input, with its byte order mark."""
+    output_decimal: Literal[".", ","] | None = None
+    """Decimal mark of the numbers that are added to this file. By default a comma if the separator is a semicolon, as
+    spreadsheet programs write such files, else a point."""
+
+    def check_suffix(self, suffix: str) -> None:
+        """Checks that the flags have an effect on the file of --output.
+
+        Raises:
+            UserError: they do not.
+        """
+        for name in ("output_separator", "output_encoding", "output_decimal"):
+            if getattr(self, name) is not None and suffix not in (".csv", ".tsv"):
+                raise UserError(f"{flag(name)} has no effect: it is for .csv and .tsv files, and {suffix} is written")
 
     def options(self, *labels) -> table_options.TableOptions:
         """See `TableFlags.options`.
@@ -234,6 +253,7 @@ class RowTableFlags(TableFlags):
             super().options(*labels),
             output_separator=self.output_separator,
             output_encoding=self.output_encoding,
+            output_decimal=self.output_decimal,
         )
 
 
@@ -277,15 +297,9 @@ class PredictRowsCommand(PredictCommand):
     def check_files(self) -> None:
         """See `PredictCommand.check_files`."""
         super().check_files()
-        suffix = self.output.suffix if self.output and not self.distributed.ray else self._part_suffix()
-        for name in ("output_separator", "output_encoding"):
-            if getattr(self.table, name) is not None and suffix not in (".csv", ".tsv"):
-                raise UserError(f"{flag(name)} has no effect: it is for .csv and .tsv files, and {suffix} is written")
+        self.table.check_suffix(self._written_suffix())
         if self.prefix is not None and self.labelling.tool:
             raise UserError(f"--prefix has no effect with --for {self.labelling.tool}: leave it out")
-
-    def _part_suffix(self) -> str:
-        return self.distributed.suffix(self.labelling.suffixes(self.suffixes))
 
     def _results(self, outputs: dict) -> list[dict]:
         columns = {"text": self.texts} | {name: list(map(_plain, outputs[name])) for name in self.outputs}

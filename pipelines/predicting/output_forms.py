@@ -29,10 +29,12 @@ class Form(NamedTuple):
     Attributes:
         separator: the character between its cells.
         encoding: a name of Python; with a byte order mark as in "utf-8-sig" and "utf-16".
+        decimal: the decimal mark of numbers.
     """
 
     separator: str = ","
     encoding: str = "utf-8"
+    decimal: str = "."
 
     def encoded(self, text: str, is_start: bool) -> bytes:
         """Returns a part of a file as bytes.
@@ -61,7 +63,8 @@ class Form(NamedTuple):
 def form_of(first: Columns | None, options: TableOptions, suffix: str) -> Form:
     """Returns how to write a table: as the flags say, else as the first file, else with commas in UTF-8.
 
-    A .tsv file has tabs, and a .csv file the separator of the first file if that is a .csv file.
+    A .tsv file has tabs, and a .csv file the separator of the first file if that is a .csv file. With semicolons, the
+    decimal mark is a comma.
 
     Args:
         first: columns of the first file; None: it is unknown.
@@ -75,4 +78,7 @@ def form_of(first: Columns | None, options: TableOptions, suffix: str) -> Form:
         file.close()
         if suffix == ".csv" and encodings.suffix(path) == suffix:
             separator = delimited.separator_of(path, dataclasses.replace(options, encoding_errors="surrogateescape"))
-    return Form(unescaped(options.output_separator) or separator, options.output_encoding or encoding)
+    separator = unescaped(options.output_separator) or separator
+    # Spreadsheet programs separate cells by semicolons where the decimal mark is a comma, and read 0.5 as a text there.
+    decimal = options.output_decimal or ("," if separator == ";" else ".")
+    return Form(separator, options.output_encoding or encoding, decimal)

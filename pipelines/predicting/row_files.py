@@ -186,6 +186,7 @@ class RowWriter(NamedTuple):
             index=False,
             header=header,
             float_format="%.6f",
+            decimal=self.form.decimal,
             quoting=csv.QUOTE_MINIMAL,
             lineterminator="\n",
         )

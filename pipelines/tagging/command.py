@@ -11,7 +11,7 @@ import tyro
 from pipelines.command_line import ModelFlags, PrepareCommand, TrainCommand, print_json, subset
 from pipelines.data.token_options import TokenOptions
 from pipelines.export.exported import Exported
-from pipelines.predicting.command import PredictCommand
+from pipelines.predicting.command import PredictCommand, RowTableFlags
 from pipelines.settings.fields import NAME, PATH, PATHS, Separator
 from pipelines.support import paths, terminal
 from pipelines.support.paths import Data
@@ -94,16 +94,24 @@ class Predict(PredictCommand):
     """Tag texts with an exported tagger."""
 
     examples: ClassVar = ("{text}", "--input texts.csv --output tagged.conllu")
-    suffixes: ClassVar = (".conllu", ".jsonl", ".csv")
+    suffixes: ClassVar = (".conllu", ".jsonl", ".csv", ".tsv", ".parquet", ".xlsx")
     labels: ClassVar = True
     tools: ClassVar = ("doccano", "spacy", "entities")
     output: Annotated[Path | None, PATH] = None
-    """With --input: .conllu, .jsonl or .csv file to write. By default CoNLL-U is printed. With --for, other files."""
+    """With --input: file to write, .conllu, .jsonl, or a table of the tokens, .csv, .tsv, .parquet or .xlsx. By default
+    CoNLL-U is printed. With --for, other files."""
     pretokenized: bool = False
     """The texts are tokens with spaces between them. By default the model divides texts into tokens."""
     json: bool = False
     """Print one JSON object: for each token its tag, its probability, and its start and end in the text, counted in
     characters; and the entities. With --input it has the counts, and needs --output."""
+
+    table: RowTableFlags = RowTableFlags()
+
+    def check_files(self) -> None:
+        """See `PredictCommand.check_files`."""
+        super().check_files()
+        self.table.check_suffix(self._written_suffix())
 
     def file_steps(self, exported: Exported, suffix: str):
         """See `PredictCommand.file_steps`."""

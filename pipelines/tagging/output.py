@@ -1,6 +1,5 @@
-"""Writes predicted tags to files: CoNLL-U, JSON Lines or CSV."""
+"""Writes predicted tags as CoNLL-U or JSON Lines. For tables of tokens see `item_files.py`."""
 
-import csv
 import itertools
 import json
 import re
@@ -31,7 +30,6 @@ _UPOS = {  # https://universaldependencies.org/u/pos
 }
 _COLUMNS = {"upos": 3, "xpos": 4, "feats": 5}
 _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
-_CSV_COLUMNS = ("text", "sentence", "token", "tag", "score", "start", "end")
 
 
 def writer(
@@ -40,37 +38,22 @@ def writer(
     """Returns a function that writes results, each with "text" and, one value per token, "tokens", "tags" and "scores".
 
     Results of raw texts also have "start", "end" and "sentence"; without them, a text is one sentence, with spaces
-    between its tokens. Results may have "uncertainty", a number. See also `head`.
+    between its tokens. Results may have "uncertainty", a number.
 
     Args:
         file: where to write.
-        suffix: .conllu, .jsonl (a result per line) or .csv (a token per line; texts are numbered from `first_number`,
-            and the sentences of a text from 1).
+        suffix: .conllu or .jsonl (a result per line).
         column: the column of the training data with the tags, for CoNLL-U: see `conllu_column`.
         tags: all tags of the model, for CoNLL-U.
-        first_number: of the texts.
+        first_number: of the texts, for CoNLL-U.
     """
     if suffix == ".jsonl":
         return lambda results: file.writelines(json.dumps(each, ensure_ascii=False) + "\n" for each in results)
     numbers = itertools.count(first_number)
-    if suffix == ".csv":
-        table = csv.writer(file, lineterminator="\n")
-        return lambda results: table.writerows(
-            (number, *row) for result, number in zip(results, numbers) for row in _rows(result)
-        )
     name = conllu_column(column, tags)
     return lambda results: file.writelines(
         line for result, number in zip(results, numbers) for line in _conllu(result, number, name)
     )
-
-
-def head(suffix: str, first: dict) -> str:
-    """Returns the first line of a file: of CSV the names of its columns.
-
-    Args:
-        first: the first result.
-    """
-    return ",".join([*_CSV_COLUMNS, *_uncertainty(first)]) + "\n" if suffix == ".csv" else ""
 
 
 def conllu_column(column: str | None, tags: Collection[str]) -> str:
@@ -86,16 +69,6 @@ def conllu_column(column: str | None, tags: Collection[str]) -> str:
     if set(tags) <= {*_UPOS, "_"}:
         return "upos"
     return "NER" if any(spans_of([tag]) for tag in tags) else "xpos"
-
-
-def _rows(result: dict) -> Iterator[tuple]:
-    """The lines of CSV of a text, without its number."""
-    num_tokens = len(result["tokens"])
-    sentences = [number + 1 for number in result.get("sentence", [0] * num_tokens)]
-    positions = (result.get(name, [""] * num_tokens) for name in ("start", "end"))
-    uncertainty = tuple(_uncertainty(result).values())
-    for row in zip(sentences, result["tokens"], result["tags"], result["scores"], *positions, strict=True):
-        yield row + uncertainty
 
 
 def _uncertainty(result: dict) -> dict[str, float]:

@@ -15,6 +15,7 @@ from pipelines.predicting.row_files import RowTask
 from pipelines.support.errors import UserError
 from pipelines.tagging import entity_files
 from pipelines.tagging.entities import with_entities
+from pipelines.tagging.item_files import item_steps, token_items
 
 _CHUNK_LINES = 1000  # a file is read in chunks, so that it may be larger than memory
 
@@ -48,7 +49,7 @@ def file_steps(
 
     Args:
         options: how to read a table.
-        suffix: one of `Predict.suffixes`.
+        suffix: one of `Predict.suffixes`; all but .conllu and .jsonl are tables of tokens.
         pretokenized: as in `predict_texts`.
         sort: write the texts with the least certain tags first; see `uncertainty`.
         tool: for what the entities are written, one of `Predict.tools`; None writes the tokens.
@@ -61,19 +62,22 @@ def file_steps(
     # CoNLL-U and tables of tokens have no entities.
     load = functools.partial(_load, pretokenized, sort, tags if tool or suffix == ".jsonl" else ())
     given = {"pretokenized": pretokenized, "max_lines": _CHUNK_LINES} | ({"tool": tool} if tool else {})
+    uncertainties = _uncertainties if sort else None
     if tool and not is_spans(tags):
         raise UserError(f"--for {tool}: the tags of {exported.title} are no spans (B-..., I-...): leave it out")
     if tool == "doccano":
-        task = RowTask((LABELS,), load, _for_doccano, _count, _uncertainties if sort else None, given)
+        task = RowTask((LABELS,), load, _for_doccano, _count, uncertainties, given)
         return doccano_steps(task, options)
     if tool == "spacy":
         steps = entity_files.spacy_steps(options, load, _count_tokens, given)
     elif tool == "entities":
-        steps = entity_files.entity_steps(options, suffix, load, _count_tokens, given)
-    else:
+        steps = entity_files.entity_steps(options, suffix, load, _count_tokens, given, uncertainties)
+    elif suffix in (".conllu", ".jsonl"):
         write = functools.partial(_write_part, suffix, card["config"]["column"], tags)
-        steps = table_steps(options, suffix, 5, load, write, functools.partial(_head, suffix), **given)
-    return steps._replace(uncertainty=_uncertainties if sort else None)
+        steps = table_steps(options, suffix, 5, load, write, **given)
+    else:
+        steps = item_steps(token_items(sort), options, suffix, load, _count_tokens, given, uncertainties)
+    return steps._replace(uncertainty=uncertainties)
 
 
 def uncertainty(scores: Sequence[float]) -> float:
@@ -107,13 +111,6 @@ def _load(pretokenized: bool, sort: bool, tags: tuple[str, ...], exported: Expor
 def _for_doccano(results: list[dict]) -> dict[str, Sequence]:
     """See `RowTask.columns`."""
     return {LABELS: [entity_files.spans(result) for result in results]}
-
-
-def _head(suffix: str, first: Predicted, num_rows: int) -> bytes:
-    """See `FileSteps.head`."""
-    from pipelines.tagging import output
-
-    return output.head(suffix, first.outputs[0]).encode()
 
 
 def _write_part(

@@ -22,6 +22,8 @@ TEXT = "id;text\n1;sch\u00f6n\n2;a b\n"
         ("a.csv", "utf-8", {"output_separator": "tab", "output_encoding": "cp1252"}, ".csv", ("\t", "cp1252")),
         ("a.txt", "utf-8-sig", {}, ".csv", (",", "utf-8-sig")),
         ("a.xlsx", "utf-8-sig", {}, ".csv", (",", "utf-8")),
+        ("a.csv", "utf-8", {"output_decimal": "."}, ".csv", (";", "utf-8", ".")),
+        ("a.csv", "utf-8", {"output_decimal": ","}, ".tsv", ("\t", "utf-8", ",")),
     ],
 )
 def test_the_form_is_that_of_the_input_unless_a_flag_or_the_suffix_says_otherwise(
@@ -29,13 +31,15 @@ def test_the_form_is_that_of_the_input_unless_a_flag_or_the_suffix_says_otherwis
 ):
     path = tmp_path / name
     path.write_bytes(TEXT.encode(encoding))
-    assert form_of(Columns(["id", "text"], "text", str(path)), TableOptions(**flags), suffix) == form
+    assert form_of(Columns(["id", "text"], "text", str(path)), TableOptions(**flags), suffix) == Form(
+        *form, **({} if len(form) == 3 else {"decimal": "," if form[0] == ";" else "."})
+    )
 
 
 def test_without_a_file_there_are_commas():
     for path in ("-", "s3://bucket/a.csv"):
-        assert form_of(Columns(["text"], "text", path), TableOptions(), ".csv") == (",", "utf-8")
-    assert form_of(None, TableOptions(), ".tsv") == ("\t", "utf-8")
+        assert form_of(Columns(["text"], "text", path), TableOptions(), ".csv") == (",", "utf-8", ".")
+    assert form_of(None, TableOptions(), ".tsv") == ("\t", "utf-8", ".")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "UTF_16", "utf-16-le", "cp1252"])

@@ -115,7 +115,7 @@ def test_the_evaluation_of_the_sample(tmp_path, run_main, monkeypatch):
         (["--input", "x", "--json"], "--json with --input needs --output"),
         (["--input", "x", "--server", "http://localhost:1"], "--server is for texts"),
         (["--input", "absent.txt"], "no such file: absent.txt"),
-        (["--input", "x", "--output", "out.txt"], "must end in .conllu, .jsonl or .csv"),
+        (["--input", "x", "--output", "out.txt"], "must end in .conllu, .jsonl, .csv, .tsv, .parquet or .xlsx"),
     ],
 )
 def test_flags_that_do_not_fit_are_refused(place, run_main, arguments, message):

@@ -1,11 +1,10 @@
-import csv
 import io
 import json
 
 import pytest
 import udtools
 
-from pipelines.tagging.output import conllu_column, head, writer
+from pipelines.tagging.output import conllu_column, writer
 
 TEXT = "Ann lives in New York. She's  fine 😀!"
 TOKENS = ["Ann", "lives", "in", "New", "York", ".", "She", "'s", "fine", "😀", "!"]
@@ -24,8 +23,7 @@ SPANS = RESULT | {"tags": ["B-PER", "O", "O", "B-LOC", "I-LOC", *["O"] * 6]}
 
 
 def written(suffix, results, column=None, tags=("NOUN",)) -> str:
-    file = io.StringIO(head(suffix, results[0]))
-    file.seek(0, io.SEEK_END)
+    file = io.StringIO()
     write = writer(file, suffix, column, tags)
     for result in results:
         write([result])
@@ -77,7 +75,6 @@ def test_pretokenized_texts_are_one_sentence_with_spaces():
     result = {"text": "So it is .", "tokens": ["So", "it", "is", "."], "tags": ["X"] * 4, "scores": [0.5] * 4}
     lines = written(".conllu", [result]).split("\n")
     assert lines[1:4] == ["# sent_id = 1.1", "# text = So it is .", "1\tSo\t_\tX\t_\t_\t_\t_\t_\t_"]
-    assert written(".csv", [result]).split("\n")[1] == "1,1,So,X,0.5,,"
 
 
 def test_an_invisible_character_between_tokens_is_no_space():
@@ -121,17 +118,3 @@ def test_json_lines_have_a_result_each():
     text = written(".jsonl", [RESULT, EMPTY])
     assert [json.loads(line) for line in text.splitlines()] == [RESULT, EMPTY]
     assert "😀" in text
-
-
-def test_csv_has_a_token_per_line():
-    rows = list(csv.DictReader(io.StringIO(written(".csv", [EMPTY, RESULT]))))
-    assert len(rows) == 11
-    assert rows[6] == {
-        "text": "2",
-        "sentence": "2",
-        "token": "She",
-        "tag": "PRON",
-        "score": "0.5",
-        "start": "23",
-        "end": "26",
-    }

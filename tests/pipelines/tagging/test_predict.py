@@ -7,6 +7,8 @@ import pytest
 from pipelines.data import tagged_sentences
 from pipelines.data.table_options import TableOptions
 from pipelines.predicting import engine
+from pipelines.predicting.output_forms import TABLES
+from pipelines.predicting.typed_files import WRITERS
 from pipelines.support.errors import UserError
 from pipelines.tagging import predict
 from pipelines.tagging.command import Predict
@@ -30,7 +32,7 @@ class FakeExport:
         return self
 
 
-@pytest.mark.parametrize("suffix", Predict.suffixes)
+@pytest.mark.parametrize("suffix", sorted({*Predict.suffixes} - {*WRITERS}))  # those of text
 @pytest.mark.parametrize("pretokenized", [False, True])
 def test_the_parts_of_a_distributed_tagging_are_the_file_of_the_plain_command(
     make_small, tmp_path, monkeypatch, suffix, pretokenized
@@ -41,7 +43,7 @@ def test_the_parts_of_a_distributed_tagging_are_the_file_of_the_plain_command(
     steps = predict.file_steps(export, TableOptions(), suffix, pretokenized)
     counts = engine.predict_files(export, str(source), target, steps)
     parts = parts_of(steps, export, source)
-    header = suffix == ".csv"
+    header = suffix in TABLES
     lines = [line for i, (part, _) in enumerate(parts) for line in part.decode().splitlines(True)[header and i > 0 :]]
     assert len(parts) == 2 and "".join(lines) == target.read_text()
     assert sum(record["counts"]["tokens"] for _, record in parts) == counts["tokens"]
@@ -93,11 +95,23 @@ def test_the_least_sure_texts_come_first(names, pool, tmp_path, pretokenized):
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
     by_text: dict[str, set] = {}
     for row in rows:
-        by_text.setdefault(row["text"], set()).add(row["uncertainty"])
-    assert list(by_text.items()) == [(str(i), {str(each["uncertainty"])}) for i, each in enumerate(found, 1)]
+        by_text.setdefault(row["text_number"], set()).add(row["uncertainty"])
+    assert list(by_text.items()) == [(str(i), {f"{each['uncertainty']:.6f}"}) for i, each in enumerate(found, 1)]
     write(names, pool, tmp_path / "out.conllu", pretokenized, sort=True)
     comments = [line for line in (tmp_path / "out.conllu").read_text().splitlines() if "uncertainty" in line]
     assert comments == [f"# uncertainty = {each['uncertainty']}" for each in found]
+
+
+def test_entities_of_the_least_sure_texts_come_first(names, pool, tmp_path):
+    order = []
+    for sort in (True, False):
+        target = tmp_path / f"{sort}.jsonl"
+        write(names, pool, target, sort=sort, tool="entities")
+        order.append([json.loads(line)["id"] for line in target.read_text().splitlines()])
+    results = predict.predict_texts(names, TEXTS, pretokenized=False)
+    unsure = [predict.uncertainty(result["scores"]) for result in results]
+    assert order[1] == sorted(order[1]) and len(set(order[0])) > 1
+    assert order[0] == sorted(order[0], key=lambda row: -unsure[row])
 
 
 @pytest.mark.parametrize("pretokenized", [False, True])
