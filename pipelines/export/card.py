@@ -29,14 +29,16 @@ _FIELDS = [
 
 
 def make_card(result: RunResult, config: TrainingConfig) -> dict:
-    """Returns the card of a run's export, without paths of the machine; of the data it has one validation text."""
+    """Returns the card of a run's export, without paths of the machine; it has one validation text at most."""
     values = vars(result)
     settings = {name: value for name, value in result.config.items() if name not in ("data", *config.data_files())}
     for field, handle in config.module_handles().items():
         if "://" not in handle:
             settings[field] = Path(handle).name
     kept = {name: values[name] for name in _FIELDS if values[name] is not None}
-    return kept | result.about | {"config": settings}
+    hidden = ("example_text",) if config.no_example_text else ()
+    about = {name: value for name, value in result.about.items() if name not in hidden}
+    return kept | about | {"config": settings}
 
 
 class Card(dict):

@@ -84,7 +84,7 @@ def parse_threshold(text: str) -> ThresholdChoice:
 class LabelledConfig(TrainingConfig):
     """Fields on the data of a task that learns labels of texts."""
 
-    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline", "no_example_text")
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = (*TrainingConfig.REPORT_FIELDS, "no_baseline")
     READS_COLUMNS: ClassVar[bool] = False  # whether --text-column and --feature-column may name several columns
     DATA_FIELDS: ClassVar[tuple[str, ...]] = (
         "data",
@@ -138,8 +138,6 @@ class LabelledConfig(TrainingConfig):
     """Weight each class by the inverse of its frequency, for data with rare classes."""
     no_baseline: bool = False
     """Do not compare the model with scikit-learn's logistic regression and LinearSVC on TF-IDF, which take seconds."""
-    no_example_text: bool = False
-    """Leave out the validation text that the export has for the live page: for confidential data."""
     positive: Annotated[str | None, tyro.conf.arg(metavar="LABEL", help_behavior_hint="")] = None
     """Two classes: the label that --threshold, F1 and the precision-recall curve are about. By default the last one in
     alphabetical order, or the larger number."""

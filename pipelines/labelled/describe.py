@@ -69,7 +69,7 @@ def describe_splits(config: LabelledConfig, splits: LabelledSplits) -> dict[str,
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     return {
         "example": "--input FILE" if splits.fields else text_to_try(splits.valid.texts),
-        **({} if splits.fields or config.no_example_text else {"example_text": example_text(splits.valid.texts)}),
+        **({} if splits.fields else {"example_text": example_text(splits.valid.texts)}),
         "classes": list(splits.classes),
         "outputs": describe_outputs(config, len(splits.classes), bool(splits.fields)),
         "rows": {name: len(part) for name, part in parts.items() if part},

@@ -117,7 +117,7 @@ class LanguageModelConfig(TrainingConfig):
 
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "lstm", "full": "lstm", "words": "lstm"}
-    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = (*TrainingConfig.REPORT_FIELDS, "no_baseline")
     DATA_FIELDS: ClassVar[tuple[str, ...]] = ("data", "valid", "documents", "text_column", "encoding")
     GROWS: ClassVar[bool] = True
     NETWORK_FIELDS: ClassVar[tuple[str, ...]] = (

@@ -39,7 +39,8 @@ class TrainingConfig:
 
     PRESETS: ClassVar[Presets] = {}
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {}  # preset -> model
-    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ()  # change what is reported, not what is trained, nor the run's name
+    # They change what is reported, not what is trained, nor the run's name.
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_example_text",)
     DATA_FIELDS: ClassVar[tuple[str, ...]] = ()  # state how the data is read: `prepare` and `doctor` have them, too
     SCALED_BEFORE: ClassVar[bool] = False  # `scale_embeddings` of a run that was recorded before the field existed
     # Of a training that continues from a run (`start_weights`):
@@ -68,6 +69,8 @@ class TrainingConfig:
     keep_checkpoints: Annotated[int, at_least(0)] = 0
     """Keep the weights of N epochs, evenly spread, and the initial ones, so that `inspect training` can show how the
     model changed."""
+    no_example_text: bool = False
+    """Leave out the validation text that the export has for the live page: for confidential data."""
     seed: Annotated[int, from_to(0, 2**31 - 1)] = 1
     """Seed of weights, dropout and order. The same seed on the same machine gives the same weights."""
     start_weights: tyro.conf.Suppress[str | None] = None

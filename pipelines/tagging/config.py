@@ -109,7 +109,7 @@ class TaggingConfig(TrainingConfig):
 
     PRESETS: ClassVar[Presets] = PRESETS
     DEFAULT_MODELS: ClassVar[dict[str, str]] = {"quick": "best", "full": "best"}
-    REPORT_FIELDS: ClassVar[tuple[str, ...]] = ("no_baseline",)
+    REPORT_FIELDS: ClassVar[tuple[str, ...]] = (*TrainingConfig.REPORT_FIELDS, "no_baseline")
     DATA_FIELDS: ClassVar[tuple[str, ...]] = ("data", *token_options.FIELDS, "valid")
     GROWS: ClassVar[bool] = True
     NETWORK_FIELDS: ClassVar[tuple[str, ...]] = (

@@ -77,7 +77,7 @@ class TranslationConfig(TrainingConfig):
     PRESETS = PRESETS
     SCALED_BEFORE = True
     DEFAULT_MODELS = dict.fromkeys(("quick", "full", "base"), "transformer")
-    REPORT_FIELDS = ("no_baseline",)
+    REPORT_FIELDS = (*TrainingConfig.REPORT_FIELDS, "no_baseline")
     DATA_FIELDS = ("data", "target", "pair", *pair_options.FIELDS, "valid", "valid_target")
     NETWORK_FIELDS = (
         "preset",

@@ -59,6 +59,13 @@ def test_no_path_of_the_machine_is_in_the_card(config):
     assert not {"export", "report", "model", "epochs", "machine"} & set(card)
 
 
+def test_the_validation_text_can_be_left_out(config):
+    result = make_result(config=dataclasses.asdict(config), example_text="a secret", classes=["a", "b"])
+    cards = [make_card(result, dataclasses.replace(config, no_example_text=without)) for without in (False, True)]
+    assert cards[0]["example_text"] == "a secret" and "secret" not in json.dumps(cards[1])
+    assert cards[1] == {name: value for name, value in cards[0].items() if name != "example_text"}
+
+
 def test_facts_that_the_task_does_not_have_are_left_out(config):
     card = make_card(make_result(config=dataclasses.asdict(config), vocabulary_size=None), config)
     assert not {"classes", "pair", "characters", "generation_defaults", "vocabulary_size"} & set(card)
