@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Name -> (task, flags, measure of the validation data).
 CASES = {
     "wnut17": ("tagging", "--model lstm --preset quick --no-baseline", "span_f1"),
+    "wnut17-linear": ("tagging", "--model linear --no-baseline", "span_f1"),
+    "wnut17-best": ("tagging", "--model best --no-baseline", "span_f1"),
     "trec": ("classification", "--preset quick --no-baseline", "accuracy"),
     "multi30k": ("nmt", "--model attention --preset quick --no-baseline --pair en-de", "bleu"),
     "shakespeare": ("char-lm", "--preset quick --hidden-size 128 --no-baseline", "loss"),
@@ -31,7 +33,7 @@ CASES = {
 def write_halves(name: str, data: Path, folder: Path) -> None:
     """Writes the training data: all, first and second; and valid."""
     header = ""
-    if name == "wnut17":
+    if name.startswith("wnut17"):
         train, valid = (
             lzma.decompress((data / "ner" / f"wnut17.{part}.conll.xz").read_bytes()).decode()
             for part in ("train", "dev")
@@ -52,7 +54,7 @@ def write_halves(name: str, data: Path, folder: Path) -> None:
         units, joint, valid = text[:cut].splitlines(), "\n", text[cut:]
     half = len(units) // 2
     parts = {"all": units, "first": units[:half], "second": units[half:]}
-    if name == "wnut17":  # every second sentence: those at the end of the file are of another kind
+    if name.startswith("wnut17"):  # every second sentence: those at the end of the file are of another kind
         parts |= {"first": units[::2], "second": units[1::2]}
     for part, of_part in parts.items():
         (folder / f"{part}{_end(name)}").write_text(header + joint.join(of_part) + "\n")

@@ -303,8 +303,6 @@ class TaggingConfig(TrainingConfig):
         return (*self.NETWORK_FIELDS, *(("max_tokens",) if self.positions == "learned" else ()))
 
     def not_continued(self) -> str:  # noqa: D102
-        if self.model == "linear":
-            return "a linear model is fitted at once and cannot continue"
         return "its words have the vectors of an --encoder" if self.encoder else ""
 
     def module_handles(self) -> dict[str, str]:  # noqa: D102

@@ -10,16 +10,19 @@ import tensorflow as tf
 from scipy import sparse
 
 from layers import CRF, TokenFeatureLogits
+from layers.known_ngrams import NO_HASH
 from pipelines.data.tag_schemes import is_spans
+from pipelines.runs import continuing
 from pipelines.support import console, machine
 from pipelines.support.errors import UserError
 from pipelines.tagging import crf_solver
 from pipelines.tagging.batches import EncodedSentences, token_encoder
-from pipelines.tagging.config import PENALTY
-from pipelines.tagging.crf_solver import Potentials, Rules
+from pipelines.tagging.config import PENALTY, TaggingConfig
+from pipelines.tagging.crf_solver import Potentials, Rules, Weights
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.hashed import NUM_HASHES, TEMPLATES
 from pipelines.tagging.hidden_markov import Sentences
+from pipelines.tagging.networks import LINEAR_LOGITS
 
 _ROWS_AT_ONCE = 100
 _MAX_FEATURES = 1_000_000
@@ -40,14 +43,62 @@ class Counted(NamedTuple):
     num_weights: int
 
 
-def count(encoded: EncodedSentences, num_tags: int) -> Counted:
+class Known(NamedTuple):
+    """A linear model to continue from.
+
+    Attributes:
+        hashes: of its features, int32 [k], ascending.
+        weights: of these features and last of the feature that every token has: see `crf_solver.Weights`.
+    """
+
+    hashes: np.ndarray
+    weights: Weights
+
+    @classmethod
+    def of_run(cls, config: TaggingConfig, num_tags: int, crf: str) -> "Known":
+        """Returns the linear model of the run to continue from, whose tags are the first of `num_tags`.
+
+        Args:
+            crf: name of the layer with its transitions.
+
+        Raises:
+            UserError: the run is damaged, or an older version trained it.
+        """
+        arrays = continuing.weights_of(config)
+        names = ("hashes", "starts", "tags", "values", "bias")
+        if not {f"{LINEAR_LOGITS}/{name}" for name in names} <= set(arrays):
+            raise UserError("--from: an older version of Unroll trained that model: train again on all texts")
+        hashes, starts, tags, values, bias = (arrays[f"{LINEAR_LOGITS}/{name}"] for name in names)
+        new = num_tags - len(bias)
+        num_used = int(np.count_nonzero(hashes != NO_HASH))  # the others are at the end
+        end = starts[num_used]
+        features = sparse.csr_matrix((values[:end], tags[:end], starts[: num_used + 1]), (num_used, num_tags))
+        of_all = sparse.csr_matrix(np.pad(bias, (0, new))[None])
+        features = sparse.vstack([features, of_all], format="csr")
+        transitions = np.pad(arrays[f"{crf}/transitions"], (0, new))
+        start, last = (np.pad(arrays[f"{crf}/{name}"], (0, new)) for name in ("start", "end"))
+        return cls(hashes[:num_used], Weights(features, transitions, start, last))
+
+    def at(self, hashes: np.ndarray) -> Weights:
+        """Returns the parameters with these features, among which are all of its own: int32 [n], ascending."""
+        rows = np.append(np.searchsorted(hashes, self.hashes), len(hashes))
+        features = self.weights.features.tocoo()
+        shape = len(hashes) + 1, features.shape[1]
+        placed = sparse.csr_matrix((features.data, (rows[features.row], features.col)), shape)
+        return self.weights._replace(features=placed)
+
+
+def count(encoded: EncodedSentences, num_tags: int, known: Known | None = None) -> Counted:
     """Counts the features of the training tokens, with `hashes` among the inputs.
+
+    Args:
+        known: the model to continue from, whose features and weights are counted, too.
 
     Raises:
         UserError: there is too little memory for the fit.
     """
     hashes = _hash_features(encoded.inputs["hashes"], encoded.lengths)
-    counted = _count(hashes, encoded.tags, num_tags)
+    counted = _count(hashes, encoded.tags, num_tags, known)
     expected, free = _BYTES_PER_SCORE * num_tags * max(len(hashes), len(counted.hashes)), machine.free_memory()
     if free is not None and expected > free:
         raise UserError(
@@ -64,17 +115,20 @@ def fit(
     encoded: EncodedSentences,
     penalty: float,
     seconds: float | None = None,
+    known: Known | None = None,
 ) -> None:
     """Fits the weights of the features and of the transitions, and puts them into the layers.
 
     Args:
         counted: of `count`.
         penalty, seconds: see `crf_solver.fit`.
+        known: the model to continue from.
     """
     console.say(f"fitting {counted.num_weights:,} weights of the linear model ...")
     has_rules = crf.allowed is not None
     given = Rules(np.array(crf.allowed), np.array(crf.allowed_start)) if has_rules else Rules.none(layer.num_tags)
-    found = crf_solver.fit(counted.occurrences, encoded.tags, encoded.lengths, given, penalty, seconds)
+    start = known.at(counted.hashes) if known else None
+    found = crf_solver.fit(counted.occurrences, encoded.tags, encoded.lengths, given, penalty, seconds, start)
     layer.set_features(counted.hashes, found.features[:-1], found.features[-1].toarray()[0])
     crf.transitions.assign(found.transitions)
     crf.start.assign(found.start)
@@ -135,12 +189,16 @@ def _hash_features(hashes: tf.Tensor, lengths: np.ndarray) -> np.ndarray:
     return np.concatenate(found)
 
 
-def _count(hashes: np.ndarray, tags: np.ndarray, num_tags: int) -> Counted:
+def _count(hashes: np.ndarray, tags: np.ndarray, num_tags: int, of_run: Known | None = None) -> Counted:
     known, counts = np.unique(hashes[hashes >= 0], return_counts=True)  # a negative hash stands for no feature
     known = np.sort(known[np.argsort(-counts, kind="stable")[:_MAX_FEATURES]])
+    known = known if of_run is None else np.union1d(known, of_run.hashes)
     occurrences = _occurrences(hashes, known)
     token = np.repeat(np.arange(len(hashes)), np.diff(occurrences.indptr))
     pairs = np.unique(occurrences.indices.astype(np.int64) * num_tags + tags[token])
+    if of_run is not None:
+        features = of_run.at(known).features.tocoo()
+        pairs = np.union1d(pairs, features.row.astype(np.int64) * num_tags + features.col)
     return Counted(known, occurrences, int(np.searchsorted(pairs, len(known) * num_tags)))
 
 

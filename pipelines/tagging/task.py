@@ -9,9 +9,7 @@ import numpy as np
 
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
-from pipelines.runs import continuing
 from pipelines.support import console
-from pipelines.support.errors import UserError
 from pipelines.support.examples import example_text, text_to_try
 from pipelines.support.numbers import counted
 from pipelines.tagging import batches as sentence_batches
@@ -36,7 +34,7 @@ from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
 
 UNIT = "sentences"
-_LINEAR = ("linear", "best")  # the models that have a linear model
+_LINEAR = {"linear": "crf", "best": networks.LINEAR_CRF}  # models with a linear model -> layer with its transitions
 _LINEAR_SHARE = 0.3  # of --minutes, that the linear model of "best" takes at most
 
 
@@ -48,7 +46,8 @@ class Encoded:
         splits: the sentences.
         train, valid: the same, encoded; `train` is None if the training sentences are in shards.
         divided: number of training sentences that have more than `max_tokens` tokens.
-        counted: the features of the linear model that is to be fitted; None for a network, and if it continues a run.
+        counted: the features of the linear model; None for a network.
+        known: the linear model of the run to continue from; None: there is none.
 
     Its length is the number of training sentences; a divided one counts as often as it has parts.
     """
@@ -58,6 +57,7 @@ class Encoded:
     valid: EncodedSentences
     divided: int
     counted: linear.Counted | None = None
+    known: linear.Known | None = None
 
     def __len__(self) -> int:
         return self.splits.sharded.rows["train"] if self.splits.sharded else len(self.train.starts)
@@ -93,6 +93,8 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
 
 def grow_tokenizer(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures) -> TokenFeatures:
     """Returns the features with the words and characters that those of the training sentences alone would have."""
+    if config.model == "linear":
+        return tokenizer  # it has no words
     grown = features.grown(tokenizer, splits.train.tokens, config.vocabulary_size)
     console.say(f"new in the vocabulary: {counted(grown.vocabulary_size - tokenizer.vocabulary_size, 'word')}")
     return grown
@@ -115,8 +117,10 @@ def encode(config: TaggingConfig, splits: Splits, tokenizer: TokenFeatures, fold
         return Encoded(splits, None, valid, splits.sharded.details["divided"])
     train = sentence_batches.encode(tokenizer, splits.train, splits.tags, config.max_tokens)
     divided = sum(len(tokens) > config.max_tokens for tokens in splits.train.tokens)
-    is_fitted = config.model in _LINEAR and not config.start_weights
-    return Encoded(splits, train, valid, divided, linear.count(train, len(splits.tags)) if is_fitted else None)
+    if config.model not in _LINEAR:
+        return Encoded(splits, train, valid, divided)
+    known = linear.Known.of_run(config, len(splits.tags), _LINEAR[config.model]) if config.start_weights else None
+    return Encoded(splits, train, valid, divided, linear.count(train, len(splits.tags), known), known)
 
 
 def build(
@@ -124,24 +128,9 @@ def build(
 ) -> keras.Model:
     """Builds the model."""
     sizes = None
-    if config.start_weights and config.model in _LINEAR:
-        sizes = _sizes_of_run(config)
-    elif config.model in _LINEAR:
+    if encoded.counted:
         sizes = networks.LinearSizes(len(encoded.counted.hashes), encoded.counted.num_weights)
     return networks.build(config, tokenizer, splits.tags, splits.spans, sizes)
-
-
-def _sizes_of_run(config: TaggingConfig) -> networks.LinearSizes:
-    """The sizes of the linear model of the run to continue from, which keeps its weights.
-
-    Raises:
-        UserError: an older version trained it.
-    """
-    shapes = continuing.result_of(config).get("weights", {})
-    names = [f"{networks.LINEAR_LOGITS}/{name}" for name in ("hashes", "values")]
-    if not set(names) <= set(shapes):
-        raise UserError("--from: an older version of Unroll trained that model: train again on all texts")
-    return networks.LinearSizes(*(shapes[name][0] for name in names))
 
 
 def compile_model(config: TaggingConfig, model: keras.Model, total_steps: int) -> None:
@@ -179,14 +168,14 @@ def fit_options(config: TaggingConfig, encoded: Encoded, model: keras.Model) -> 
     def monitor(row: dict) -> float:
         return -row[name] if np.isfinite(row["val_loss"]) else float("nan")
 
-    def initialize() -> None:
-        if config.model in _LINEAR:
-            names = networks.LINEAR_LOGITS, networks.LINEAR_CRF if config.model == "best" else "crf"
+    def fit_linear() -> None:
+        if encoded.counted:
+            layers = model.get_layer(networks.LINEAR_LOGITS), model.get_layer(_LINEAR[config.model])
             share = 1 if config.model == "linear" else _LINEAR_SHARE
             seconds = config.minutes and 60 * config.minutes * share
-            linear.fit(*map(model.get_layer, names), encoded.counted, encoded.train, config.penalty, seconds)
+            linear.fit(*layers, encoded.counted, encoded.train, config.penalty, seconds, encoded.known)
 
-    return FitOptions(initialize=initialize, monitor=monitor)
+    return FitOptions(initialize=fit_linear, continue_from_run=fit_linear, monitor=monitor)
 
 
 def batches(config: TaggingConfig, encoded: Encoded, epoch: int, skip: int):

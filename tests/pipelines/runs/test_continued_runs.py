@@ -74,8 +74,10 @@ def train(place, *arguments):
 
 
 def weights(result):
+    """The weights of a run but those of a linear model, which is fitted anew."""
     with np.load(Path(result["report"]).parent / "checkpoints" / "best.npz") as saved:
-        return [saved[name] for name in sorted(saved.files) if name != "position"]
+        arrays = [saved[name] for name in sorted(saved.files) if name != "position"]
+    return [each for name, each in zip(result["weights"], arrays, strict=True) if not name.startswith("linear_")]
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +137,22 @@ def test_the_vocabulary_and_the_tags_keep_their_ids_and_grow(place, first):
         assert after["model"].startswith(f"{name}/")
     assert after["classes"][:-1] == before["classes"] and after["classes"][-1] == "GADGET"
     assert after["config"]["learning_rate"] == before["config"]["learning_rate"]
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_linear_tagger_learns_from_new_sentences_and_keeps_what_it_knows(place):
+    flags = ["--model", "linear", "--no-baseline"]
+    first = train(place, "tagging", "--data", "1/tokens.tsv", "--run", "linear", "--name", "linear", *flags)
+    after = train(place, "--from", "linear", "--data", "2/tokens.tsv", "--run", "linear-again")
+    assert after["model"] == "linear/2" and after["classes"] == [*first["classes"], "GADGET"]
+    compared = after["findings"]["continued"]
+    assert compared["problem"] == ""
+    for measure, better in (("accuracy", 1), ("loss", -1)):
+        assert better * (compared["new"]["after"][measure] - compared["new"]["before"][measure]) > 0
+    best = first["epochs"][0]["val_accuracy"]
+    assert compared["old"]["before"]["accuracy"] == pytest.approx(best, abs=0.01)
+    assert compared["old"]["after"]["accuracy"] > best - 0.02
 
 
 @pytest.mark.slow

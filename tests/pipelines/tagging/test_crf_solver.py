@@ -142,3 +142,40 @@ def test_a_fit_without_time_ends_after_an_iteration(data):
     rules = Rules.none(TAGS)
     once, whole = (crf_solver.fit(*data, LENGTHS, rules, 0.1, seconds=seconds) for seconds in (0.0, None))
     assert 0 < np.abs(once.features.data).max() < np.abs(whole.features.data).max()
+
+
+@pytest.fixture
+def known():
+    """Parameters of an earlier fit, with weights of pairs that `data` does not have."""
+    weights = random_weights(5)
+    weights.features.data[::2] = 0
+    weights.features.eliminate_zeros()
+    return weights
+
+
+def test_the_gradient_of_a_fit_that_continues_is_that_of_the_loss(data, known):
+    problem = crf_solver._Problem(*data, LENGTHS, Rules.of_spans(SPANS), 0.1, known)
+    same = problem.weights(problem.start)
+    np.testing.assert_allclose(same.features.toarray(), known.features.toarray(), rtol=1e-6)
+    np.testing.assert_allclose(same.transitions, known.transitions, rtol=1e-6)
+    point = np.random.default_rng(3).normal(size=len(problem.observed))
+    with crf_solver.futures.ThreadPoolExecutor(2) as pool:
+        numeric = optimize.approx_fprime(point, lambda vector: problem.loss(vector, pool)[0], 1e-4)
+        np.testing.assert_allclose(problem.loss(point, pool)[1], numeric, atol=2e-2)
+        without = crf_solver._Problem(*data, LENGTHS, Rules.of_spans(SPANS), 0.0, known).loss(point, pool)[0]
+        moved = 0.1 * ((1 + np.abs(problem.start)) * (point - problem.start) ** 2).sum()
+        np.testing.assert_allclose(problem.loss(point, pool)[0], without + moved, rtol=1e-6)
+
+
+def test_a_fit_that_continues_keeps_what_the_data_does_not_show(data, known):
+    features, tags = data
+    hidden = features.tolil()
+    hidden[:, 3] = 0  # a feature that is not in the data
+    rules = Rules.of_spans(SPANS)
+    found = crf_solver.fit(hidden.tocsr(), tags, LENGTHS, rules, 0.1, known=known)
+    np.testing.assert_allclose(found.features[3].toarray(), known.features[3].toarray(), rtol=1e-5)
+    assert np.abs(found.features.toarray() - known.features.toarray()).max() > 0.1
+    unary = features @ found.features.toarray()
+    likelihood = crf_solver.log_likelihood(Potentials(unary, *found[1:]), tags, LENGTHS, rules)
+    before = features @ known.features.toarray()
+    assert likelihood > crf_solver.log_likelihood(Potentials(before, *known[1:]), tags, LENGTHS, rules)

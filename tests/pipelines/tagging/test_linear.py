@@ -3,8 +3,9 @@ import pytest
 
 from pipelines.data.tagged_sentences import TaggedSentences
 from pipelines.support.errors import UserError
-from pipelines.tagging import batches, linear, networks
+from pipelines.tagging import batches, crf_solver, linear, networks
 from pipelines.tagging.config import TaggingConfig
+from pipelines.tagging.crf_solver import Rules
 from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.servable import Tagger
 from pipelines.tagging.tagged import tag_sentences
@@ -72,3 +73,30 @@ def test_too_little_memory_is_one_line(fitted, monkeypatch):
         linear.count(encoded, len(SPAN_TAGS))
     # As the baseline of a network that is trained already, it must not end the run.
     assert linear.fit_and_tag(TOKENS, TAGS, [["Rain"]]) == [["O"]]
+
+
+def test_a_fit_continues_with_new_features(fitted):
+    """The rows of the known features are those of the first fit; what has no new weight stays."""
+    _, tokenizer, encoded, counted = fitted
+    weights = crf_solver.fit(counted.occurrences, encoded.tags, encoded.lengths, Rules.of_spans(SPAN_TAGS), 0.1)
+    known = linear.Known(counted.hashes, weights)
+    new = [(["Ola", "lives", "in", "Rome", "."], ["B-PER", "O", "O", "B-LOC", "O"])] * 3
+    tokens, tags = ([list(each) for each in zip(*new, strict=True)][i] for i in (0, 1))
+    sentences = TaggedSentences(tokens, tags, [" ".join(each) for each in tokens], [0] * len(tokens), {})
+    others = batches.encode(tokenizer, sentences, SPAN_TAGS, 100)
+    again = linear.count(others, len(SPAN_TAGS), known)
+    assert set(counted.hashes) < set(again.hashes)
+    placed = known.at(again.hashes).features
+    rows = np.append(np.searchsorted(again.hashes, counted.hashes), len(again.hashes))
+    np.testing.assert_array_equal(placed[rows].toarray(), weights.features.toarray())
+    assert placed.nnz == weights.features.nnz
+    model = networks.build(
+        TaggingConfig(model="linear").resolve(),
+        tokenizer,
+        SPAN_TAGS,
+        True,
+        networks.LinearSizes(len(again.hashes), again.num_weights),
+    )
+    linear.fit(model.get_layer("linear_logits"), model.get_layer("crf"), again, others, 0.1, known=known)
+    tagger = Tagger(model, model.get_layer("crf"), tokenizer, SPAN_TAGS, 100)
+    assert tag_sentences(tagger.tag_tokens, [*TOKENS, *tokens]).tags == [*TAGS, *tags]
