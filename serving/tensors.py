@@ -179,7 +179,8 @@ def _check_row(row: dict, i: int, dtypes: dict[str, np.dtype]) -> None:
         if name not in dtypes:
             raise invalid(
                 f"Failed to process element: {i} key: {name} of 'instances' list. "
-                f"Error: INVALID_ARGUMENT: JSON object: does not have named input: {name}"
+                f"Error: INVALID_ARGUMENT: JSON object: does not have named input: {name}; the inputs are "
+                f"{', '.join(sorted(dtypes))}"
             )
     if len(row) < len(dtypes):
         raise invalid(

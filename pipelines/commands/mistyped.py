@@ -6,6 +6,8 @@ import io
 import sys
 from collections.abc import Callable, Iterator
 
+import tyro
+
 from pipelines.commands.parser_messages import one_line
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError, suggestion
@@ -66,6 +68,15 @@ def check_names(arguments: list[str], commands: dict, program: str) -> None:
             return
         if name.startswith("--") and name not in known:
             raise UserError(f"no flag {name}{suggestion(name, known)} (`{title} --help-all` lists all flags)")
+        if name in _without_flag(command):
+            raise UserError(f"`{title}` takes its {name[2:]} without a flag: leave out {name}")
+
+
+def _without_flag(command) -> set[str]:
+    """Returns the fields of a command that are arguments without a flag, as flags."""
+    (marker,) = tyro.conf.Positional[str].__metadata__
+    fields = dataclasses.fields(command)
+    return {flag(field.name) for field in fields if marker in getattr(field.type, "__metadata__", ())}
 
 
 def _title(arguments: list[str], commands: dict, program: str) -> str:

@@ -118,7 +118,7 @@ def repeat_request(**values):
         ({"instances": [None]}, "JSON Value: null Type: Null is not of expected type: string"),
         ({"instances": [{"text": "a"}, "b"]}, "Expecting object but got list at item 1 of input list"),
         ({"instances": ["a", {"text": "b"}]}, "Expecting value/list but got object at item 1 of input list"),
-        ({"instances": [{"txt": "a"}]}, "JSON object: does not have named input: txt"),
+        ({"instances": [{"txt": "a"}]}, "JSON object: does not have named input: txt; the inputs are text"),
         ({"instances": [{"b64": "!"}]}, "Unable to base64 decode"),
         ({"instances": [["a"]]}, "shape (1, 1)"),
         ({"inputs": "a"}, "shape ()"),

@@ -2,6 +2,7 @@ import dataclasses
 import sys
 
 import pytest
+import tyro
 
 from pipelines.commands.mistyped import check_names, flags, parsed
 from pipelines.support.errors import UserError
@@ -11,6 +12,11 @@ from pipelines.support.errors import UserError
 class Inner:
     learning_rate: float = 1.0
     header: bool = True
+
+
+@dataclasses.dataclass
+class Doctor:
+    data: tyro.conf.Positional[str] = ""
 
 
 @dataclasses.dataclass
@@ -24,6 +30,7 @@ COMMANDS = {
     "train": {"classification": Outer(), "nmt": Outer(), "tagging": Outer()},
     "evaluate": {"tagging": Outer()},
     "list": Inner(),
+    "doctor": Doctor(),
     "learn": {"scaling": Inner()},
 }
 
@@ -39,13 +46,14 @@ def test_the_flags_are_those_of_all_nested_dataclasses():
     ("arguments", "message"),
     [
         ("lst", "no command 'lst'; did you mean list?"),
-        ("zzz", "no command 'zzz': choose train, evaluate, list, learn"),
+        ("zzz", "no command 'zzz': choose train, evaluate, list, doctor, learn"),
         ("learn scalin", "no topic 'scalin'; did you mean scaling?"),
         ("train clasification", "no task 'clasification'; did you mean classification?"),
         ("train ner", "no task 'ner'; did you mean tagging?"),
         ("evaluate pos", "no task 'pos'; did you mean tagging?"),
         ("train nmt --dta x", "no flag --dta; did you mean --data? (`x.py train nmt --help-all` lists all flags)"),
         ("train nmt --dta=x", "no flag --dta; did you mean --data?"),
+        ("doctor --data x", "`x.py doctor` takes its data without a flag: leave out --data"),
         ("list --zzzzz", "no flag --zzzzz (`x.py list --help-all` lists all flags)"),
     ],
 )
