@@ -21,6 +21,7 @@ from pipelines.tagging.features import TokenFeatures
 from pipelines.tagging.measure import BASELINES, LINEAR, Baseline, Details, measure_predictions
 from pipelines.tagging.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.tagging.servable import Tagger
+from pipelines.tagging.spans import spans_of
 from pipelines.tagging.splits import Splits
 from pipelines.tagging.tagged import tag_sentences
 from pipelines.task import (  # noqa: F401 (members of Task)
@@ -226,13 +227,15 @@ def describe_data(config: TaggingConfig, splits: Splits, encoded: Encoded) -> di
     if encoded.divided:
         notes[f"training sentences with more than {config.max_tokens} tokens, which are divided"] = encoded.divided
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
+    pairs = list(zip(splits.valid.texts, splits.valid.tags, strict=True))
+    texts = [text for text, _ in sorted(pairs, key=lambda pair: not spans_of(pair[1]))]  # those with entities first
     return {
         "classes": list(splits.tags),
         "rows": {name: len(part) for name, part in parts.items() if part},
         "notes": notes,
         "window": {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes},
-        "example": text_to_try(splits.valid.texts),
-        "example_text": example_text(splits.valid.texts),
+        "example": text_to_try(texts),
+        "example_text": example_text(texts),
     }
 
 

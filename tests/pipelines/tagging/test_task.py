@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -86,3 +88,12 @@ def test_the_default_is_at_least_as_good_as_each_of_its_members(splits, tmp_path
     # The baseline is the member, which was fitted to the same sentences as the baseline of other models.
     tags = linear_model.fit_and_tag(splits.train.tokens, splits.train.tags, splits.valid.tokens)
     assert linear["accuracy"] == pytest.approx(metrics.accuracy(tags, splits.valid.tags), abs=0.02)
+
+
+def test_the_example_has_an_entity_where_there_is_one():
+    texts = ["No name is in this one.", "Anna sees the sea.", "Nor is one in this."]
+    tags = [["O"] * 7, ["B-PER", "O", "O", "O", "O"], ["O"] * 6]
+    sentences = TaggedSentences([text.split() for text in texts], tags, texts, [0, 1, 2], {})
+    splits = Splits(sentences, sentences, None, ("B-PER", "O"), True, {})
+    described = task.describe_data(TaggingConfig(), splits, SimpleNamespace(divided=0))
+    assert described["example"] == '"Anna sees the sea."' and described["example_text"] == "Anna sees the sea."
