@@ -58,7 +58,7 @@ class Trained:
 
     def __init__(self, arguments, model: str):
         from pipelines.export.exported import Exported
-        from pipelines.inspect.weights import load_network
+        from pipelines.export.network import load_network
 
         self.model, self.seeds = model, arguments.seeds
         self.exports, self.networks = [], []

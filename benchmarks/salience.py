@@ -64,11 +64,12 @@ def measure(found, generator) -> list[float]:
 
 def explained_tokens(model, path: Path, count: int):
     """Yields what a language model says about tokens of a text."""
-    from pipelines.inspect import explained, weights
+    from pipelines.export.network import load_network
+    from pipelines.inspect import explained
     from pipelines.inspect.reference import read_ids
     from pipelines.text.special_tokens import START
 
-    _, network = weights.load_network(model.exported, model.loaded)
+    _, network = load_network(model.exported, model.loaded)
     ids = read_ids(model, path, 10**5)
     for start in np.random.default_rng(1).choice(len(ids) - LENGTH - 1, count, replace=False):
         text = np.concatenate([[START], ids[start : start + LENGTH]]).astype(np.int32)

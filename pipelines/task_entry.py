@@ -34,7 +34,7 @@ class TaskEntry:
         keeps_predictions: whether a run keeps its validation predictions (support/predictions.py), for `compare`.
         estimator: module and class in pipelines/python/.
         explains: what `inspect` explains of its models: "next token", "label" or "tag". Its networks.py then has
-            `of_export`, which builds the network of an export again: see `inspect.weights.load_network`.
+            `of_export`, which builds the network of an export again: see `export.network.load_network`.
         no_trace: why no export has the signature `trace`.
         other_names: what users also call it; the command line then names the task.
     """

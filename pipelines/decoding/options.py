@@ -1,8 +1,10 @@
 """The options of generation, each declared once: name, dtype, default, range, help.
 
 The signatures of the exports, their checks, the flags of `predict` with their help, and the example requests are made
-from these declarations. A new sampling option is one entry in `SAMPLING` and its use in sampling.py. It changes the
-inputs of a signature: clients of the REST API must then send it, too (docs/language-models.md).
+from these declarations. A new sampling option is one entry in `SAMPLING`, and in `SHAPING` if it changes the
+probabilities of the next token, and its use in sampling.py. If it does, next_tokens.py repeats it in NumPy; else
+translators fill in its neutral value (translation/servable.py). It changes the inputs of a signature: clients of the
+REST API must then send it, too (docs/language-models.md), and exports of before do not take it.
 """
 
 import dataclasses

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipelines.export.network import load_network
 from pipelines.inspect.salience import Explained
 from pipelines.support.errors import UserError
 from pipelines.text.special_tokens import START, UNKNOWN
@@ -164,10 +165,9 @@ def of_tag(network: "keras.Model", inputs: dict[str, np.ndarray], position: int,
 
 
 def _next_token(model: "Model", text: str, wanted: Wanted) -> Explained:
-    from pipelines.inspect import weights
     from pipelines.language_model.config import WITH_ORDER
 
-    config, network = weights.load_network(model.exported, model.loaded)
+    config, network = load_network(model.exported, model.loaded)
     if config.model in WITH_ORDER:
         raise UserError(
             f"{model.title} reads its last {config.order - 1} tokens: salience needs a recurrent model or a transformer"
@@ -192,15 +192,13 @@ def _next_token(model: "Model", text: str, wanted: Wanted) -> Explained:
 
 
 def _label(model: "Model", text: str, wanted: Wanted) -> Explained:
-    from pipelines.inspect import weights
-
     if model.kind in ("cnn", "bag", "linear"):
         raise UserError(
             f"{model.title} has no recurrent layer and no attention: `predict {model.card['task']} --explain` weights "
             "its words by occlusion"
         )
     trace = model.trace([text])[0]
-    config, network = weights.load_network(model.exported, model.loaded)
+    config, network = load_network(model.exported, model.loaded)
     ids = _read(model, trace, "ids")[0]
     classes = model.card["classes"]
     if wanted.label is not None and wanted.label not in classes:
@@ -218,8 +216,6 @@ def _label(model: "Model", text: str, wanted: Wanted) -> Explained:
 
 
 def _tag(model: "Model", text: str, wanted: Wanted) -> Explained:
-    from pipelines.inspect import weights
-
     if model.kind == "best":
         raise UserError(f"{model.title} is a network and a linear model: train one with --model lstm, and inspect that")
     trace = model.trace([text])[0]
@@ -234,7 +230,7 @@ def _tag(model: "Model", text: str, wanted: Wanted) -> Explained:
     if wanted.label is not None and wanted.label not in tags:
         raise UserError(f"--label {wanted.label!r}: {model.title} has the tags {', '.join(tags)}")
     name = wanted.label or trace.outputs["tags"][position].decode()
-    config, network = weights.load_network(model.exported, model.loaded)
+    config, network = load_network(model.exported, model.loaded)
     inputs = {each.name: _read(model, trace, each.name) for each in network.inputs}
     return dataclasses.replace(
         of_tag(network, inputs, position, tags.index(name)),

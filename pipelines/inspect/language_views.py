@@ -170,11 +170,12 @@ class Memory(LanguageView):
         """Returns the figure, and the memory of each state in steps."""
         import pandas as pd
 
+        from pipelines.export.network import load_network
         from pipelines.inspect import curves, memory, weights
 
         frames, notes = [], []
         for model in self.found():
-            config, network = weights.load_network(model.exported, model.loaded)
+            config, network = load_network(model.exported, model.loaded)
             if not self.grammar:
                 weights.require_recurrent(config, model.title)
             random = weights.untrained_network(config, network.output_shape[-1])
@@ -245,6 +246,7 @@ class Gradients(LanguageView):
         """Returns the figure, and a line for each state."""
         import pandas as pd
 
+        from pipelines.export.network import load_network
         from pipelines.inspect import curves, gradients, weights
         from pipelines.inspect.reference import read_ids
 
@@ -252,7 +254,7 @@ class Gradients(LanguageView):
         if self.forget_bias and not any(model.kind in weights.WITH_FORGET_GATE for model in found):
             raise UserError("--forget-bias: none of the models has a forget gate: give an lstm or peephole")
         for model in found:
-            config, network = weights.load_network(model.exported, model.loaded)
+            config, network = load_network(model.exported, model.loaded)
             weights.require_recurrent(config, model.title)
             windows = gradients.places(read_ids(model, self.data, _MAX_TOKENS), self.window, self.places)
             vocabulary_size = network.output_shape[-1]

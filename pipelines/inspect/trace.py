@@ -8,11 +8,11 @@ import numpy as np
 
 from pipelines.support.errors import UserError
 
+GATES = ("forget_gate", "input_gate", "output_gate", "update_gate", "reset_gate")
 _NAME = re.compile(
     r"(?P<layer>(?P<part>layer|encoder|decoder)_\d+)(?P<direction>_forward|_backward)?"
-    r"_(?P<quantity>hidden|cell|candidate|(?:input|forget|output|update|reset)_gate|(?:self_)?attention)"
+    rf"_(?P<quantity>hidden|cell|candidate|{'|'.join(GATES)}|(?:self_)?attention)"
 )
-GATES = ("forget_gate", "input_gate", "output_gate", "update_gate", "reset_gate")
 ATTENTION = ("attention", "self_attention")
 
 

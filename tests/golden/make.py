@@ -33,6 +33,9 @@ TRAININGS = {
     "topics": f"classification --data topics.csv --labels-separator | --model lstm --embedding-size 8 {_TINY}",
     "tagging": f"tagging --model lstm --embedding-size 8 {_TINY}",
     "names": f"tagging --data names.tsv --model lstm --embedding-size 8 {_TINY}",
+    "columns": "classification --data topics.csv --feature-column label --label-column mood --model linear",
+    "number": "classification --data topics.csv --label-column mood --label-type number --model linear",
+    "linear-names": "tagging --data names.tsv --model linear",
     "transfer": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
     "--head-epochs 1 --top-epochs 0 --all-epochs 0",
 }

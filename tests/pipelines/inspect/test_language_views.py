@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from pipelines.export import saved_model
-from pipelines.inspect import agreement, language_views, models, reference, sentences, weights
+from pipelines.export.network import load_network
+from pipelines.inspect import agreement, language_views, models, reference, sentences
 from pipelines.language_model import networks, task
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.language_model.servable import Generator
@@ -81,7 +82,7 @@ def test_the_number_of_the_subject_in_every_layer(grammarians, tmp_path, capsys)
 @pytest.mark.parametrize("name", ["lstm", "transformer"])
 def test_the_states_are_those_of_the_prefix_alone(grammarians, name):
     model = models.find(grammarians, (name,))[0]
-    config, network = weights.load_network(model.exported, model.loaded)
+    config, network = load_network(model.exported, model.loaded)
     asked = sentences.test_sentences(2, seed=1, distances=(0, 4))
     states = reference.states_after_prefixes(model, config, network, asked)
     for row, sentence in enumerate(asked):
@@ -97,7 +98,7 @@ def test_the_states_are_those_of_the_prefix_alone(grammarians, name):
 
 def test_a_window_that_is_too_short(grammarians):
     model = models.find(grammarians, ("transformer",))[0]
-    config, network = weights.load_network(model.exported, model.loaded)
+    config, network = load_network(model.exported, model.loaded)
     asked = sentences.test_sentences(2, seed=1, distances=(60,))
     with pytest.raises(UserError, match="reads 48 tokens, which is less than the sentences have"):
         reference.states_after_prefixes(model, config, network, asked)
