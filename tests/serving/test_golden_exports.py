@@ -17,8 +17,6 @@ from tests.serving.conftest import HANG_SECONDS, serving
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 ARCHIVES = sorted(GOLDEN.glob("*/*.tar.xz"))
-# New since the released version: tests/golden/make.py makes the golden exports of the next one with them.
-UNRELEASED = {"classes", "entities"}
 
 
 def unpack(archive: Path, folder: Path) -> Path:
@@ -39,7 +37,8 @@ def test_golden_exports_of_this_version_have_every_signature(tmp_path):
             request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
             asked.add(request.model_spec.signature_name)
     listed = json.loads((GOLDEN.parent / "pipelines" / "export" / "signatures.json").read_text())
-    assert asked == {name for signatures in listed.values() for name in signatures} - UNRELEASED
+    # Models of several columns have signatures beyond those that are listed for each task.
+    assert asked >= {name for signatures in listed.values() for name in signatures}
 
 
 @pytest.mark.long
