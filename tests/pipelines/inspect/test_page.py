@@ -169,5 +169,5 @@ def test_figures_are_sharp_and_the_page_is_as_wide_as_the_window(tmp_path, schem
                 tab.wait_for_function("document.body.dataset.drawn === '3'")
                 assert tab.evaluate("document.documentElement.scrollWidth") <= width
                 assert tab.evaluate(_FLAWS) == [] and errors == []
-                assert tab.get_by_text("n x 4h").is_visible()
+                assert tab.get_by_text("n x 4 h = 64 x 4 x 100").is_visible()
                 tab.close()
