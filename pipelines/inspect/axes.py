@@ -78,13 +78,15 @@ def labels_that_fit(x: np.ndarray, y: np.ndarray, texts: list[str], width: int, 
     spread = [max(np.ptp(values), 1e-12) for values in (x, y)]
     left, top = (x - x.min()) / spread[0] * width, (y - y.min()) / spread[1] * height
     kept: list[int] = []
+    labels = [""] * len(texts)
     for i, text in enumerate(texts):
         others = [j for j in kept if abs(top[i] - top[j]) < _LETTER[1]]
         if all(
             left[i] + _LETTER[0] * len(text) < left[j] or left[j] + _LETTER[0] * len(texts[j]) < left[i] for j in others
         ):
             kept.append(i)
-    return [text if i in set(kept) else "" for i, text in enumerate(texts)]
+            labels[i] = text
+    return labels
 
 
 def above_zero(chart: alt.Chart, field: str) -> alt.Chart:

@@ -60,7 +60,9 @@ def item_steps(
     write = functools.partial(_write, items, writer, count)
     steps = table_steps(options, suffix, _CHUNKS_PER_PART, load, write, writer.head, **given)
     for_columns = functools.partial(item_steps, items, options, suffix, load, count, given, uncertainty)
-    convert = functools.partial(WRITERS[suffix], [*columns, *names]) if suffix in WRITERS and columns else None
+    convert = (
+        functools.partial(WRITERS[suffix], [*columns, *names]) if suffix in WRITERS and columns is not None else None
+    )
     return steps._replace(for_columns=for_columns, encoding=form.encoding, convert=convert, uncertainty=uncertainty)
 
 

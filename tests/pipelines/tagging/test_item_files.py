@@ -103,3 +103,13 @@ def test_parts_have_the_same_rows(folder):
     ((content, record),) = parts_of(steps(".csv"), None, folder / "in.txt")
     assert content == (folder / "out.csv").read_bytes() and record["counts"]["tokens"] == 5
     assert [row["text_number"] for row in csv.DictReader(content.decode().splitlines())] == ["1", "2", "3", "3", "5"]
+
+
+@pytest.mark.parametrize(("suffix", "read"), [(".parquet", pd.read_parquet), (".xlsx", pd.read_excel)])
+def test_typed_files_of_texts_without_other_columns(folder, suffix, read):
+    (folder / "in.txt").write_text("a b\n")
+    engine.predict_files(None, "in.txt", folder / f"out{suffix}", steps(suffix))
+    assert read(folder / f"out{suffix}").to_numpy().tolist() == [
+        [1, 1, "a", "a", 0.5, 0, 1],
+        [1, 2, "b", "b", 0.5, 2, 3],
+    ]
