@@ -39,8 +39,7 @@ def gradient_norms(run: TrainedRun, num_batches: int) -> pd.DataFrame:
     Raises:
         UserError: the run kept no weights, or its weights are computed without gradients.
     """
-    task, config = run.task, run.config
-    encoded = task.encode(config, run.splits, run.tokenizer, run.run.path)
+    task, config, encoded = run.task, run.config, run.encoded
     model = task.build(config, run.splits, run.tokenizer, encoded, training=True)
     if not model.trainable_variables:
         raise UserError(f"{run.title} was not trained by gradients: give a run of another --model")

@@ -21,6 +21,7 @@ class TrainedRun:
         model: inference model, with the weights of the best epoch.
         task: module of its task.
         splits: its data, read again.
+        encoded: its data, encoded again.
         tokenizer: of the run.
 
     Args:
@@ -47,7 +48,8 @@ class TrainedRun:
         self.splits = entry.load(config)
         self.tokenizer = self.task.load_tokenizer(self.run.path / "tokenizer")
         self.config = self.task.complete_config(config, self.splits, self.tokenizer)
-        self.model = self.task.build(self.config, self.splits, self.tokenizer, None, training=False)
+        self.encoded = self.task.encode(self.config, self.splits, self.tokenizer, self.run.path)
+        self.model = self.task.build(self.config, self.splits, self.tokenizer, self.encoded, training=False)
         fit.restore_best(self.model, self.run.path)
         self._servable = self.task.make_servable(self.config, self.splits, self.tokenizer, self.model)
 

@@ -93,20 +93,21 @@ def make_transfer(folder: Path):
 
 
 def make_tagging(folder: Path):
-    return made_tagger(TaggingConfig(model="lstm", hidden_size=4).resolve())
+    return made_tagger(TaggingConfig(model="lstm", hidden_size=4).resolve(), folder)
 
 
-def made_tagger(config: TaggingConfig):
+def made_tagger(config: TaggingConfig, folder: Path):
     splits = tagging_data.load(config)
     tokenizer = tagging.make_tokenizer(config, splits)
-    model = tagging.build(config, splits, tokenizer, None, training=False)
+    encoded = tagging.encode(config, splits, tokenizer, folder)
+    model = tagging.build(config, splits, tokenizer, encoded, training=False)
     return tagging.make_servable(config, splits, tokenizer, model)
 
 
 def make_tagging_spans(folder: Path):
     (folder / "names.tsv").write_text("".join(f"{name}\tB-PER\nleft\tO\n\n" for name in ("Ann", "Bob", "Eve") * 9))
     config = TaggingConfig(model="lstm", preset="quick", hidden_size=4, data=str(folder / "names.tsv")).resolve()
-    return made_tagger(config)
+    return made_tagger(config, folder)
 
 
 MAKERS = {

@@ -8,6 +8,7 @@ from pipelines.inspect.runs import TrainedRun
 from pipelines.language_model.config import LanguageModelConfig
 from pipelines.runs.run import Destination, train
 from pipelines.support.errors import UserError
+from pipelines.tagging.config import TaggingConfig
 from tests.pipelines.inspect.exports import data_of
 from tests.pipelines.small_runs import write_run
 
@@ -68,3 +69,27 @@ def test_a_damaged_run_is_refused(name, tmp_path):
     (folder / name).write_bytes((folder / name).read_bytes()[:100])
     with pytest.raises(UserError, match="char-lm/cut is damaged: .*: train it again"):
         TrainedRun(tmp_path, "cut")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "task, config",
+    [
+        ("char-lm", {"model": "ngram", "order": 2}),
+        ("tagging", {"model": "linear"}),
+        ("tagging", {"model": "lstm", "hidden_size": 4, "epochs": 1}),
+    ],
+    ids=["ngram", "linear", "lstm"],
+)
+def test_a_run_of_every_kind_of_model_is_opened(task, config, tmp_path, capsys):
+    kind = TaggingConfig if task == "tagging" else LanguageModelConfig
+    config = kind(keep_checkpoints=1, **config).resolve()
+    train(task, config, Destination(tmp_path / "runs", tmp_path / "saved", run="kept", verify=False))
+    page = tmp_path / "page.html"
+    arguments = ["inspect", "training", "Ann left", "--run", "kept", "--runs", tmp_path / "runs", "--output", page]
+    status = main.main(list(map(str, arguments)))
+    if config.model == "lstm":
+        assert status == 0 and page.is_file()
+    else:
+        assert status == 2
+        assert "has no recurrent layer and no attention: there is nothing to trace" in capsys.readouterr().err
