@@ -52,13 +52,19 @@ def test_a_golden_export_of_every_version_passes_all_checks(version, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("archive", ARCHIVES, ids=[f"{path.parent.name}-{path.name}" for path in ARCHIVES])
 def test_a_golden_export_is_checked_and_served(archive, tmp_path, monkeypatch):
-    """Neither the checks nor the server run the warm-up requests, which are those whose answers are compared here."""
+    """Neither the checks nor the server run the warm-up requests, which are those whose answers are compared here.
+
+    The first call of a signature takes five seconds, and the graphs of an earlier version do not change any more: of
+    those, one request asks whether they are served. Those of this version answer all requests.
+    """
     folder = unpack(archive, tmp_path)
     shutil.rmtree(folder / "assets.extra")
     monkeypatch.setattr(check, "_check_warm_up", lambda folder: check.Finding("warm-up requests"))
     assert [finding for finding in check.check(folder) if finding.problem] == []
     records = list(tf.data.TFRecordDataset(str(tmp_path / ANSWERS)).as_numpy_iterator())
     assert records
+    if archive.parent.name != VERSION:
+        records = records[:1]
     with serving(tmp_path) as client:
         for record in records:
             log = prediction_log_pb2.PredictionLog.FromString(record).predict_log
