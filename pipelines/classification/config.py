@@ -56,6 +56,7 @@ _LEAST_PATIENCE = 3
 _NGRAMS_PER_TEXT = 120  # known n-grams per training text
 MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting
 MAX_DENSE_CLASSES = 100  # with more, most weights of the linear model are zero and not stored
+MAX_CLASSES_WITH_ENCODER = 300  # all weights of these are stored, which are as many for each class
 _MAX_LENGTH_OF_CHARACTERS = 5  # of their n-grams
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
@@ -75,6 +76,7 @@ class ClassificationConfig(LabelledConfig):
         "tokenizer",
         "max_ngrams",
         "max_characters",
+        "encoder",
         "ngram_buckets",
         "embedding_size",
         *LAYER_FIELDS,
@@ -122,6 +124,10 @@ class ClassificationConfig(LabelledConfig):
     ] = UNSET
     """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
     characters of a text; 0 counts none."""
+    encoder: Annotated[str | None, tyro.conf.arg(metavar="HANDLE"), only("linear", "best"), _LINEAR_PART] = None
+    """The linear model also reads the vector that a pretrained encoder gives a text: hf://ORG/NAME, the folder of a
+    checkpoint of Hugging Face or of an export of `train encoder`, or a module of TF Hub that takes texts. The encoder
+    is not trained further; it helps most where labels are few."""
     weight_column: Annotated[str | None, NAME] = None
     """Column of --data with the weight of each row in training, a number of at least 0. Scores count all rows alike."""
     refit: Literal["none", "linear", "all"] = "linear"
@@ -251,12 +257,17 @@ class ClassificationConfig(LabelledConfig):
     field_mark: Annotated[int | None, tyro.conf.Suppress, at_least(0)] = None
     """Id of FIELD_MARK in the vocabulary of a model of several columns; None: it reads one."""
 
+    def module_handles(self) -> dict[str, str]:  # noqa: D102
+        return {"encoder": self.encoder} if self.encoder else {}
+
     def table_options(self) -> TableOptions:  # noqa: D102
         return dataclasses.replace(super().table_options(), weight_column=self.weight_column)
 
     def not_continued(self) -> str:  # noqa: D102
         if self.field_mark is not None:
             return "a model of several columns cannot continue"
+        if self.encoder:
+            return "a model with an --encoder is fitted in seconds to all texts"
         if self.label_type == "number":
             return "a model of numbers has the intervals of its training data and cannot continue"
         return ""
@@ -327,6 +338,8 @@ class ClassificationConfig(LabelledConfig):
             self._check_prepared()
         if self.model == "linear":
             require(self.max_ngrams > 0, "max_ngrams", self.max_ngrams, "above 0 for --model linear")
+        if self.encoder and self.symmetric:
+            raise UserError("--encoder reads both texts of a pair in their order: leave out --symmetric, or --encoder")
         if self.model == "transformer":
             require_divisor(self, "embedding_size")
         if self.refit == "all" and self.minutes:
@@ -339,6 +352,7 @@ class ClassificationConfig(LabelledConfig):
             UserError: a setting has no effect there, or would change what is prepared.
         """
         reject_without_effect(self, "prepared data has no weights of rows", "weight_column")
+        reject_without_effect(self, "prepared data has no vectors of texts", "encoder")
         require(self.label_type != "number", "label_type", self.label_type, "class or ordinal with prepared data")
         reject_without_effect(self, "prepared data has the labels that it was prepared with", "min_label_count")
         reject_without_effect(self, "the texts that prepared data is scored on are not for training", "refit")

@@ -10,6 +10,8 @@ import tensorflow as tf
 from pipelines.classification import linear_model, ngrams
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.linear_start import Start
+from pipelines.classification.networks import VECTORS
+from pipelines.classification.reader import Reader
 from pipelines.classification.servable import characters_of
 from pipelines.classification.sizes import Sizes
 from pipelines.data import batching
@@ -17,7 +19,8 @@ from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 _MAX_GROWTH = 2  # times --max-ngrams: where the linear model of trainings that continue ends to grow
-Inputs = dict[str, tf.RaggedTensor]  # "ids" [n, (tokens)] and, with `max_characters`, "characters" [n, (length)]
+# "ids" [n, (tokens)]; with `max_characters` "characters" [n, (length)]; with an encoder "vectors", float32 [n, size].
+Inputs = dict[str, tf.RaggedTensor | tf.Tensor]
 
 
 @dataclasses.dataclass
@@ -83,17 +86,21 @@ def with_ngrams(config: ClassificationConfig, encoded: Encoded, num_texts: int) 
     return encoded
 
 
-def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled) -> tuple[Inputs, dict[str, float]]:
+def inputs_of(
+    config: ClassificationConfig, tokenizer: Tokenizer | Reader, data: Labelled
+) -> tuple[Inputs, dict[str, float]]:
     """Encodes all texts and cuts them to `max_tokens` and `max_characters`.
 
     Returns:
         ({"ids": ragged int32 [n, (tokens)], with `max_characters` also "characters": ragged int32 [n, (length)]},
         {"texts_cut": fraction of the texts that have more tokens, "tokens_lost": fraction of all tokens that are cut
-        off}).
+        off}). With an encoder the inputs have "vectors": float32 [n, size].
     """
     encode = _encode(tokenizer, config.max_tokens, config.max_characters)
     encoded = batching.encode_texts(encode, data.texts)
-    inputs = {name: encoded[name] for name in ("ids", "characters") if name in encoded}
+    inputs: Inputs = {name: encoded[name] for name in ("ids", "characters") if name in encoded}
+    if isinstance(tokenizer, Reader):
+        inputs[VECTORS] = tf.constant(tokenizer.encode_all(data.texts), tf.float32)
     lengths = encoded["length"].numpy()
     texts_cut = float((lengths > config.max_tokens).mean())
     tokens_lost = 1 - float(inputs["ids"].row_lengths().numpy().sum() / lengths.sum())
@@ -101,7 +108,7 @@ def inputs_of(config: ClassificationConfig, tokenizer: Tokenizer, data: Labelled
 
 
 @functools.lru_cache(maxsize=1)  # tracing takes longer than encoding a thousand texts
-def _encode(tokenizer: Tokenizer, max_tokens: int, max_characters: int) -> Callable:
+def _encode(tokenizer: Tokenizer | Reader, max_tokens: int, max_characters: int) -> Callable:
     def encode(texts):
         ids = tokenizer.encode(texts)
         inputs = {"length": ids.row_lengths(), "ids": keep_ends(ids, max_tokens)}

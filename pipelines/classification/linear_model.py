@@ -13,6 +13,7 @@ With the inverse document frequencies there is a second classifier, complement n
 
 with frequencies from the sums of the weighted n-grams. It needs no solver, errs on other texts, and helps most where
 texts are few. The logits of the three are added: they are as many linear functions of the same n-grams.
+With an encoder there is a fourth, logistic regression on its vectors (vector_model.py), whose logits are added, too.
 
 Which C is best, how much each classifier counts, and how much n-grams of tokens weigh beside those of characters,
 differs from data to data. All are chosen by the loss on training texts that no model was fitted to.
@@ -29,6 +30,7 @@ import time
 import numpy as np
 
 from layers import NGramLogits
+from pipelines.classification import vector_model
 from pipelines.classification.linear_problem import (
     Fitted,
     Problem,
@@ -38,6 +40,7 @@ from pipelines.classification.linear_problem import (
 )
 from pipelines.classification.linear_start import Start
 from pipelines.classification.ngrams import Counted, with_repeats
+from pipelines.classification.vector_model import Vectors
 from pipelines.labelled.calibration import fit_factors
 from pipelines.support import console
 from pipelines.support.numbers import minutes
@@ -66,6 +69,7 @@ class Choice:
         token_weight: of n-grams of tokens, beside those of characters.
         factors: of the logits of the support vector machines with inverse frequencies, of complement naive Bayes, and
             of the support vector machines with log-count ratios.
+        vector_cost, vector_factor: C of the logistic regression on an encoder's vectors, and the factor of its logits.
         repeats: how much more an n-gram weighs that a text has several times, see `NGramLogits`.
     """
 
@@ -74,6 +78,8 @@ class Choice:
     token_weight: float = 1.0
     factors: tuple[float, float, float] = (1.0, 0.0, 0.0)
     repeats: float = 0.0
+    vector_cost: float | None = None
+    vector_factor: float = 0.0
 
 
 def fit(
@@ -84,6 +90,7 @@ def fit(
     seed: int,
     choice: Choice | None = None,
     start: Start | None = None,
+    vectors: Vectors | None = None,
 ) -> Choice | None:
     """Fits the weights of n-grams, and puts both into `layer`.
 
@@ -96,6 +103,7 @@ def fit(
         seed: of the order in which the solver visits the texts, and of the folds.
         choice: None: it is chosen here.
         start: the model that the fit continues from; `counted` has its n-grams, and it knows all classes.
+        vectors: of the texts by an encoder, and the layer that reads them.
 
     Returns:
         The choice; None if there are no n-grams: all logits stay zero.
@@ -108,10 +116,16 @@ def fit(
     problem = Problem.of(layer, counted, labels, text_weight, num_classes, seed)
     if start:
         problem = dataclasses.replace(problem, known=start.known(counted.hashes, len(problem.decisions) == 1))
+    if vectors:
+        problem = dataclasses.replace(problem, vectors=vectors.rows)
     if choice is None:
         choice = choose(problem, problem.occurrences.nnz)
     fitted = fit_all(problem.with_repeats(choice.repeats), choice)
     put(layer, counted.hashes, fitted, choice, problem.prior())
+    if vectors and choice.vector_cost:
+        weights, bias = problem.fit_vectors(choice.vector_cost)
+        weights, bias = (_of_classes(choice.vector_factor * np.atleast_2d(each)) for each in (weights, bias))
+        vectors.layer.set_weights([weights, bias[0]])
     return choice
 
 
@@ -153,9 +167,10 @@ def _describe(choice: Choice) -> str:
     bayes = ", naive Bayes" * (choice.factors[1] > 0)
     ratios = f", naive Bayes ratios (C {choice.ratio_cost:.2g})" if choice.ratio_cost else ""
     repeats = ", and repeated ones more than others" * (choice.repeats > 0)
+    vectors = f"; vectors of the encoder (C {choice.vector_cost:.2g})" if choice.vector_factor else ""
     return (
         f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:.2g}){bayes}{ratios}; n-grams of "
-        f"words weigh {choice.token_weight:g} times those of characters{repeats}"
+        f"words weigh {choice.token_weight:g} times those of characters{repeats}{vectors}"
     )
 
 
@@ -201,6 +216,10 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
         )
     if not left_out.text_weight.any():
         return first, 0.0
+    logits_of_vectors = {}  # C -> [texts, classes]
+    for cost in vector_model.COSTS if problem.vectors is not None else ():
+        parts = [fit.fit_vectors(cost).logits(problem.vectors[fold]) for fit, fold in zip(fitted, folds, strict=True)]
+        logits_of_vectors[cost] = _of_classes(np.concatenate(parts))
     seconds = {}  # of the fits of each weighting and cost
 
     @functools.cache
@@ -227,10 +246,13 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
         return members + ([(log_count_ratios_of, choice.ratio_cost)] if choice.ratio_cost else [])
 
     def loss_of(choice: Choice) -> tuple[float, Choice]:
-        logits = np.stack([logits_of(*member, choice.token_weight, choice.repeats) for member in members_of(choice)])
-        factors, loss = fit_factors(logits, labels, weight=left_out.text_weight)
-        factors[0] = max(factors[0], _LEAST_FACTOR)
-        return loss, dataclasses.replace(choice, factors=tuple(np.pad(factors, (0, 3 - len(factors))).tolist()))
+        logits = [logits_of(*member, choice.token_weight, choice.repeats) for member in members_of(choice)]
+        vectors = [logits_of_vectors[choice.vector_cost]] if choice.vector_cost else []
+        factors, loss = fit_factors(np.stack(logits + vectors), labels, weight=left_out.text_weight)
+        factors, of_vectors = factors[: len(logits)], float(factors[len(logits) :].sum())
+        factors[0] = max(factors[0], 0.0 if of_vectors else _LEAST_FACTOR)
+        factors = tuple(np.pad(factors, (0, 3 - len(factors))).tolist())
+        return loss, dataclasses.replace(choice, factors=factors, vector_factor=of_vectors)
 
     def best_of(choices) -> Choice:
         return min(map(loss_of, choices), key=lambda pair: pair[0])[1]
@@ -245,6 +267,8 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
         ratio_costs = (None, *_RATIO_COSTS) if problem.num_weightings == 2 else (None,)
     costs = _COSTS if problem.num_weightings == 2 else _COSTS_OF_MANY_CLASSES
     best = best_of(dataclasses.replace(first, cost=cost, ratio_cost=ratio) for cost in costs for ratio in ratio_costs)
+    if logits_of_vectors:
+        best = best_of(dataclasses.replace(best, vector_cost=cost) for cost in logits_of_vectors)
     # Among more texts than the search has read, the same C would regularise less.
     shrink = math.sqrt(len(read) / len(order))
     ratio_cost = best.ratio_cost and best.ratio_cost * shrink

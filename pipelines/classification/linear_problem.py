@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from layers import NGramLogits
-from pipelines.classification import solver
+from pipelines.classification import solver, vector_model
 from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
 
 _SMOOTHING = 1.0  # added to every count
@@ -110,6 +110,7 @@ class Problem:
         fading: how fast the logits of short texts fade, see `NGramLogits`.
         totals: of all texts, if these are some of them: the ratios are then the same for all.
         known: the model that the fit continues from.
+        vectors: of an encoder, float32 [n, size]; None without one.
     """
 
     occurrences: sparse.csr_matrix
@@ -122,6 +123,7 @@ class Problem:
     fading: int = 4
     totals: Totals | None = None
     known: Known | None = None
+    vectors: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -164,7 +166,11 @@ class Problem:
         """Returns the problem of some of the texts."""
         weight = None if self.text_weight is None else self.text_weight[chosen]
         return dataclasses.replace(
-            self, occurrences=self.occurrences[chosen], decisions=self.decisions[:, chosen], text_weight=weight
+            self,
+            occurrences=self.occurrences[chosen],
+            decisions=self.decisions[:, chosen],
+            text_weight=weight,
+            vectors=None if self.vectors is None else self.vectors[chosen],
         )
 
     def fit(self, weigh, cost: float | None, token_weight: float, factor: float = 1.0) -> Fitted:
@@ -214,6 +220,11 @@ class Problem:
         of_known = factor * np.where(np.isnan(of_known), learned.mean() if len(learned) else 1, of_known)
         with_known = weights + np.float32(of_known) * known.weights
         return found._replace(weights=with_known, bias=found.bias + np.float32(of_known) * known.bias)
+
+    def fit_vectors(self, cost: float) -> vector_model.VectorModel:
+        """Fits the linear model of the vectors with C = `cost`."""
+        exclude = len(self.decisions) > 1 and not self.several_labels
+        return vector_model.fit(self.vectors, self.decisions, self.text_weight, cost, exclude)
 
     def _known(self, weigh) -> Fitted | None:
         """Returns the known model with a weighting; None without one."""

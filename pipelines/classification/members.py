@@ -81,7 +81,7 @@ def _computing(config: ClassificationConfig, part: keras.Model, inputs: Inputs) 
     batches = batching.padded_batches(read, no_labels, order, config.batch_size)
     names = list(read)
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)] * len(names), autograph=False)
+    @tf.function(input_signature=[tf.TensorSpec([None, None], read[name].dtype) for name in names], autograph=False)
     def compute(*values):
         outputs = part(dict(zip(names, values)) if isinstance(part.input, dict) else values[0], training=False)
         return outputs if isinstance(outputs, list) else [outputs]

@@ -44,6 +44,8 @@ COLUMNS = "columns"  # name of the input of n-grams that are found already
 NETWORK_LOGITS = "logits"  # names of the logits of the network, of the linear model, and of their mean
 LINEAR_LOGITS = "mean_weighting"
 MEAN_LOGITS = "mean_logits"
+VECTORS = "vectors"  # name of the input of an encoder's vectors
+VECTOR_LOGITS = "vector_logits"  # name of the linear model's layer that reads them
 _MANY_TEXTS = 10**6
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
@@ -52,11 +54,16 @@ FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than t
 
 
 def network(
-    config: ClassificationConfig, vocabulary_size: int, num_classes: int, sizes: Sizes | None = None
+    config: ClassificationConfig,
+    vocabulary_size: int,
+    num_classes: int,
+    sizes: Sizes | None = None,
+    vector_size: int | None = None,
 ) -> keras.Model:
     """Builds the classifier: ids int32 [batch, time] -> logits float32 [batch, classes].
 
-    With `max_characters` the inputs are a dict: "ids", and "characters" int32 [batch, length], Unicode code points.
+    With `max_characters` the inputs are a dict: "ids", and "characters" int32 [batch, length], Unicode code points;
+    with `vector_size` also "vectors", float32 [batch, vector_size], which the linear model reads, too.
 
     With `max_ngrams`, the logits are a mean of the network's and of those of a linear model over n-grams. In training
     they are the network's alone: the linear model is fitted before and knows the training texts, so that with it in the
@@ -65,18 +72,21 @@ def network(
 
     Args:
         sizes: of the layers over n-grams; None: those of a model of many training texts.
+        vector_size: of an encoder's vectors; None: there is no encoder.
     """
     sizes = sizes or Sizes.of(config, num_classes, _MANY_TEXTS)
     ids = keras.Input((None,), dtype="int32", name="ids")  # [batch, time]
     inputs = {"ids": ids}
     if config.max_characters:
         inputs["characters"] = keras.Input((None,), dtype="int32", name="characters")  # [batch, length]
+    if vector_size:
+        inputs[VECTORS] = keras.Input((vector_size,), dtype="float32", name=VECTORS)
     lengths = config.ngram_lengths(sizes.num_classes)
     if config.model == "linear":
         logits = None
     elif config.model == "best":
         projection = NGramProjection(config.hidden_size, sizes.num_telling, **lengths, name=NGRAM_PROJECTION)
-        hidden = layers.Activation("relu", name="hidden")(projection(*inputs.values()))  # [batch, hidden]
+        hidden = layers.Activation("relu", name="hidden")(projection(*token_inputs(inputs)))  # [batch, hidden]
         logits = _logits(config, num_classes, hidden)
     else:
         logits = _logits(config, num_classes, _features(config, vocabulary_size, ids))
@@ -84,22 +94,37 @@ def network(
         linear_logits = _linear_logits(config, num_classes, sizes, inputs)
         mean = MeanAfterTraining(_LINEAR_WEIGHT, name=MEAN_LOGITS)
         logits = linear_logits if logits is None else mean(logits, linear_logits)
-    # A network without characters takes the ids alone.
-    return keras.Model(inputs if config.max_characters else ids, logits, name=f"classification_{config.model}")
+    # A network without other inputs takes the ids alone.
+    return keras.Model(inputs if len(inputs) > 1 else ids, logits, name=f"classification_{config.model}")
+
+
+def token_inputs(inputs: dict) -> list:
+    """Returns the inputs that layers over n-grams read: the ids and, if there are any, the characters."""
+    return [inputs[name] for name in ("ids", "characters") if name in inputs]
 
 
 def _linear_logits(config: ClassificationConfig, num_classes: int, sizes: Sizes, inputs: dict):
-    """The logits of the linear model over n-grams, [batch, classes]."""
+    """The logits of the linear model, [batch, classes]: of the n-grams and, with an encoder, of its vectors."""
+    if VECTORS not in inputs:
+        return _ngram_logits(config, num_classes, sizes, inputs, LINEAR_LOGITS)
+    of_ngrams = _ngram_logits(config, num_classes, sizes, inputs, "mean_of_weightings")
+    # It is solved, not trained.
+    dense = layers.Dense(num_classes, kernel_initializer="zeros", trainable=False, dtype="float32", name=VECTOR_LOGITS)
+    return layers.Add(name=LINEAR_LOGITS)([of_ngrams, dense(inputs[VECTORS])])
+
+
+def _ngram_logits(config: ClassificationConfig, num_classes: int, sizes: Sizes, inputs: dict, name: str):
+    """The logits of the linear model over n-grams, [batch, classes], from a layer of this name."""
     known, lengths = sizes.num_ngrams, config.ngram_lengths(sizes.num_classes)
     if sizes.is_sparse:
         linear = SparseNGramLogits(num_classes, known, sizes.num_weights, **lengths, name=NGRAM_LOGITS)
-        return layers.Identity(name=LINEAR_LOGITS)(linear(*inputs.values()))
+        return layers.Identity(name=name)(linear(*token_inputs(inputs)))
     # They are the mean of those with each weighting of the n-grams.
     num_weightings = sizes.num_weightings
     fading = FADING if config.model == "linear" else _FADING_BESIDE_NETWORK
     linear = NGramLogits(num_weightings * num_classes, known, **lengths, fading=fading, name=NGRAM_LOGITS)
-    by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*inputs.values()))
-    return layers.GlobalAveragePooling1D(name=LINEAR_LOGITS)(by_weighting)
+    by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*token_inputs(inputs)))
+    return layers.GlobalAveragePooling1D(name=name)(by_weighting)
 
 
 def of_columns(model: keras.Model) -> keras.Model:
@@ -117,7 +142,7 @@ def network_of_columns(model: keras.Model) -> keras.Model:
     """Returns as `of_columns` the network alone, without the linear model."""
     columns = keras.Input((None,), dtype="int32", name=COLUMNS)  # [batch, n]
     inputs = model.input if isinstance(model.input, dict) else {"ids": model.input}
-    logits = model.get_layer(NGRAM_PROJECTION)(*inputs.values(), columns=columns)
+    logits = model.get_layer(NGRAM_PROJECTION)(*token_inputs(inputs), columns=columns)
     for name in ("hidden", "dropout", NETWORK_LOGITS):
         logits = model.get_layer(name)(logits)
     return keras.Model({**inputs, COLUMNS: columns}, logits, name=model.name)

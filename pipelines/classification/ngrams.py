@@ -51,7 +51,8 @@ def hash_texts(
             [n, (length)].
         max_n, max_characters, marks: see `NGramLogits`.
     """
-    ids = list(inputs.values())  # of words and, if they are read, of characters; each ragged [n, tokens]
+    # Of words and, if they are read, of characters; each ragged [n, tokens].
+    ids = [inputs[name] for name in ("ids", "characters") if name in inputs]
     hash_batch = _hasher(max_n, max_characters, marks)
     texts = []
     for start in range(0, ids[0].shape[0], 100):

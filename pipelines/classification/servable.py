@@ -6,6 +6,8 @@ import keras
 import tensorflow as tf
 
 from pipelines.classification import columns
+from pipelines.classification.networks import VECTORS
+from pipelines.classification.reader import Reader
 from pipelines.classification.trace import make_trace
 from pipelines.data.fields import Field, read_fields
 from pipelines.labelled.outputs import (
@@ -31,8 +33,8 @@ def characters_of(tokenizer: Tokenizer, texts: tf.Tensor, max_tokens: int, max_c
 
 
 def network_inputs(inputs: dict[str, tf.RaggedTensor]) -> dict[str, tf.RaggedTensor] | tf.RaggedTensor:
-    """Returns the inputs as the network takes them: the ids alone if there are no characters."""
-    return inputs if "characters" in inputs else inputs["ids"]
+    """Returns the inputs as the network takes them: the ids alone if there are no others."""
+    return inputs if len(inputs) > 1 else inputs["ids"]
 
 
 class Classifier(tf.Module):
@@ -52,7 +54,7 @@ class Classifier(tf.Module):
     def __init__(
         self,
         model: keras.Model,
-        tokenizer: Tokenizer,
+        tokenizer: Tokenizer | Reader,
         max_tokens: int,
         max_characters: int,
         classes: tuple[str, ...],
@@ -82,7 +84,7 @@ class Classifier(tf.Module):
         """Labels texts: string [batch] -> the outputs of `label_outputs`, with the most probable classes."""
         ids = keep_ends(self._tokenizer.encode(text), self._max_tokens)  # [batch, (tokens)]
         tokens = keep_ends(self._tokenizer.tokens(text), self._max_tokens)
-        return with_top_classes(self._outputs(self._logits(ids, tokens)), self._classes)
+        return with_top_classes(self._outputs(self._logits(ids, tokens, text)), self._classes)
 
     def _make_top_classes(self):
         """The signature `classes`; None of numbers, and where a column of the model has the name of its input."""
@@ -192,16 +194,24 @@ class Classifier(tf.Module):
         others = tf.reduce_logsumexp(tf.where(is_label, -float("inf"), logits), axis=-1)
         return logits[:, label] - others
 
-    def _logits(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor) -> tf.Tensor:
+    def _logits(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor, texts: tf.Tensor | None = None) -> tf.Tensor:
         """The logits, [batch, classes], of texts of these ids, which spell these tokens."""
-        return self._model(self._inputs(ids, tokens))
+        return self._model(self._inputs(ids, tokens, texts))
 
-    def _inputs(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor):
-        """What the network reads, padded, of texts of these ids, which spell these tokens."""
-        inputs = {"ids": ids}
+    def _inputs(self, ids: tf.RaggedTensor, tokens: tf.RaggedTensor, texts: tf.Tensor | None = None):
+        """What the network reads, padded, of texts of these ids, which spell these tokens.
+
+        Args:
+            texts: string [batch], which an encoder reads; None: the tokens, with spaces between them.
+        """
+        inputs = {"ids": ids.to_tensor()}
         if self._max_characters:
-            inputs["characters"] = keep_ends(self._tokenizer.spell(tokens), self._max_characters)
-        return tf.nest.map_structure(tf.RaggedTensor.to_tensor, network_inputs(inputs))
+            inputs["characters"] = keep_ends(self._tokenizer.spell(tokens), self._max_characters).to_tensor()
+        if isinstance(self._tokenizer, Reader):
+            if texts is None:
+                texts = tf.strings.reduce_join(tokens[:, 1:-1], axis=-1, separator=" ")
+            inputs[VECTORS] = self._tokenizer.vectors(texts)
+        return network_inputs(inputs)
 
     def _outputs(self, logits: tf.Tensor) -> dict:
         """The labels and probabilities that follow from logits [batch, classes]."""

@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
-from pipelines.classification.config import MAX_DENSE_CLASSES, MAX_FEW_CLASSES, ClassificationConfig
+from pipelines.classification.config import (
+    MAX_CLASSES_WITH_ENCODER,
+    MAX_DENSE_CLASSES,
+    MAX_FEW_CLASSES,
+    ClassificationConfig,
+)
 from pipelines.runs import continuing
 from pipelines.support.errors import UserError
 
@@ -21,19 +26,30 @@ class Sizes(NamedTuple):
         num_telling: number of n-grams of the feedforward network of "best".
         num_classes: number of labels that decides how long the n-grams are, how they are weighted and whether all
             weights are stored: that of the first run, if a training continues.
+        has_vectors: whether the linear model also reads the vectors of an encoder.
     """
 
     num_ngrams: int
     num_weights: int
     num_telling: int
     num_classes: int
+    has_vectors: bool = False
 
     @classmethod
     def of(cls, config: ClassificationConfig, num_classes: int, num_texts: int) -> "Sizes":
-        """Returns the sizes of a new model. With few training texts, it knows fewer n-grams."""
+        """Returns the sizes of a new model. With few training texts, it knows fewer n-grams.
+
+        Raises:
+            UserError: there are too many classes for an encoder.
+        """
+        if config.encoder and num_classes > MAX_CLASSES_WITH_ENCODER:
+            raise UserError(
+                f"--encoder: the data has {num_classes:,} labels, and an encoder is for {MAX_CLASSES_WITH_ENCODER} at "
+                "most: leave it out"
+            )
         known = config.num_ngrams(num_texts)
         num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, _MAX_WEIGHTS)
-        return cls(known, num_weights, min(known, _MAX_NGRAMS_OF_PROJECTION), num_classes)
+        return cls(known, num_weights, min(known, _MAX_NGRAMS_OF_PROJECTION), num_classes, bool(config.encoder))
 
     @classmethod
     def of_run(cls, config: ClassificationConfig) -> "Sizes":
@@ -59,7 +75,7 @@ class Sizes(NamedTuple):
     @property
     def is_sparse(self) -> bool:
         """Whether most weights of the linear model are not stored."""
-        return self.num_classes > MAX_DENSE_CLASSES
+        return self.num_classes > MAX_DENSE_CLASSES and not self.has_vectors
 
     @property
     def num_weightings(self) -> int:

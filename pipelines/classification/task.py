@@ -22,15 +22,18 @@ from pipelines.classification import (
     members,
     networks,
     ngrams,
+    reader,
     shards,
 )
 from pipelines.classification.columns import example_columns
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
 from pipelines.classification.encoded import Encoded, find_continued, inputs_of, with_ngrams
+from pipelines.classification.reader import Reader
 from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.classification.servable import Classifier, network_inputs
 from pipelines.classification.sizes import Sizes
+from pipelines.classification.vector_model import Vectors
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
@@ -46,11 +49,7 @@ from pipelines.labelled.outputs import with_number_of_classes
 from pipelines.runs import continuing as run_continuing
 from pipelines.support import console
 from pipelines.support.errors import UserError
-from pipelines.task import (  # noqa: F401 (members of Task)
-    items_per_epoch,
-    load_tokenizer,
-    steps_per_epoch,
-)
+from pipelines.task import items_per_epoch, steps_per_epoch  # noqa: F401 (members of Task)
 from pipelines.text.special_tokens import FIELD_MARK, UNKNOWN
 from pipelines.text.tokenizers import Tokenizer, train_tokenizer
 from pipelines.training.fit import FitOptions
@@ -65,7 +64,13 @@ def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Toke
     """Trains the tokenizer on the training texts, or takes that of prepared data."""
     if splits.sharded:
         return load_tokenizer(splits.sharded.folder / TOKENIZER)
-    return train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
+    tokenizer = train_tokenizer(config.tokenizer, splits.train.texts, config.vocabulary_size, config.max_bytes)
+    return reader.make(tokenizer, config.encoder, splits.fields) if config.encoder else tokenizer
+
+
+def load_tokenizer(folder: Path) -> Tokenizer | Reader:
+    """Loads the tokenizer and, if there is one, the encoder."""
+    return reader.load(folder)
 
 
 def grow_tokenizer(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer) -> Tokenizer:
@@ -103,7 +108,9 @@ def _field_mark(tokenizer: Tokenizer) -> int:
 
 
 def encode(config: ClassificationConfig, splits: LabelledSplits, tokenizer: Tokenizer, folder: Path) -> Encoded:
-    """Encodes the training and the validation texts; keeps nothing in the run's folder."""
+    """Encodes the training and the validation texts; keeps in the run's folder the vectors of an encoder alone."""
+    if isinstance(tokenizer, Reader):
+        tokenizer.encoder.keep_in(folder)
     if config.start_weights:  # the validation texts may be those of that run
         splits = dataclasses.replace(splits, valid=splits.valid.with_classes(len(splits.classes)))
     if splits.sharded:
@@ -126,7 +133,8 @@ def build(
     if config.start_weights and config.max_ngrams:
         find_continued(config, encoded)
         sizes = encoded.sizes
-    model = networks.network(config, tokenizer.vocabulary_size, len(splits.classes), sizes)
+    vector_size = tokenizer.vector_size if isinstance(tokenizer, Reader) else None
+    model = networks.network(config, tokenizer.vocabulary_size, len(splits.classes), sizes, vector_size)
     return networks.of_columns(model) if training and needs_inference_model(config) else model
 
 
@@ -241,10 +249,13 @@ def refit(
         encoded.counted = None  # large
     whole = dataclasses.replace(splits, train=splits.train.with_texts(splits.valid))
     choice = None if whole.train.num_real < _FEW_TEXTS else encoded.choice
-    if new_network:
+    if new_network or networks.VECTORS in encoded.train:
         inputs = {
             name: _before_generated(splits.train, values, encoded.valid[name]) for name, values in encoded.train.items()
         }
+    else:
+        inputs = encoded.train
+    if new_network:
         joined = Encoded(whole, inputs, encoded.valid, encoded.cut, choice=choice, sizes=encoded.sizes)
         train_again(with_ngrams(config, joined, len(splits.train)))
         return len(whole.train)
@@ -253,7 +264,7 @@ def refit(
     known = encoded.start.hashes if encoded.start else None
     num_new = model.get_layer(networks.NGRAM_LOGITS).num_ngrams - (0 if known is None else len(known))
     counted = ngrams.count(hashed, num_new, known)
-    joined = dataclasses.replace(encoded, splits=whole, hashed=hashed, counted=counted)
+    joined = dataclasses.replace(encoded, splits=whole, train=inputs, hashed=hashed, counted=counted)
     _fit_linear(config, model, joined, choice)
     return len(hashed)
 
@@ -265,7 +276,11 @@ def _fit_linear(config: ClassificationConfig, model: keras.Model, encoded: Encod
     weight = None if weight is None else weight[: train.num_real]
     if isinstance(layer, SparseNGramLogits):
         return many_classes.fit(layer, encoded.counted, labels, weight, config.seed)
-    return linear_model.fit(layer, encoded.counted, labels, weight, config.seed, choice, encoded.start)
+    vectors = None
+    if networks.VECTORS in encoded.train:
+        rows = encoded.train[networks.VECTORS][: train.num_real].numpy()
+        vectors = Vectors(model.get_layer(networks.VECTOR_LOGITS), rows)
+    return linear_model.fit(layer, encoded.counted, labels, weight, config.seed, choice, encoded.start, vectors)
 
 
 def batches(config: ClassificationConfig, encoded: Encoded, epoch: int, skip: int) -> tf.data.Dataset:

@@ -111,7 +111,7 @@ def padded_batches(
     """Returns batches of the rows in the given order, padded with 0 to their longest row.
 
     Args:
-        ids: ragged int32 [n, (tokens)], or a dict of them.
+        ids: ragged int32 [n, (tokens)], or a dict of them and of tensors [n, ...].
         labels: int [n], or [n, classes] of 0 and 1 where a text may have several labels.
         order: row numbers, int [m].
         weights: of the rows, float [n]; only for one worker.
@@ -128,11 +128,15 @@ def padded_batches(
 
     def gather(rows):
         rows, counts = rows_of_part(part, rows)
-        inputs = tf.nest.map_structure(lambda each: tf.gather(each, rows).to_tensor(), ids)
+        inputs = tf.nest.map_structure(lambda each: _padded(tf.gather(each, rows)), ids)
         return inputs, tf.gather(labels, rows), *(tf.gather(each, rows) for each in of_rows), *counts
 
     rows = tf.data.Dataset.from_tensor_slices(order).batch(batch_size)
     return prefetched(rows.map(gather, num_parallel_calls=READERS, deterministic=True))
+
+
+def _padded(rows: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
+    return rows.to_tensor() if isinstance(rows, tf.RaggedTensor) else rows
 
 
 def rows_of_part(part: Part, rows: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:

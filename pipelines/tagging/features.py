@@ -16,9 +16,10 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from pipelines.data.tagged_sentences import TaggedSentences, character_spans
+from pipelines.pretrained import frozen
+from pipelines.pretrained.frozen import WordEncoder
 from pipelines.support.records import read_record, write_record
-from pipelines.tagging import hashed, word_encoder
-from pipelines.tagging.word_encoder import WordEncoder
+from pipelines.tagging import hashed
 from pipelines.text.invisible import visible
 from pipelines.text.normalization import without_invisible
 from pipelines.text.tokenizers import keep_ends
@@ -205,7 +206,7 @@ def load(folder: Path, with_characters: bool = True) -> TokenFeatures:
     files = saved.pop("encoder_files")
     saved.setdefault("removes_invisible", False)  # no record: an older run, which keeps them
     saved.setdefault("reads", ["ids"])
-    encoder = word_encoder.load(Path(folder) / _ENCODER, files, _REMEDY) if files else None
+    encoder = frozen.load(Path(folder) / _ENCODER, files, _REMEDY, WordEncoder) if files else None
     return TokenFeatures(**saved, encoder=encoder)
 
 

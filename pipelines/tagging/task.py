@@ -9,11 +9,12 @@ import numpy as np
 
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
+from pipelines.pretrained import frozen
 from pipelines.support import console
 from pipelines.support.examples import example_text, text_to_try
 from pipelines.support.numbers import counted
 from pipelines.tagging import batches as sentence_batches
-from pipelines.tagging import features, linear, metrics, networks, pooling, shards, word_encoder
+from pipelines.tagging import features, linear, metrics, networks, pooling, shards
 from pipelines.tagging.batches import EncodedSentences
 from pipelines.tagging.config import TaggingConfig
 from pipelines.tagging.data import load  # noqa: F401 (a member of Task)
@@ -87,7 +88,7 @@ def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:
         return TokenFeatures(kind, [], [], 0, config.max_bytes, reads=("hashes",))
     reads = ("ids", "hashes") if config.model == "best" else ("ids",)
     max_characters = 0 if config.characters == "none" else config.max_characters
-    encoder = word_encoder.find(config.encoder) if config.encoder else None
+    encoder = frozen.find(config.encoder, frozen.WordEncoder) if config.encoder else None
     limits = config.vocabulary_size, max_characters, config.max_bytes
     return features.train(kind, splits.train.tokens, *limits, encoder, reads)
 

@@ -19,6 +19,7 @@ def test_every_preset_has_a_value_for_every_field_without_a_default():
     open_fields -= {"data", "valid", *TABLE_FIELDS, "positive", "threshold", "preset", "model", "start_weights"}
     open_fields -= {
         "weight_column",
+        "encoder",
         "rare_labels",
         "field_mark",
         "minutes",

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from pipelines.pretrained import frozen
+from pipelines.pretrained.frozen import WordEncoder
 from pipelines.support.errors import UserError
-from pipelines.tagging import features, word_encoder
+from pipelines.tagging import features
 
 
 class Lengths(tf.train.Checkpoint):
@@ -28,14 +30,14 @@ def exported(tmp_path_factory):
 
 
 def test_each_token_has_its_vector(exported):
-    encoder = word_encoder.find(str(exported))
+    encoder = frozen.find(str(exported), WordEncoder)
     assert encoder.size == 2
     tokens = tf.ragged.constant([["a", "abc"], [], ["abcd"]], dtype=tf.string)
     assert encoder(tokens).to_list() == [[[1, 1], [3, 1]], [], [[4, 1]]]
 
 
 def test_the_features_keep_a_copy_of_the_encoder(exported, tmp_path):
-    encoder = word_encoder.find(str(exported))
+    encoder = frozen.find(str(exported), WordEncoder)
     trained = features.train("whitespace", [["a", "b"]], 10, 4, 100, encoder)
     trained.save(tmp_path)
     loaded = features.load(tmp_path)
@@ -51,11 +53,11 @@ def test_a_module_without_vectors_of_tokens_is_refused(tmp_path):
     module.f = tf.function(lambda text: {"x": text}, input_signature=[tf.TensorSpec([None], tf.string, name="text")])
     tf.saved_model.save(module, str(tmp_path / "1"), signatures=module.f.get_concrete_function())
     with pytest.raises(UserError, match="has no signature 'words'"):
-        word_encoder.find(str(tmp_path / "1"))
+        frozen.find(str(tmp_path / "1"), WordEncoder)
 
 
 @pytest.mark.parametrize(("handle", "message"), [("absent", "there is no such folder"), (".", "is not a SavedModel")])
 def test_what_is_no_module_is_refused(handle, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match=message):
-        word_encoder.find(handle)
+        frozen.find(handle, WordEncoder)
