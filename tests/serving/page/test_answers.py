@@ -147,6 +147,22 @@ def test_a_tagger_marks_the_entities_of_the_text(open_page):
     assert card(page, "names").get_by_text("No entities were found.").is_visible()
 
 
+def test_entities_and_tags_are_asked_for_at_the_same_time(open_page):
+    page, held = open_page(["names", "tagger"], "some Anna"), []
+    page.route("**/*:predict", lambda route: held.append(route))
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_function("document.querySelectorAll('article[aria-busy=true]').length === 2")
+    while len(held) < 3:  # none has an answer yet
+        page.wait_for_timeout(10)
+    asked = sorted((route.request.url.split("/")[-1], route.request.post_data_json["signature_name"]) for route in held)
+    names = [("names:predict", "entities"), ("names:predict", "serving_default")]
+    assert asked == [*names, ("tagger:predict", "serving_default")]
+    for route in held:
+        route.continue_()
+    wait_until_done(page)
+    assert card(page, "names").locator("mark.entity").count() == 2 and len(held) == 3
+
+
 def test_a_translator_shows_translation_alignment_and_attention(open_page):
     page = open_page(["translator"], "one two")
     scope = card(page, "translator")
