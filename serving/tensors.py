@@ -152,7 +152,7 @@ def _inputs_from_rows(document: dict, dtypes: dict[str, np.dtype]) -> dict[str, 
     if not named and len(dtypes) > 1:
         raise invalid(
             "instances is a plain list, but expecting list of objects as multiple input tensors required as per "
-            "tensorinfo_map"
+            f"tensorinfo_map; the inputs are {', '.join(sorted(dtypes))}"
         )
     columns: dict[str, list] = {name: [] for name in dtypes}
     for i, instance in enumerate(instances):
@@ -194,7 +194,7 @@ def _inputs_from_columns(value, dtypes: dict[str, np.dtype]) -> dict[str, np.nda
         if len(dtypes) > 1:
             raise invalid(
                 "inputs is a plain value/list, but expecting an object as multiple input tensors required as per "
-                "tensorinfo_map"
+                f"tensorinfo_map; the inputs are {', '.join(sorted(dtypes))}"
             )
         value = {next(iter(dtypes)): value}
     for name in dtypes:

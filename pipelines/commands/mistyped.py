@@ -2,13 +2,16 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
+import shlex
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import tyro
 
-from pipelines.commands.parser_messages import one_line
+from pipelines.commands.parser_messages import NEEDS_QUOTES, one_line
 from pipelines.settings.fields import flag
 from pipelines.support.errors import UserError, suggestion
 from pipelines.task import TASKS
@@ -36,7 +39,9 @@ def parsed(parse: Callable, arguments: list[str], commands: dict, program: str):
     except SystemExit as end:
         if end.code == 2:
             check_names(arguments, commands, program)
-            raise UserError(one_line(messages.getvalue(), _title(arguments, commands, program))) from end
+            words, command = _command(arguments, commands)
+            about = functools.partial(_about_unexpected, arguments, len(words), command)
+            raise UserError(one_line(messages.getvalue(), " ".join([program, *words]), about)) from end
         sys.stderr.write(messages.getvalue())
         raise
 
@@ -79,15 +84,40 @@ def _without_flag(command) -> set[str]:
     return {flag(field.name) for field in fields if marker in getattr(field.type, "__metadata__", ())}
 
 
-def _title(arguments: list[str], commands: dict, program: str) -> str:
-    """Returns the program, the command and, where there is one, the task."""
-    words, command = [program], commands
+def _command(arguments: list[str], commands: dict) -> tuple[list[str], Any]:
+    """Returns the words of the command and, where there is one, of the task; and what `commands` has for them."""
+    words, command = [], commands
     for name in arguments:
         if not isinstance(command, dict) or name not in command:
             break
         words.append(name)
         command = command[name]
-    return " ".join(words)
+    return words, command
+
+
+def _about_unexpected(arguments: list[str], num_words: int, command, unexpected: list[str]) -> str:
+    """Returns what to do with arguments that a command does not take.
+
+    Args:
+        num_words: how many of the arguments name the command.
+        unexpected: those that it does not take.
+    """
+    if isinstance(command, dict) or _without_flag(command):
+        return NEEDS_QUOTES
+    begins = [i for i, each in enumerate(arguments) if i >= num_words and each == unexpected[0]]
+    if begins and begins[0] > num_words and not arguments[begins[0] - 1].startswith("--"):
+        return NEEDS_QUOTES  # what stands before it is the begin of a flag's value
+    name = _flag_of_example(command)
+    return (
+        f"this command takes no text without a flag{f'; did you mean {name} {shlex.join(unexpected)}?' if name else ''}"
+    )
+
+
+def _flag_of_example(command) -> str | None:
+    """Returns the flag with a value that the first example of a command begins with."""
+    example = next(iter(getattr(command, "examples", ())), "").replace("{data}", "--data DATA").split()
+    has_value = len(example) > 1 and example[0] in flags(command) and not example[1].startswith("--")
+    return example[0] if has_value else None
 
 
 def flags(command) -> Iterator[str]:

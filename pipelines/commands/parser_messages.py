@@ -2,26 +2,33 @@
 
 import itertools
 import re
+from collections.abc import Callable
 
 from pipelines.support.errors import suggestion
 
 _FRAME, _RULE = "│|╭╮╰╯+ ", "─-"  # the second of each where the terminal has ASCII alone
 # What papers call a choice -> its name here.
 _OTHER_NAMES = {"concat": "additive", "bahdanau": "additive", "multiplicative": "general", "bilinear": "general"}
+NEEDS_QUOTES = "a text with spaces needs quotes"
+_UNEXPECTED = re.compile(r"Unrecognized options: (.*)")
 _NUMBER = re.compile(r"int\(\)|<class 'int'>")
 
 
-def one_line(message: str, title: str) -> str:
+def one_line(message: str, title: str, about_unexpected: Callable[[list[str]], str] = lambda _: NEEDS_QUOTES) -> str:
     """Returns what is wrong with the arguments, in one line.
 
     Args:
         message: what tyro printed.
         title: program and command, such as "main.py train sentiment".
+        about_unexpected: arguments that the command does not take -> what to do with them.
     """
     lines = [line.strip(_FRAME) for line in message.splitlines()[1:]]
     lines = ["" if not line.strip(_RULE) else line for line in lines]
     whole = " ".join(filter(None, lines))
     text = " ".join(itertools.takewhile(bool, itertools.dropwhile(lambda line: not line, lines)))
+    if found := _UNEXPECTED.match(text):
+        unexpected = found[1].split(", ")
+        text = f"{' '.join(unexpected)} is not expected here: {about_unexpected(unexpected)}"
     return f"{_reworded(text, whole)} (`{title} --help-all` has all flags)"
 
 
@@ -47,8 +54,6 @@ def _reworded(text: str, whole: str) -> str:
         return f"{found[1]} is missing{f': {found[2]}' if found[2] else ''}"
     if found := re.match(r"Expected one of \{(.*)\}", text):
         return f"the next word is missing: choose {found[1]}"
-    if found := re.match(r"Unrecognized options: (.*)", text):
-        return f"{found[1]} is not expected here: a text with spaces needs quotes"
     return text
 
 

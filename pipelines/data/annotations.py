@@ -95,6 +95,19 @@ def any_annotated(values: Iterable[Any]) -> bool:
     return any(is_annotated(record) for record, _ in zip(values, range(_NUM_JUDGED)))
 
 
+def other_lists(path: Path, values: Iterable[Any]) -> UserError | None:
+    """Returns the error for records that are not annotated, but have a list that may be spans in a form of its own."""
+    for record, _ in zip(values, range(_NUM_JUDGED)):
+        for name, value in record.items() if isinstance(record, dict) else ():
+            if isinstance(value, list) and value and all(isinstance(each, dict | list) for each in value):
+                return UserError(
+                    f"{path}: the field {name!r} may have spans, but not in a form that is read: expected start, end "
+                    f"and label of each, in one of the fields {', '.join(_SPANS)}, beside the text in "
+                    f"{', '.join(_TEXTS)}"
+                )
+    return None
+
+
 def sentences(path: Path, values: Records, options: TokenOptions, dropped: dict[str, int]) -> Iterator[Fields]:
     """Yields the sentences of records. A text is divided at its line ends.
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from pipelines.data import pair_fields
 from pipelines.data.table_options import DEFAULTS, TableOptions
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 from pipelines.text.special_tokens import FIELD_MARK
 
 TEXT, NUMBER = "text", "number"
@@ -140,7 +140,9 @@ def check(path, table: pd.DataFrame, names: Sequence[str]) -> None:
     """Raises a UserError if the table lacks a column."""
     missing = [name for name in names if name not in table]
     if missing:
-        raise UserError(f"{path} has no column {missing[0]!r}; its columns are: {', '.join(map(str, table.columns))}")
+        known = [str(name) for name in table.columns]
+        like = suggestion(missing[0], known)
+        raise UserError(f"{path} has no column {missing[0]!r}; its columns are: {', '.join(known)}{like}")
 
 
 def composed(fields: Sequence[Field], table: pd.DataFrame, path="") -> np.ndarray:

@@ -17,6 +17,7 @@ WITHIN_WORDS = "spans that start or end within a word, extended to the word"
 OVERLAPPING = "spans that overlap a longer one, left out"
 WITHOUT_TOKENS = "spans without a letter or sign, left out"
 OUTSIDE = "spans outside of their text, left out"
+CHANGES = (WITHIN_WORDS, OVERLAPPING, WITHOUT_TOKENS, OUTSIDE)
 _MAX_CHARACTERS = 500  # of a word, as in words.py
 _SPACES = {
     0x85,

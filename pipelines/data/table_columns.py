@@ -7,12 +7,14 @@ import pandas as pd
 
 from pipelines.data import column_guess
 from pipelines.data.table_options import TableOptions
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, suggestion
 
 TEXT_NAMES = ("text", "review", "sentence", "comment", "content", "body", "document", "tweet")
 LABEL_NAMES = ("label", "labels", "sentiment", "polarity", "class", "category", "target", "stars", "rating", "score")
 _MAX_WORDS_OF_A_NAME = 5
 _MAX_SHOWN = 40
+# Cells of JSON with spans of characters, as they are joined: an object of each span, or its two numbers and its label.
+_SPANS = re.compile(r"\{.*'start\w*': ?\d+,.*\}|(\d+\|\d+\|[^|\d][^|]*(\||$))+")
 
 
 class UnknownColumn(UserError):
@@ -68,10 +70,26 @@ def label_column(path: Path, first_rows: pd.DataFrame, options: TableOptions, te
     if options.label_column is None and not options.header and len(others) == 1:
         return others[0]
     trained = options.trained_label_column
-    name = _find(path, first_rows, options.label_column, trained, LABEL_NAMES, ("label",), options.header)
+    try:
+        name = _find(path, first_rows, options.label_column, trained, LABEL_NAMES, ("label",), options.header)
+    except UnknownColumn:
+        _refuse_spans(path, first_rows[others])
+        raise
+    _refuse_spans(path, first_rows[[name]])
     if name == text:
         raise UserError(f"{path}: the column {name!r} is the one with the text: name another one with --label-column")
     return name
+
+
+def _refuse_spans(path: Path, columns: pd.DataFrame) -> None:
+    """Raises a UserError if one of the columns has spans of characters with labels in place of labels."""
+    for name in columns:
+        cells = [cell for cell in columns[name] if isinstance(cell, str) and cell]
+        if cells and all(_SPANS.fullmatch(cell) for cell in cells):
+            raise UserError(
+                f"{path}: the column {name!r} has labels of parts of the text, which `train tagging` learns: use that, "
+                "or name a column with a label for each text with --label-column"
+            )
 
 
 def _find(
@@ -91,7 +109,9 @@ def _find(
     names = list(first_rows.columns)
     if wanted is not None:
         if wanted not in names:
-            raise UserError(f"{path} has no column {wanted!r}; its columns are: {listed(names)}")
+            raise UserError(
+                f"{path} has no column {wanted!r}; its columns are: {listed(names)}{suggestion(wanted, names)}"
+            )
         return wanted
     if trained in names:
         return trained

@@ -134,7 +134,7 @@ def _sentences(path: Path, options: TokenOptions, dropped: dict[str, int]) -> It
 
 def _json(path: Path, options: TokenOptions, dropped: dict[str, int]) -> Iterator[Fields]:
     if not annotations.any_annotated(annotations.records(path, options, {})):
-        raise _is_table(path)
+        raise annotations.other_lists(path, annotations.records(path, options, {})) or _is_table(path)
     options.reject(("separator",), f"{path} is JSON")
     # Records are read several times; lines that are left out are counted once.
     list_of_counts: list[dict[str, int]] = []

@@ -30,9 +30,10 @@ def too_long_name(error: BaseException) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns "; did you mean ...?" with the known name that is most similar; "" if none is similar."""
-    similar = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {similar[0]}?" if similar else ""
+    """Returns "; did you mean ...?" with the known name that is most similar in any case of letters; "" if none is."""
+    by_lower = {each.lower(): each for each in known}
+    similar = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return f"; did you mean {by_lower[similar[0]]}?" if similar else ""
 
 
 def shortened(error: BaseException) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from pipelines.data import span_tokens
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
 from pipelines.pretrained import frozen
@@ -66,12 +67,14 @@ class Encoded:
 
 
 def describe(splits: Splits) -> str:
-    """Returns how much there is to train and to validate on."""
+    """Returns how much there is to train and to validate on, and which of its spans are not as they were annotated."""
     tokens = splits.train.num_tokens
-    return (
+    rows = (
         f"{len(splits.train):,} sentences with {tokens:,} tokens to train on, {len(splits.valid):,} sentences to "
         f"validate on, {len(splits.tags)} tags"
     )
+    changed = [f"note: {reason}: {splits.notes[reason]:,}" for reason in span_tokens.CHANGES if reason in splits.notes]
+    return "\n".join([rows, *changed])
 
 
 def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:

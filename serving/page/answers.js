@@ -75,6 +75,8 @@ window.livePage = window.livePage || {};
   }
 
   async function tagging(model, text, signal, body) {
+    // No answer has both: that of `entities` has no tags, and which tags make an entity is a rule of the exported graph,
+    // which this page would have to repeat. So the calls go out at the same time.
     const findsEntities = takesText(model.signatures, "entities");
     const names = findsEntities ? ["entities", "serving_default"] : ["serving_default"];
     const calls = await Promise.all(names.map((name) => call(model, name, { text: [text] }, signal)));

@@ -93,3 +93,17 @@ def test_values_are_compared_within_the_tolerance(expected, got, lines):
 def test_outputs_that_only_one_side_has_are_named():
     one = np.ones(1)
     assert golden.differences({"a": one}, {"b": [1]}, TOLERANCE) == ["output a: missing", "output b: not expected"]
+
+
+@pytest.mark.parametrize(
+    ("found", "lines"),
+    [
+        (["b", "a", "c"], []),
+        (["a", "c", "b"], ["top_labels[0][1]: expected 'b', got 'c' (2 of 3 values differ)"]),
+        (["x", "b", "c"], ["top_labels[0][0]: expected 'a', got 'x' (1 of 3 values differ)"]),
+    ],
+)
+def test_classes_of_equal_scores_may_be_swapped(found, lines):
+    scores = [[0.4, 0.4 - 1e-7, 0.2]]
+    expected = {"top_labels": np.array([[b"a", b"b", b"c"]], object), "top_scores": np.array(scores, np.float32)}
+    assert golden.differences(expected, {"top_labels": [found], "top_scores": scores}, TOLERANCE) == lines

@@ -1,4 +1,4 @@
-"""The page as the server sends it. test_page_in_browser.py uses it."""
+"""The page as the server sends it. page/ uses it in a browser."""
 
 import gzip
 import html.parser

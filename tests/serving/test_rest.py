@@ -128,7 +128,7 @@ def repeat_request(**values):
         ({"inputs": [["a"], "b"]}, "found at incorrect level: 2 in the JSON DOM. Expected at level: 2"),
         ({"inputs": ["a"], "signature_name": 3}, "'signature_name' key must be a string value."),
         ({"inputs": ["a"], "signature_name": "no"}, 'Serving signature name: "no" not found in signature def'),
-        ({"inputs": ["a"], "signature_name": "add"}, "inputs is a plain value/list, but expecting an object"),
+        ({"inputs": ["a"], "signature_name": "add"}, "required as per tensorinfo_map; the inputs are flag, ids, "),
         ({"instances": ["a"], "signature_name": "add"}, "instances is a plain list, but expecting list of objects"),
         (add_request(ids=[1, 2]), "shape (1, 2)"),
         (add_request(ids=[1, 2, 2**63]), "is not of expected type: int64"),

@@ -20,7 +20,18 @@ MISTAKES = [
     ("train nmt --attention-score concat", "--attention-score concat: choose additive, "),
     ("learn exercise 7", "number 7: choose 1, 5, 6, 10"),
     ("inspect gates", "TEXT is missing: The text to look at, in quotes"),
-    ("train sentiment extra", "extra is not expected here: a text with spaces needs quotes"),
+    (
+        "train sentiment extra",
+        "extra is not expected here: this command takes no text without a flag; did you mean --data extra? (`",
+    ),
+    (
+        "inspect clipping tagging/lt",
+        "tagging/lt is not expected here: this command takes no text without a flag; did you mean --run tagging/lt? (`",
+    ),
+    ("inspect clipping --json a b", "a b is not expected here: this command takes no text without a flag; did you "),
+    ("serve extra", "extra is not expected here: this command takes no text without a flag (`"),
+    ("train classification --text-column my text", "text is not expected here: a text with spaces needs quotes (`"),
+    ("inspect gates my text", "text is not expected here: a text with spaces needs quotes (`"),
     ("train", "the next word is missing: choose classification, sentiment, tagging"),
 ]
 

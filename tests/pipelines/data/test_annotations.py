@@ -120,6 +120,14 @@ def test_lone_halves_of_pairs_do_not_move_positions():
         ("[1", "a.json is no JSON: expected a record on each line"),
         ("[" * 100_000, "a.json is no JSON"),
         ('{"text": "a b", "label": ["pos", "neg"]}', "a.json is a table of texts with their labels"),
+        (
+            '{"text": "a b", "marks": [[0, 1, "X"]]}',
+            "a.json: the field 'marks' may have spans, .* in one of the fields spans,",
+        ),
+        (
+            '{"words": "a b", "spans": [{"start": 0, "end": 1, "label": "X"}]}',
+            "'spans' may have .* beside the text in text",
+        ),
         ('{"text": "a b", "label": [[0, 1, "X"]]}\n{"id": 3}', r"a.json, record 2 has no text with spans \(."),
         (
             '{"text": "a b", "label": [[0, 1]]}',

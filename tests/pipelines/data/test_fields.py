@@ -64,6 +64,7 @@ def test_fields_survive_the_card():
         (TableOptions(text_column="title,body", feature_columns=("body",)), "name 'body' twice"),
         (TableOptions(text_column="title", feature_columns=("nothing",)), "has no column 'nothing'"),
         (TableOptions(pair_columns=("title", "nothing")), "has no column 'nothing'"),
+        (TableOptions(pair_columns=("title", "PRICE")), r"; did you mean price\?"),
     ],
 )
 def test_columns_that_are_not_there_are_one_line(tmp_path, options, reason):

@@ -31,6 +31,7 @@ def test_without_a_header_the_longest_cells_are_the_text():
     ("rows", "options", "message"),
     [
         (ROWS, TableOptions(text_column="body"), "a.csv has no column 'body'; its columns are: id, Text"),
+        (ROWS, TableOptions(text_column="text"), r"sentence, stars; did you mean Text\?"),
         (ROWS, TableOptions(text_column="stars"), "the column 'stars' has numbers, such as 5, and not text"),
         (pd.DataFrame({"a;b": ["1;2", "3;4"]}), TableOptions(), "if ';' is between its cells, give --separator ';'"),
         (pd.DataFrame({"what a long and very fine film": ["x"]}), TableOptions(), "its first line looks like a row"),
@@ -44,3 +45,24 @@ def test_a_column_that_cannot_be_the_text_is_refused(rows, options, message):
 def test_the_label_is_another_column_than_the_text():
     with pytest.raises(UserError, match="the column 'Text' is the one with the text: name another one"):
         table_columns.label_column(PATH, ROWS, TableOptions(label_column="Text"), "Text")
+
+
+@pytest.mark.parametrize(
+    ("column", "spans"),
+    [
+        ("label", ["0|11|PERSON|14|22|PRODUCT", "", "3|5|PLACE 2"]),
+        ("spans", ["{'start': 0, 'end': 11, 'label': 'PERSON'}|{'start': 14, 'end': 22, 'label': 'X'}", ""]),
+        ("entities", ["{'label': 'X', 'start_offset': 0, 'end_offset': 3}"]),
+    ],
+)
+def test_spans_are_no_labels_of_texts(column, spans):
+    rows = pd.DataFrame({"text": ["a"] * len(spans), column: spans, "answer": "accept"})
+    with pytest.raises(UserError, match=f"a.csv: the column '{column}' has labels of parts of the text"):
+        table_columns.label_column(PATH, rows, TableOptions(), "text")
+    assert table_columns.label_column(PATH, rows, TableOptions(label_column="answer"), "text") == "answer"
+
+
+@pytest.mark.parametrize("labels", [["1|2|3", "4|5|6"], ["", ""], ["good|bad", "0|1|x"]])
+def test_other_cells_are_labels(labels):
+    rows = pd.DataFrame({"text": ["a", "b"], "label": labels})
+    assert table_columns.label_column(PATH, rows, TableOptions(), "text") == "label"

@@ -1,5 +1,6 @@
 """verify.py runs as a script in a process of its own; here its functions are called, and one process is started."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -113,3 +114,14 @@ def test_the_last_bits_of_a_large_sum_may_differ():
     result = np.array([-479.0484924316406], np.float32)
     assert verify._equal(result, [-479.0485534667969])
     assert not verify._equal(result, [-479.06])
+
+
+@pytest.mark.parametrize(("found", "passes"), [("bac", True), ("acb", False), ("xbc", False), ("bbc", False)])
+def test_classes_of_equal_scores_may_be_swapped(found, passes):
+    scores = np.array([[0.4, 0.4, 0.2]], np.float32)
+    outputs = {"top_labels": np.array([[name.encode() for name in found]], object), "top_scores": scores}
+    expected = {"top_labels": [list("abc")], "top_scores": [[0.4, 0.4 - 1e-7, 0.2]]}
+    with contextlib.nullcontext() if passes else pytest.raises(SystemExit, match="serving_default: top_labels is"):
+        verify._compare("serving_default", outputs, expected)
+    with pytest.raises(SystemExit, match="top_labels is"):  # more names than expected
+        verify._compare("serving_default", outputs, {**expected, "top_labels": [list("abcd")]})

@@ -26,6 +26,7 @@ def test_other_errors_are_not_a_full_disk(error):
 def test_only_a_similar_name_is_suggested():
     assert suggestion("sise", ["size", "seed"]) == "; did you mean size?"
     assert suggestion("zzz", ["size", "seed"]) == ""
+    assert suggestion("urteil", ["Satz", "URTEIL"]) == "; did you mean URTEIL?"
 
 
 def test_a_name_that_is_too_long_for_a_file(tmp_path):

@@ -97,3 +97,13 @@ def test_the_example_has_an_entity_where_there_is_one():
     splits = Splits(sentences, sentences, None, ("B-PER", "O"), True, {})
     described = task.describe_data(TaggingConfig(), splits, SimpleNamespace(divided=0))
     assert described["example"] == '"Anna sees the sea."' and described["example_text"] == "Anna sees the sea."
+
+
+def test_spans_that_are_not_as_they_were_annotated_are_described():
+    sentences = TaggedSentences([["a"]], [["B-X"]], ["a"], [0], {})
+    notes = {"a note": 3, "spans that start or end within a word, extended to the word": 1_050}
+    described = task.describe(Splits(sentences, sentences, None, ("B-X", "O"), True, notes))
+    assert described == (
+        "1 sentences with 1 tokens to train on, 1 sentences to validate on, 2 tags\n"
+        "note: spans that start or end within a word, extended to the word: 1,050"
+    )
