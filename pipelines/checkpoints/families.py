@@ -205,7 +205,7 @@ def parts(sizes: Sizes) -> dict[str, tuple[str, tuple[int, ...]]]:
         del found["type_embeddings"]
     if e == d:
         del found["embeddings_projection"]
-    block = {name: (d, d) for name in names if name.startswith(_BLOCK)}
+    block: dict[str, tuple[int, ...]] = {name: (d, d) for name in names if name.startswith(_BLOCK)}
     block |= {_BLOCK + "attention_norm": (d,), _BLOCK + "feed_forward_norm": (d,)}
     block |= {_BLOCK + "feed_forward/hidden": (sizes.intermediate, d)}
     block |= {_BLOCK + "feed_forward/output": (d, sizes.intermediate)}

@@ -102,19 +102,18 @@ def _matched_head(folder: Path, named: dict[str, Tensor], sizes: Sizes) -> Layer
         return None
     layers: Layers = {}
     for layer in ("head_transform", "head_norm"):
-        name, shape = head[layer]
-        weight, bias = f"{name}.weight", f"{name}.bias"
-        layers[layer] = {
-            "weight": _found(folder, named, weight, shape),
-            "bias": _found(folder, named, bias, shape[:1]),
-        }
-    # The bias is one tensor under two names, of which a file has one or both.
+        stem, shape = head[layer]
+        weight = _found(folder, named, f"{stem}.weight", shape)
+        layers[layer] = {"weight": weight, "bias": _found(folder, named, f"{stem}.bias", shape[:1])}
+    # A tied decoder's bias is one tensor under two names, of which a file has one or both. One that is not tied has its
+    # own bias, but older files have only the other name.
     (bias_name, bias_shape), (decoder_name, decoder_shape) = head["head_bias"], head["head_decoder"]
-    name = f"{bias_name}.bias" if f"{bias_name}.bias" in named else f"{decoder_name}.bias"
-    bias = _found(folder, named, name, bias_shape)
+    names = [f"{bias_name}.bias", f"{decoder_name}.bias"]
+    names = names if sizes.is_tied else names[::-1]
+    bias = _found(folder, named, names[0] if names[0] in named else names[1], bias_shape)
     if sizes.is_tied:
         layers["head_bias"] = {"bias": bias}
     else:
-        weight = _found(folder, named, f"{decoder_name}.weight", decoder_shape)
-        layers["head_decoder"] = {"weight": weight, "bias": bias}
+        decoder = _found(folder, named, f"{decoder_name}.weight", decoder_shape)
+        layers["head_decoder"] = {"weight": decoder, "bias": bias}
     return layers
