@@ -16,6 +16,7 @@ from pipelines.checkpoints.families import Sizes, sizes_of
 from pipelines.checkpoints.files import read_config, read_object, weights_of
 from pipelines.checkpoints.flat_block import FlatEncoderBlock
 from pipelines.checkpoints.pooling import pooled, read_pooling, transformer_folder
+from pipelines.checkpoints.static import is_static, static_network
 from pipelines.checkpoints.weights import assign, matched, position_table
 from pipelines.support.errors import UserError
 
@@ -86,6 +87,9 @@ def load(folder: Path) -> Checkpoint:
     folder = Path(folder)
     inner = transformer_folder(folder)
     config = read_config(inner)
+    if is_static(config):
+        network, length, vocabulary, pad = static_network(inner, config)
+        return Checkpoint(network, None, length, vocabulary, pad, config["model_type"])
     sizes = sizes_of(inner, config)
     weights, head = matched(inner, weights_of(inner), sizes)
     pooling = read_pooling(folder, sizes.hidden)

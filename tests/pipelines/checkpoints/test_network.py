@@ -13,6 +13,7 @@ from pipelines.networks.traced import is_traceable, traced
 from pipelines.support.errors import UserError
 from tests.pipelines.checkpoints.conftest import KINDS
 
+pytestmark = pytest.mark.slow  # transformers takes seconds to import
 REFERENCE = Path("/work/shared/hub/minilm-reference.npz")
 LENGTHS = (7, 3, 1)
 

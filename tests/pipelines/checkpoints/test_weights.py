@@ -10,6 +10,7 @@ from pipelines.checkpoints.network import load
 from pipelines.checkpoints.weights import matched, position_table
 from pipelines.support.errors import UserError
 
+pytestmark = pytest.mark.slow  # transformers takes seconds to import
 safetensors = pytest.importorskip("safetensors.numpy")
 
 
