@@ -99,7 +99,7 @@ class WordPieceTokenizer(tf.Module):
         return code_points(tokens.with_flat_values(spaced))
 
     def decode(self, ids) -> tf.Tensor:
-        """Returns the words of ids with spaces between them, string [batch]; of the special tokens, only the unknown."""
+        """Returns the words of ids with spaces between them, string [batch]; of the special tokens only the unknown."""
         special = set(self.special) - {self.special.unknown, None}
         ids = without_ids(ids, sorted(special))
         text = tf.strings.reduce_join(
