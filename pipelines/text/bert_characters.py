@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-LETTER, SPACE, MARK_OF_PUNCTUATION, REMOVED = range(4)  # classes of characters in normalized text
+LETTER, SPACE, ALONE, REMOVED = range(4)  # classes of characters in normalized text; ALONE: a word of its own
 PAGE = 256  # characters in a page of a table
 _NUM_CHARACTERS = 0x110000
 
@@ -141,7 +141,7 @@ class Replacements(NamedTuple):
 
 
 @functools.cache
-def replacements(lowercase: bool, strip_accents: bool, split_cjk: bool) -> Replacements:
+def replacements(lowercase: bool, strip_accents: bool) -> Replacements:
     """Returns what the normalization makes of each character, before it removes the accents."""
     changed: dict[int, str] = {}
     for code in range(_NUM_CHARACTERS):
@@ -158,8 +158,6 @@ def replacements(lowercase: bool, strip_accents: bool, split_cjk: bool) -> Repla
             changed |= {code: chr(code - first + lower) for code in range(first, last + 1)}
     for group, text in ((SPACES, " "), (DROPPED, "")):
         changed |= {code: text for codes in group for code in codes}
-    if split_cjk:
-        changed |= {code: f" {changed.get(code, chr(code))} " for codes in IDEOGRAPHS for code in codes}
     distinct = dict.fromkeys(changed.values())
     number_of = {text: number for number, text in enumerate(distinct, 1)}
     numbers = np.zeros(_NUM_CHARACTERS, np.int32)
@@ -169,14 +167,17 @@ def replacements(lowercase: bool, strip_accents: bool, split_cjk: bool) -> Repla
     return Replacements(_paged(numbers), codes, np.cumsum(lengths, dtype=np.int32) - lengths, lengths)
 
 
-def classes(strip_accents: bool) -> PagedTable:
+def classes(strip_accents: bool, split_cjk: bool) -> PagedTable:
     """Returns the class of each character of normalized text, and 4 times its canonical combining class.
 
     Without `strip_accents`, nothing is ordered or removed: there are no combining classes.
     """
     values = np.full(_NUM_CHARACTERS, LETTER, np.int32)
-    groups = [(SPACES, SPACE), (PUNCTUATION, MARK_OF_PUNCTUATION)]
-    for group, value in [*groups, (MARKS, REMOVED)] if strip_accents else groups:
+    groups = [(SPACES, SPACE), (PUNCTUATION, ALONE)]
+    groups += [(MARKS, REMOVED)] if strip_accents else []
+    # The reference puts spaces around them before it normalizes them, which makes other ideographs of a few.
+    groups += [(IDEOGRAPHS, ALONE)] if split_cjk else []
+    for group, value in groups:
         for codes in group:
             values[codes.start : codes.stop] = value
     if strip_accents:

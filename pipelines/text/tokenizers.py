@@ -291,7 +291,7 @@ def code_points(tokens: tf.RaggedTensor) -> tf.RaggedTensor:
     return tf.strings.unicode_decode(tf.strings.reduce_join(tokens, axis=-1) + " ", "UTF-8")
 
 
-def without_ids(ids, left_out: Sequence[int]) -> tf.RaggedTensor:
+def without_ids(ids, left_out: Sequence[int | None]) -> tf.RaggedTensor:
     """Returns the rows of `ids` without the ids of `left_out`.
 
     Args:

@@ -5,6 +5,7 @@ Representation Learning at Scale" (arXiv:1911.02116).
 """
 
 import hashlib
+import importlib
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -28,6 +29,9 @@ class UnigramTokenizer(tf.Module):
     """Splits a text into the pieces of a SentencePiece model, which normalizes it first by its own rules.
 
     The id of a piece is that of the model and 1. The names of special tokens in a text are text.
+
+    Where two segmentations have the same pieces in another order, such as "..." and "...." of seven dots, SentencePiece
+    and Hugging Face's tokenizers may choose the other one: their sums are rounded differently.
 
     Args:
         model: serialized SentencePiece model whose first pieces are <unk>, <s> and </s>.
@@ -82,7 +86,7 @@ class UnigramTokenizer(tf.Module):
 
     def vocabulary(self) -> list[str]:
         """Returns the tokens in the order of their ids."""
-        pieces = self._sentencepiece.id_to_string(tf.range(len(_PIECES), self.special.blank - _SHIFT)).numpy()
+        pieces = self._sentencepiece.id_to_string(tf.range(len(_PIECES), self.vocabulary_size - 1 - _SHIFT)).numpy()
         return [*SPECIAL, *(piece.decode() for piece in pieces), BLANK]
 
     def shown(self) -> list[str]:
@@ -101,7 +105,8 @@ def model_of_pieces(pieces: Sequence[tuple[str, float]], charsmap: bytes) -> byt
         pieces: all but <unk>, <s> and </s>, in the order of their ids, with their log probabilities.
         charsmap: the compiled rules of the normalization, as SentencePiece stores them.
     """
-    from sentencepiece import sentencepiece_model_pb2 as protocol  # only a checkpoint without its model needs it
+    # Only a checkpoint without its model needs it.
+    protocol = importlib.import_module("sentencepiece.sentencepiece_model_pb2")
 
     model = protocol.ModelProto()
     kinds = protocol.ModelProto.SentencePiece

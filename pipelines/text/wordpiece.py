@@ -61,11 +61,10 @@ class WordPieceTokenizer(tf.Module):
         self._max_bytes = max_bytes
         self.vocabulary_size = len(self._vocabulary)
         ids = {token: i for i, token in enumerate(self._vocabulary)}
-        names = (pad, unknown, start, end)
-        for name in names:
+        for name in (pad, unknown, start, end):
             if name not in ids:
                 raise UserError(f"the vocabulary has no token {name}: this is no vocabulary of a BERT model")
-        self.special = SpecialIds(*(ids[name] for name in names), ids.get(blank))
+        self.special = SpecialIds(ids[pad], ids[unknown], ids[start], ids[end], ids.get(blank))
         self._names = (start, end)
         self._words = BertWords(max_bytes, lowercase, strip_accents, split_cjk)
         with capture_stderr_descriptor():  # its C++ code writes a log line there
@@ -100,8 +99,7 @@ class WordPieceTokenizer(tf.Module):
 
     def decode(self, ids) -> tf.Tensor:
         """Returns the words of ids with spaces between them, string [batch]; of the special tokens only the unknown."""
-        special = set(self.special) - {self.special.unknown, None}
-        ids = without_ids(ids, sorted(special))
+        ids = without_ids(ids, [id_ for id_ in self.special if id_ not in (None, self.special.unknown)])
         text = tf.strings.reduce_join(
             ids.with_flat_values(tf.gather(self._strings, ids.flat_values)), axis=-1, separator=" "
         )
@@ -129,8 +127,8 @@ class BertWords(tf.Module):
         super().__init__()
         self._max_bytes = max_bytes
         self._strips = lowercase if strip_accents is None else strip_accents
-        self._replacements = bert_characters.replacements(lowercase, self._strips, split_cjk)
-        self._classes = bert_characters.classes(self._strips)
+        self._replacements = bert_characters.replacements(lowercase, self._strips)
+        self._classes = bert_characters.classes(self._strips, split_cjk)
 
     def __call__(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Converts string [batch] to ragged string [batch, (words)]. Bytes that are not UTF-8 are left out."""
