@@ -79,7 +79,7 @@ def test_special_tokens_in_a_text_are_text(tokenizer):
 
 def test_tokens_that_continue_a_word_are_shown_with_marks(tokenizer):
     shown = dict(zip(tokenizer.vocabulary(), tokenizer.shown()))
-    assert shown["\u2581d"] == "d" and shown["u"] == "##u"
+    assert shown["\u2581"] == "##\u2581" and shown["\u2581dull"] == "dull" and shown["u"] == "##u"
 
 
 def test_other_texts_in_the_batch_and_bytes_that_are_not_utf8_change_nothing(tokenizer):
