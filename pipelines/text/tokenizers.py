@@ -304,7 +304,7 @@ def without_ids(ids, left_out: Sequence[int | None]) -> tf.RaggedTensor:
 
 
 def _without_special_ids(ids) -> tf.RaggedTensor:
-    return without_ids(ids, range(len(SPECIAL_TOKENS)))
+    return without_ids(ids, [PAD, UNKNOWN, START, END])
 
 
 def _normalizer(kind: str, max_bytes: int, removes_invisible: bool = True) -> Callable[[tf.Tensor], tf.Tensor]:
