@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from pipelines.encoder.config import BLANK
 from pipelines.encoder.masking import MASK
-from pipelines.text.tokenizers import END, SPECIAL_TOKENS, UNKNOWN, WORD_START, SubwordTokenizer
+from pipelines.text.tokenizers import Tokenizer
 
 MAX_CANDIDATES = 100
 # A character that no text has stands before the text on the right, so that a comma there does not become the start of a
@@ -20,7 +20,7 @@ _PLACEHOLDER = "\ufdd0"
 _PATTERN = r"\[MASK\]"
 
 
-def make_fill(tokenizer: SubwordTokenizer, next_or_masked: Callable, is_causal: bool, window: int) -> Callable:
+def make_fill(tokenizer: Tokenizer, next_or_masked: Callable, is_causal: bool, window: int) -> Callable:
     """Returns a function of texts, string [batch], to their candidates.
 
     Its outputs are tokens: string [batch, k], with "##" before a token that continues a word, and probabilities:
@@ -32,9 +32,15 @@ def make_fill(tokenizer: SubwordTokenizer, next_or_masked: Callable, is_causal: 
             of the token at the position; for a causal network of the token after it.
         window: number of tokens around the blank that are read.
     """
-    vocabulary = tf.constant([_shown(token) for token in tokenizer.vocabulary()])
-    is_special = tf.range(tokenizer.vocabulary_size) < len(SPECIAL_TOKENS)
-    count = min(MAX_CANDIDATES, tokenizer.vocabulary_size - len(SPECIAL_TOKENS))
+    special = tokenizer.special
+    blank_id = MASK if special.blank is None else special.blank
+    vocabulary = tf.constant(tokenizer.shown())
+    special_ids = sorted({*special, blank_id} - {None})
+    is_special = tf.reduce_any(tf.range(tokenizer.vocabulary_size)[:, None] == tf.constant(special_ids), axis=1)
+    count = min(MAX_CANDIDATES, tokenizer.vocabulary_size - len(special_ids))
+    # A WordPiece tokenizer starts a word at each text and each comma: it needs no placeholder, and would read it and
+    # the letters that follow as one unknown word.
+    placeholder = "" if tokenizer.kind == "wordpiece" else _PLACEHOLDER
 
     def fill(text):
         without = tf.strings.regex_replace(text, _PATTERN, "")
@@ -42,11 +48,13 @@ def make_fill(tokenizer: SubwordTokenizer, next_or_masked: Callable, is_causal: 
         check = tf.debugging.assert_equal(num_blanks, 1, f"each text needs exactly one {BLANK}")
         with tf.control_dependencies([check]):
             before = tf.strings.regex_replace(text, rf"(?s){_PATTERN}.*", "")
-        after = tf.strings.regex_replace(text, rf"(?s)^.*{_PATTERN}", _PLACEHOLDER)
+        after = tf.strings.regex_replace(text, rf"(?s)^.*{_PATTERN}", placeholder)
+        right = tokenizer.encode(after)
+        right = _after_placeholder(right, special.unknown) if placeholder else right[:, 1:]
         left = tokenizer.encode(before)[:, :-1][:, -(window // 2) :]  # with START
-        ids, blank = (left, left) if is_causal else _around(left, _after_placeholder(tokenizer.encode(after), window))
+        ids, blank = (left, left) if is_causal else _around(left, blank_id, right[:, : window // 2])
         positions = tf.cast(blank.row_lengths(), tf.int32)[:, None] - 1
-        logits = tf.cast(next_or_masked(ids.to_tensor(), positions)[:, 0], tf.float32)
+        logits = tf.cast(next_or_masked(ids.to_tensor(special.pad), positions)[:, 0], tf.float32)
         probabilities = tf.nn.softmax(tf.where(is_special, float("-inf"), logits))
         values, candidates = tf.math.top_k(probabilities, count)
         return {"tokens": tf.gather(vocabulary, candidates), "probabilities": values}
@@ -54,21 +62,14 @@ def make_fill(tokenizer: SubwordTokenizer, next_or_masked: Callable, is_causal: 
     return tf.function(fill, input_signature=[tf.TensorSpec([None], tf.string, name="text")], autograph=False)
 
 
-def _around(left: tf.RaggedTensor, right: tf.RaggedTensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
-    """Returns the ids of the text with MASK in the blank, and those up to the blank."""
-    up_to_blank = tf.concat([left, tf.fill([left.nrows(), 1], MASK)], axis=1)
+def _around(left: tf.RaggedTensor, blank_id: int, right: tf.RaggedTensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
+    """Returns the ids of the text with `blank_id` in the blank, and those up to the blank."""
+    up_to_blank = tf.concat([left, tf.fill([left.nrows(), 1], blank_id)], axis=1)
     return tf.concat([up_to_blank, right], axis=1), up_to_blank
 
 
-def _after_placeholder(ids: tf.RaggedTensor, window: int) -> tf.RaggedTensor:
-    """Returns the first ids after the placeholder, and END if the text ends there: ragged [batch, (tokens)]."""
-    is_unknown = tf.cast(tf.equal(ids, UNKNOWN).to_tensor(), tf.int32)  # [batch, time]
+def _after_placeholder(ids: tf.RaggedTensor, unknown: int) -> tf.RaggedTensor:
+    """Returns the ids after the placeholder, the first unknown token: ragged [batch, (tokens)]."""
+    is_unknown = tf.cast(tf.equal(ids, unknown).to_tensor(), tf.int32)  # [batch, time]
     is_after = (tf.cumsum(is_unknown, axis=1) - is_unknown) > 0
-    after = tf.RaggedTensor.from_tensor(ids.to_tensor(END), lengths=ids.row_lengths())
-    return tf.ragged.boolean_mask(after, tf.RaggedTensor.from_tensor(is_after, lengths=ids.row_lengths()))[
-        :, : window // 2
-    ]
-
-
-def _shown(token: str) -> str:
-    return token[1:] if token.startswith(WORD_START) and len(token) > 1 else f"##{token}"
+    return tf.ragged.boolean_mask(ids, tf.RaggedTensor.from_tensor(is_after, lengths=ids.row_lengths()))

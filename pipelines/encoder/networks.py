@@ -79,12 +79,13 @@ def reading_layers(config: EncoderConfig, model: keras.Model) -> tuple[keras.Mod
     return keras.Model(model.get_layer("ids").output, outputs, name="layers"), last_norm
 
 
-def encoder_network(reading: keras.Model, last_norm: keras.layers.Layer | None = None) -> keras.Model:
+def encoder_network(reading: keras.Model, last_norm: keras.layers.Layer | None = None, pad: int = PAD) -> keras.Model:
     """Returns the network of the export: ids int32 [batch, time] -> the outputs of an encoder.
 
     Args:
         reading: ids -> the outputs of all layers, a list of float [batch, time, units], the lowest layer first.
         last_norm: layer after the highest layer.
+        pad: the id of the padding.
 
     Returns:
         A model with the outputs "encoder_outputs" (that list), "sequence_output" (of the highest layer, float [batch,
@@ -95,7 +96,7 @@ def encoder_network(reading: keras.Model, last_norm: keras.layers.Layer | None =
     outputs = reading(ids)
     outputs = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
     sequence = last_norm(outputs[-1]) if last_norm else outputs[-1]
-    mask = ops.not_equal(ids, PAD)
+    mask = ops.not_equal(ids, pad)
     pooled = [pooling(name=name)(sequence, mask=mask) for pooling, name in _POOLINGS]
     return keras.Model(
         ids,

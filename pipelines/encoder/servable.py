@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from pipelines.encoder.trace import make_trace
 from pipelines.networks.traced import is_traceable
-from pipelines.text.tokenizers import END, START, UNKNOWN, Tokenizer, keep_ends
+from pipelines.text.special_tokens import SpecialIds
+from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 
 class TextEncoder(tf.train.Checkpoint):
@@ -46,7 +47,8 @@ class TextEncoder(tf.train.Checkpoint):
         self._make_trace = lambda: make_trace(reading, tokenizer, max_tokens)
 
         def encode(text, training=False):
-            return network(keep_ends(tokenizer.encode(text), max_tokens).to_tensor(), training=training)
+            ids = keep_ends(tokenizer.encode(text), max_tokens)
+            return network(ids.to_tensor(tokenizer.special.pad), training=training)
 
         text = tf.TensorSpec([None], tf.string, name="text")
         # TF Hub calls the module itself: a function with the argument `training`, traced for both values.
@@ -60,7 +62,8 @@ class TextEncoder(tf.train.Checkpoint):
         def encode_words(tokens):
             ragged = tf.RaggedTensor.from_tensor(tokens, padding="")
             pieces = _pieces_of_words(tokenizer, ragged.flat_values)  # [words, (pieces)]
-            vectors = _piece_vectors(network, ragged.with_values(pieces).merge_dims(1, 2))  # [pieces, units]
+            rows = ragged.with_values(pieces).merge_dims(1, 2)
+            vectors = _piece_vectors(network, rows, tokenizer.special)  # [pieces, units]
             embeddings = embedding(pieces.flat_values)  # [pieces, size]
 
             def mean_of_words(values):
@@ -109,17 +112,18 @@ def _pieces_of_words(tokenizer: Tokenizer, words: tf.Tensor) -> tf.RaggedTensor:
     """Returns the ids of each word's tokens, at least one: ragged int32 [words, (pieces)]."""
     pieces = tokenizer.encode(words)[:, 1:-1]
     is_missing = tf.cast(tf.equal(pieces.row_lengths(), 0), tf.int64)  # such as a word of control characters
-    unknown = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(is_missing)], UNKNOWN), is_missing)
+    unknowns = tf.fill([tf.reduce_sum(is_missing)], tokenizer.special.unknown)
+    unknown = tf.RaggedTensor.from_row_lengths(unknowns, is_missing)
     return tf.concat([pieces, unknown], axis=1)
 
 
-def _piece_vectors(network: keras.Model, pieces: tf.RaggedTensor) -> tf.Tensor:
+def _piece_vectors(network: keras.Model, pieces: tf.RaggedTensor, special: SpecialIds) -> tf.Tensor:
     """Returns the vectors of all pieces in the context of their row: [number of pieces, units].
 
     Args:
-        pieces: ragged int32 [batch, (pieces)], without START and END.
+        pieces: ragged int32 [batch, (pieces)], without the special tokens at both ends.
     """
     rows = pieces.nrows()
-    ids = tf.concat([tf.fill([rows, 1], START), pieces, tf.fill([rows, 1], END)], axis=1).to_tensor()
-    vectors = network(ids, training=False)["sequence_output"][:, 1:-1]  # [batch, time, units]
+    ids = tf.concat([tf.fill([rows, 1], special.start), pieces, tf.fill([rows, 1], special.end)], axis=1)
+    vectors = network(ids.to_tensor(special.pad), training=False)["sequence_output"][:, 1:-1]  # [batch, time, units]
     return tf.boolean_mask(vectors, tf.sequence_mask(pieces.row_lengths(), tf.shape(vectors)[1]))

@@ -26,7 +26,7 @@ def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int):
         all_ids = tokenizer.encode(text)
         ids = keep_ends(all_ids, limit)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
-        values = dict(network(ids.to_tensor(), training=False))
+        values = dict(network(ids.to_tensor(tokenizer.special.pad), training=False))
         del values[OUTPUT]
         return {
             "tokens": keep_ends(tokenizer.tokens(text), limit).to_tensor(),

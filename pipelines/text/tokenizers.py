@@ -7,10 +7,14 @@ Every tokenizer has the same interface:
     decode(ids)        int32 [batch, tokens] or ragged -> string [batch]; special ids are left out
     spell(tokens)      ragged string [batch, (tokens)] -> ragged int32 [batch, (characters)], with a space around words
     vocabulary()       the tokens in the order of their ids
+    shown()            the same for readers: "##" before a token that continues a word
     vocabulary_size    number of tokens
+    special            the special ids, `SpecialIds`
     save(folder)       writes the files that `load_tokenizer(folder)` reads
 
-The special ids are the same in every tokenizer. An empty text is encoded as START and END: no sequence has zero tokens.
+The special ids are the same in every tokenizer of this module. The tokenizers of pretrained checkpoints (wordpiece.py,
+unigram.py) have the same interface, and the special ids of their checkpoint. An empty text is encoded as START and END:
+no sequence has zero tokens.
 """
 
 import collections
@@ -18,7 +22,7 @@ import hashlib
 import io
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +33,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.records import read_record, write_record
 from pipelines.text.normalization import Cutter, Normalizer
-from pipelines.text.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, WORD_START
+from pipelines.text.special_tokens import END, PAD, SPECIAL_TOKENS, START, UNKNOWN, WORD_START, SpecialIds
 
 _SENTENCEPIECE_KINDS = ("subword", "cased", "pieces")
 
@@ -54,6 +58,7 @@ class VocabularyTokenizer(tf.Module):
     def __init__(self, kind: str, tokens: list[bytes], max_bytes: int, removes_invisible: bool = True):
         super().__init__()
         self.kind = kind
+        self.special = SpecialIds()
         self._removes_invisible = removes_invisible
         self._tokens = [token.encode() for token in SPECIAL_TOKENS] + list(tokens)
         self._max_bytes = max_bytes
@@ -71,11 +76,11 @@ class VocabularyTokenizer(tf.Module):
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of the tokens, ragged int32 [batch, (tokens)]."""
         tokens = self._split(texts)
-        return _enclose(tokens.with_flat_values(self._ids.lookup(tokens.flat_values)), START, END)
+        return enclose(tokens.with_flat_values(self._ids.lookup(tokens.flat_values)), START, END)
 
     def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the tokens, ragged string [batch, (tokens)]."""
-        return _enclose(self._split(texts), SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
+        return enclose(self._split(texts), SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
 
     def spell(self, tokens: tf.RaggedTensor) -> tf.RaggedTensor:
         """Returns the code points of `tokens`, the START and END of each row left out.
@@ -87,7 +92,7 @@ class VocabularyTokenizer(tf.Module):
         if self.kind != "character":
             is_attached = tf.strings.regex_full_match(tokens.flat_values, _SINGLE_CHARACTER_TOKEN)
             tokens = tokens.with_flat_values(tf.where(is_attached, "", " ") + tokens.flat_values)
-        return _code_points(tokens)
+        return code_points(tokens)
 
     def decode(self, ids) -> tf.Tensor:
         """Returns the texts of ids, string [batch]."""
@@ -99,6 +104,10 @@ class VocabularyTokenizer(tf.Module):
     def vocabulary(self) -> list[str]:
         """Returns the tokens in the order of their ids."""
         return [token.decode() for token in self._tokens]
+
+    def shown(self) -> list[str]:
+        """Returns the tokens as readers see them: each is a whole word or a character."""
+        return self.vocabulary()
 
     def grown(self, tokens: Iterable[str]) -> "VocabularyTokenizer":
         """Returns the tokenizer that also has those of `tokens` that it does not have; the others keep their ids."""
@@ -129,6 +138,7 @@ class SubwordTokenizer(tf.Module):
         super().__init__()
         self._removes_invisible = removes_invisible
         self.kind = kind
+        self.special = SpecialIds()
         self.model = model
         self._max_bytes = max_bytes
         self.normalize = _normalizer(kind, max_bytes, removes_invisible)  # string [batch] -> string [batch]
@@ -141,18 +151,18 @@ class SubwordTokenizer(tf.Module):
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the ids of the tokens, ragged int32 [batch, (tokens)]."""
-        return _enclose(self._sentencepiece.tokenize(self.normalize(texts)), START, END)
+        return enclose(self._sentencepiece.tokenize(self.normalize(texts)), START, END)
 
     def tokens(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Returns the tokens, ragged string [batch, (tokens)]."""
         ids = self._sentencepiece.tokenize(self.normalize(texts))
         tokens = ids.with_flat_values(self._sentencepiece.id_to_string(ids.flat_values))
-        return _enclose(tokens, SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
+        return enclose(tokens, SPECIAL_TOKENS[START], SPECIAL_TOKENS[END])
 
     def spell(self, tokens: tf.RaggedTensor) -> tf.RaggedTensor:
         """As `VocabularyTokenizer.spell`; words are what the text has between spaces."""
         tokens = tokens[:, 1:-1]
-        return _code_points(tokens.with_flat_values(tf.strings.regex_replace(tokens.flat_values, WORD_START, " ")))
+        return code_points(tokens.with_flat_values(tf.strings.regex_replace(tokens.flat_values, WORD_START, " ")))
 
     def decode(self, ids) -> tf.Tensor:
         """Returns the texts of ids, string [batch]."""
@@ -162,6 +172,10 @@ class SubwordTokenizer(tf.Module):
         """Returns the tokens in the order of their ids."""
         tokens = self._sentencepiece.id_to_string(tf.range(len(SPECIAL_TOKENS), self.vocabulary_size)).numpy()
         return [*SPECIAL_TOKENS, *(token.decode() for token in tokens)]
+
+    def shown(self) -> list[str]:
+        """Returns the tokens as readers see them: "##" before one that continues a word."""
+        return shown_pieces(self.vocabulary())
 
     def save(self, folder: Path) -> None:
         """Writes the files that `load_tokenizer` reads to the existing `folder`."""
@@ -234,6 +248,11 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return VocabularyTokenizer(saved["kind"], [token.encode() for token in saved["tokens"]], *limits)
 
 
+def shown_pieces(pieces: Iterable[str]) -> list[str]:
+    """Returns the pieces of a SentencePiece model as readers see them: "##" before one that continues a word."""
+    return [piece[1:] if piece.startswith(WORD_START) and len(piece) > 1 else f"##{piece}" for piece in pieces]
+
+
 def append(rows: tf.RaggedTensor, token) -> tf.RaggedTensor:
     """Appends `token` to each row."""
     return tf.concat([rows, tf.fill([rows.nrows(), 1], token)], axis=1)
@@ -262,20 +281,30 @@ def in_batches(texts: Iterable[str], batch_size: int = 1000) -> Iterator[tf.Tens
         yield tf.constant(batch, tf.string)
 
 
-def _enclose(tokens: tf.RaggedTensor, start, end) -> tf.RaggedTensor:
+def enclose(tokens: tf.RaggedTensor, start, end) -> tf.RaggedTensor:
     """Puts `start` before and `end` after each row."""
     return tf.concat([tf.fill([tokens.nrows(), 1], start), tokens, tf.fill([tokens.nrows(), 1], end)], axis=1)
 
 
-def _code_points(tokens: tf.RaggedTensor) -> tf.RaggedTensor:
+def code_points(tokens: tf.RaggedTensor) -> tf.RaggedTensor:
     """Returns the Unicode code points of the joined tokens of each row and a space, ragged int32 [batch, (length)]."""
     return tf.strings.unicode_decode(tf.strings.reduce_join(tokens, axis=-1) + " ", "UTF-8")
 
 
-def _without_special_ids(ids) -> tf.RaggedTensor:
+def without_ids(ids, left_out: Sequence[int | None]) -> tf.RaggedTensor:
+    """Returns the rows of `ids` without the ids of `left_out`.
+
+    Args:
+        ids: int32 [batch, tokens] or ragged.
+    """
     if not isinstance(ids, tf.RaggedTensor):
         ids = tf.RaggedTensor.from_tensor(tf.cast(ids, tf.int32))
-    return tf.ragged.boolean_mask(ids, ids > END)
+    is_left_out = tf.reduce_any(ids.flat_values[:, None] == tf.constant(left_out, tf.int32), axis=1)
+    return tf.ragged.boolean_mask(ids, ids.with_flat_values(~is_left_out))
+
+
+def _without_special_ids(ids) -> tf.RaggedTensor:
+    return without_ids(ids, [PAD, UNKNOWN, START, END])
 
 
 def _normalizer(kind: str, max_bytes: int, removes_invisible: bool = True) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -5,6 +5,8 @@ import tensorflow as tf
 from pipelines.encoder import blanks
 from pipelines.encoder.masking import MASK
 from pipelines.text.tokenizers import END, SPECIAL_TOKENS, START, train_tokenizer
+from pipelines.text.unigram import UnigramTokenizer, model_of_pieces
+from pipelines.text.wordpiece import WordPieceTokenizer
 
 TEXTS = ["The cat sat on the mat, because it was tired.", "A dog barks!"] * 20
 
@@ -74,3 +76,26 @@ def test_a_text_without_exactly_one_blank_is_refused(tokenizer, text):
     fill = blanks.make_fill(tokenizer, lambda ids, positions: tf.zeros([1, 1, tokenizer.vocabulary_size]), True, 10)
     with pytest.raises(tf.errors.InvalidArgumentError, match="exactly one"):
         fill(tf.constant([text]))
+
+
+def test_a_wordpiece_tokenizer_has_its_own_mask_and_marks_of_continuation():
+    vocabulary = ["[PAD]", "the", "cat", "##s", ",", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    start, end, mask = (vocabulary.index(f"[{name}]") for name in ("CLS", "SEP", "MASK"))
+    tokenizer = WordPieceTokenizer(["[X]", *vocabulary[1:], "[PAD]"], 100)
+    pad = len(vocabulary)
+    ids, positions, outputs = read(tokenizer, ["the [MASK], cats", "[MASK]"], is_causal=False)
+    assert ids == [[start, 1, mask, 4, 2, 3, end], [start, mask, end, *[pad] * 4]] and positions == [2, 1]
+    assert [token.decode() for token in outputs["tokens"].numpy()[0]] == [",", "##s", "cat", "the", "[X]"]
+    # Letters after the blank start a word, as in the reference; they are not lost.
+    assert read(tokenizer, ["the [MASK]cat"], is_causal=False)[0] == [[start, 1, mask, 2, end]]
+
+
+def test_a_unigram_tokenizer_has_its_own_mask():
+    pieces = [("\u2581the", -1.0), ("\u2581cat", -1.0), ("s", -1.0), (",", -1.0), ("\u2581", -3.0)]
+    tokenizer = UnigramTokenizer(model_of_pieces(pieces, b""), 100)
+    special = tokenizer.special
+    ids, positions, outputs = read(tokenizer, ["the [MASK], cats", "[MASK]"], is_causal=False)
+    assert ids[0] == [special.start, 4, special.blank, 7, 5, 6, special.end]  # the comma does not start a word
+    assert ids[1] == [special.start, special.blank, special.end, *[special.pad] * 4] and positions == [2, 1]
+    shown = [token.decode() for token in outputs["tokens"].numpy()[0]]
+    assert shown == ["##\u2581", "##,", "##s", "cat", "the"]

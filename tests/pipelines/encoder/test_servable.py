@@ -1,6 +1,10 @@
 import numpy as np
 import tensorflow as tf
 
+from pipelines.encoder import networks
+from pipelines.encoder.config import EncoderConfig
+from pipelines.encoder.servable import TextEncoder
+from pipelines.text.wordpiece import WordPieceTokenizer
 from tests.pipelines.encoder.conftest import TEXTS
 
 
@@ -52,3 +56,18 @@ def test_other_rows_and_padding_change_no_vector(encoder):
     (alone,) = words(tokens=tf.constant([["the", "cat"]]))["vectors"].numpy()
     together = words(tokens=tf.constant([["a", "dog", "on", "the"], ["the", "cat", "", ""]]))["vectors"].numpy()
     np.testing.assert_allclose(together[1, :2], alone, atol=1e-6)
+
+
+def test_the_special_ids_are_those_of_the_tokenizer():
+    vocabulary = ["the", "cat", "##s", "[UNK]", "[CLS]", "[SEP]", "[PAD]", "mat"]
+    tokenizer = WordPieceTokenizer(vocabulary, 100)
+    config = EncoderConfig(hidden_size=8, embedding_size=4, direction="bidirectional", vocabulary_size=60).resolve()
+    reading = networks.reading_layers(config, networks.build(config, tokenizer.vocabulary_size))
+    encoder = TextEncoder(networks.encoder_network(*reading, pad=6), tokenizer, max_tokens=8)
+    outputs = encoder.__call__(tf.constant(["the cats", ""]), training=False)
+    assert outputs["mask"].numpy().tolist() == [[True] * 5, [True, True, False, False, False]]
+    sequence = outputs["sequence_output"].numpy()
+    (vectors,) = encoder.signatures()["words"](tokens=tf.constant([["the", "cats"]]))["vectors"].numpy()
+    np.testing.assert_allclose(vectors, [sequence[0, 1], sequence[0, 2:4].mean(axis=0)], atol=1e-6)
+    trace = encoder.trace(text=tf.constant(["the cats", ""]))
+    assert trace["tokens"].numpy().tolist()[1][:2] == [b"[CLS]", b"[SEP]"]
