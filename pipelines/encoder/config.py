@@ -38,7 +38,6 @@ from pipelines.settings.fields import (
 )
 from pipelines.support.paths import Data
 
-BLANK = "[MASK]"  # what a text has where `predict` finds the missing word
 SIZES = {
     "tiny": {
         "num_layers": 1,

@@ -7,9 +7,7 @@ from pipelines.data import batching, streams
 from pipelines.data.id_files import IdFiles
 from pipelines.data.part import current
 from pipelines.encoder.config import EncoderConfig
-from pipelines.text.tokenizers import SPECIAL_TOKENS, UNKNOWN
-
-MASK = UNKNOWN  # the id that stands for a masked token; subword tokens leave no other use for it
+from pipelines.text.special_tokens import MASK, SPECIAL_TOKENS
 
 
 def masked_batches(

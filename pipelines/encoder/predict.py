@@ -5,10 +5,10 @@ import io
 import numpy as np
 
 from pipelines.data.table_options import TableOptions
-from pipelines.encoder.config import BLANK
 from pipelines.export.exported import Exported
 from pipelines.predicting.file_steps import FileSteps, Predicted, table_steps
 from pipelines.support.errors import UserError
+from pipelines.text.special_tokens import BLANK
 
 _BAR_WIDTH = 20  # characters
 

@@ -19,13 +19,13 @@ from pipelines.data.id_files import VALID, IdFiles
 from pipelines.data.part import current
 from pipelines.data.prepared import TOKENIZER
 from pipelines.encoder import networks, shards
-from pipelines.encoder.blanks import make_fill
 from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
 from pipelines.encoder.masking import masked_batches
 from pipelines.encoder.report import summarize, write_report  # noqa: F401 (members of Task)
-from pipelines.encoder.servable import TextEncoder
 from pipelines.networks.recurrent import reset_states
+from pipelines.pretrained.blanks import make_fill
+from pipelines.pretrained.text_encoder import TextEncoder
 from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.examples import example_text

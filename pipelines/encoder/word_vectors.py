@@ -8,8 +8,8 @@ import numpy as np
 
 from pipelines.data import texts
 from pipelines.encoder.networks import encoder_network
-from pipelines.encoder.servable import TextEncoder
 from pipelines.export import saved_model
+from pipelines.pretrained.text_encoder import TextEncoder
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 from pipelines.support.run_result import SCHEMA

@@ -3,6 +3,8 @@
 from typing import NamedTuple
 
 PAD, UNKNOWN, START, END = range(4)
+MASK = UNKNOWN  # the id that stands for a masked token in our own encoders; subwords leave no other use for it
+BLANK = "[MASK]"  # what a text has where an encoder finds the missing word
 SPECIAL_TOKENS = ("<pad>", "<unknown>", "<start>", "<end>")
 FIELD_MARK = "\N{SYMBOL FOR RECORD SEPARATOR}"  # between the fields of a text that has several
 WORD_START = "\N{LOWER ONE EIGHTH BLOCK}"  # what SentencePiece writes for a space

@@ -274,6 +274,15 @@ def keep_ends(ids: tf.RaggedTensor, max_tokens: int) -> tf.RaggedTensor:
     return position.with_flat_values(tf.gather(ids.flat_values, source))
 
 
+def keep_start(ids: tf.RaggedTensor, max_tokens: int) -> tf.RaggedTensor:
+    """Limits each row to `max_tokens` tokens; a longer row keeps its first ones and the last one, END.
+
+    Args:
+        ids: ragged [batch, (tokens)] of any dtype; each row has a token.
+    """
+    return tf.concat([ids[:, :-1][:, : max_tokens - 1], ids[:, -1:]], axis=1)
+
+
 def in_batches(texts: Iterable[str], batch_size: int = 1000) -> Iterator[tf.Tensor]:
     """Yields the texts as string tensors of at most `batch_size`."""
     texts = iter(texts)

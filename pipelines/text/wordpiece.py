@@ -4,6 +4,7 @@ Source: Devlin et al. 2019, "BERT" (arXiv:1810.04805); Song et al. 2021, "Fast W
 (arXiv:2012.15524), whose operation this uses for single words.
 """
 
+import re
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -20,6 +21,9 @@ MAX_CHARACTERS = 100  # a longer word is unknown
 MAX_TOKEN_BYTES = 256  # of tf_text's operation
 CONTINUES = "##"  # before a token that continues a word
 _UNKNOWN_WORD = "\0"  # no text keeps it
+# Stand for the names of special tokens while a text is split: code points that are no characters, and are words here.
+_MARKS = ("\U000bfffe", "\U000bffff", "\U000cfffe", "\U000cffff", "\U000dfffe")
+_NO_MARK = "\U000dffff"  # what becomes of them in a text
 
 
 class WordPieceTokenizer(tf.Module):
@@ -28,8 +32,7 @@ class WordPieceTokenizer(tf.Module):
     A word is what stands between spaces; each mark of punctuation is one, and with `split_cjk` each Han character. A
     word that no tokens make up, or of more than `MAX_CHARACTERS` characters, is one unknown token.
 
-    The names of special tokens in a text are text: "[SEP]" is "[", "sep" and "]". Hugging Face's tokenizers, which read
-    the text of a user as their own marks, differ there, and only there.
+    The names of special tokens in a text are these tokens, as in Hugging Face's tokenizers: "[MASK]" is one token.
 
     Args:
         vocabulary: the tokens in the order of their ids. If two are equal, the later one counts.
@@ -66,6 +69,8 @@ class WordPieceTokenizer(tf.Module):
                 raise UserError(f"the vocabulary has no token {name}: this is no vocabulary of a BERT model")
         self.special = SpecialIds(ids[pad], ids[unknown], ids[start], ids[end], ids.get(blank))
         self._names = (start, end)
+        self._marks = {mark: name for mark, name in zip(_MARKS, (pad, unknown, start, end, blank)) if name in ids}
+        self._ids_of_marks = tf.constant([ids[name] for name in self._marks.values()], tf.int32)
         self._words = BertWords(max_bytes, lowercase, strip_accents, split_cjk)
         with capture_stderr_descriptor():  # its C++ code writes a log line there
             self._wordpiece = tf_text.FastWordpieceTokenizer(
@@ -115,9 +120,17 @@ class WordPieceTokenizer(tf.Module):
 
     def _pieces(self, texts: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Returns the words, ragged string [batch, (words)], and the ids of each: ragged int32 [words, (tokens)]."""
+        texts = tf.strings.regex_replace(texts, f"[{''.join(_MARKS)}]", _NO_MARK)
+        for mark, name in self._marks.items():
+            texts = tf.strings.regex_replace(texts, re.escape(name), f" {mark} ")
         words = self._words(texts)
         is_long = tf.strings.length(words.flat_values, unit="UTF8_CHAR") > MAX_CHARACTERS
-        return words, self._wordpiece.tokenize(tf.where(is_long, _UNKNOWN_WORD, words.flat_values))
+        pieces = self._wordpiece.tokenize(tf.where(is_long, _UNKNOWN_WORD, words.flat_values))
+        is_mark = tf.equal(words.flat_values[:, None], tf.constant(list(self._marks)))  # [words, marks]
+        ids = tf.where(is_mark, self._ids_of_marks, -1)
+        # A mark is a word that no tokens make up: one unknown token.
+        ids = tf.gather(tf.reduce_max(ids, axis=1), pieces.value_rowids())
+        return words, pieces.with_flat_values(tf.where(ids >= 0, ids, pieces.flat_values))
 
 
 class BertWords(tf.Module):

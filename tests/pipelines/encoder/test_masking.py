@@ -1,7 +1,8 @@
 import numpy as np
 
 from pipelines.encoder.config import EncoderConfig
-from pipelines.encoder.masking import MASK, masked_batches
+from pipelines.encoder.masking import masked_batches
+from pipelines.text.special_tokens import MASK
 
 CONFIG = EncoderConfig(direction="bidirectional", window=20, batch_size=4, mask_rate=0.25, seed=3).resolve()
 IDS = np.random.default_rng(0).integers(4, 100, 4000).astype("int32")

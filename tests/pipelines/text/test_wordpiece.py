@@ -42,13 +42,14 @@ def names(tokenizer, text):
 
 
 def reference(vocabulary, lowercase, strip_accents=None):
-    """The reference without added tokens, which would find "[SEP]" in a text."""
+    """The reference, which also finds special tokens in a text."""
     package = pytest.importorskip("tokenizers")
     ids = {token: i for i, token in enumerate(vocabulary)}
     model = package.models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100)
     tokenizer = package.Tokenizer(model)
     tokenizer.normalizer = package.normalizers.BertNormalizer(lowercase=lowercase, strip_accents=strip_accents)
     tokenizer.pre_tokenizer = package.pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(SPECIAL)
     return tokenizer
 
 
@@ -68,8 +69,10 @@ def test_the_special_ids_are_those_of_the_vocabulary(tokenizer):
     assert renamed.encode(tf.constant(["x"])).to_list() == [[0, 3, 2]]
 
 
-def test_special_tokens_in_a_text_are_text(tokenizer):
-    assert names(tokenizer, "[MASK]") == ["[CLS]", "[", "mask", "]", "[SEP]"]
+def test_special_tokens_in_a_text_are_special_tokens(tokenizer):
+    assert names(tokenizer, "[MASK]") == ["[CLS]", "[MASK]", "[SEP]"]
+    assert names(tokenizer, "the[MASK],[SEP] [mask]")[1:5] == ["the", "[MASK]", ",", "[SEP]"]
+    assert names(tokenizer, "the \U000bfffe")[2] == "[UNK]"
 
 
 def test_tokens_that_are_not_in_the_vocabulary_are_returned_as_they_are_normalized(tokenizer):

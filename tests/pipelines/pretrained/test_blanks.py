@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from pipelines.encoder import blanks
-from pipelines.encoder.masking import MASK
+from pipelines.pretrained import blanks
+from pipelines.text.special_tokens import MASK
 from pipelines.text.tokenizers import END, SPECIAL_TOKENS, START, train_tokenizer
 from pipelines.text.unigram import UnigramTokenizer, model_of_pieces
 from pipelines.text.wordpiece import WordPieceTokenizer

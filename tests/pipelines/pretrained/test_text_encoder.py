@@ -3,9 +3,9 @@ import tensorflow as tf
 
 from pipelines.encoder import networks
 from pipelines.encoder.config import EncoderConfig
-from pipelines.encoder.servable import TextEncoder
+from pipelines.pretrained.text_encoder import TextEncoder
 from pipelines.text.wordpiece import WordPieceTokenizer
-from tests.pipelines.encoder.conftest import TEXTS
+from tests.pipelines.pretrained.conftest import TEXTS
 
 
 def test_the_signature_returns_the_pooled_output(encoder):

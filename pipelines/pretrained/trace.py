@@ -1,5 +1,7 @@
 """The signature `trace` of an encoder: what its layers compute for each token of a text."""
 
+from collections.abc import Callable
+
 import keras
 import tensorflow as tf
 
@@ -7,7 +9,7 @@ from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 
-def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int):
+def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int, cut: Callable = keep_ends):
     """Returns the concrete function of the signature, texts string [batch] to a dict.
 
     Its outputs are
@@ -18,18 +20,19 @@ def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int):
     Args:
         reading: ids int32 [batch, time] -> the outputs of all layers.
         max_tokens: that the encoder reads of a text.
+        cut: limits ids to a number of tokens.
     """
     network = traced(reading)
     limit = min(max_tokens, MAX_TRACED_TOKENS + 2)  # with <start> and <end>
 
     def trace(text):
         all_ids = tokenizer.encode(text)
-        ids = keep_ends(all_ids, limit)
+        ids = cut(all_ids, limit)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         values = dict(network(ids.to_tensor(tokenizer.special.pad), training=False))
         del values[OUTPUT]
         return {
-            "tokens": keep_ends(tokenizer.tokens(text), limit).to_tensor(),
+            "tokens": cut(tokenizer.tokens(text), limit).to_tensor(),
             "lengths": lengths,
             "cut": all_ids.row_lengths() > ids.row_lengths(),
             **without_padding(values, lengths),

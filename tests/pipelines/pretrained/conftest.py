@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.encoder import networks
 from pipelines.encoder.config import EncoderConfig
-from pipelines.encoder.servable import TextEncoder
+from pipelines.pretrained.text_encoder import TextEncoder
 from pipelines.text.tokenizers import train_tokenizer
 
 TEXTS = ["the cat sat on the mat", "a dog", ""]

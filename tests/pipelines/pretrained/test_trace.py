@@ -1,7 +1,7 @@
 import numpy as np
 import tensorflow as tf
 
-from tests.pipelines.encoder.conftest import TEXTS
+from tests.pipelines.pretrained.conftest import TEXTS
 
 
 def test_the_trace_has_the_states_of_every_layer(encoder):

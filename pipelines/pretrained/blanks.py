@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from pipelines.encoder.config import BLANK
-from pipelines.encoder.masking import MASK
+from pipelines.text.special_tokens import BLANK, MASK
 from pipelines.text.tokenizers import Tokenizer
 
 MAX_CANDIDATES = 100

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from pipelines.encoder.trace import make_trace
 from pipelines.networks.traced import is_traceable
+from pipelines.pretrained.trace import make_trace
 from pipelines.text.special_tokens import SpecialIds
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
@@ -22,9 +22,10 @@ class TextEncoder(tf.train.Checkpoint):
     Args:
         network: ids int32 [batch, time] -> a dict that has "pooled_output" (`networks.encoder_network`).
         tokenizer: of the run.
-        max_tokens: maximum number of tokens of a text; longer texts keep their first and last half.
+        max_tokens: maximum number of tokens of a text; longer ones are cut.
         pretrained: the whole pretrained network, whose outputs fill blanks; None for word vectors.
         fill: function of texts that calls it (`blanks.make_fill`).
+        cut: limits ids to `max_tokens` (`keep_ends` or `keep_start`).
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class TextEncoder(tf.train.Checkpoint):
         max_tokens: int,
         pretrained: keras.Model | None = None,
         fill: Callable | None = None,
+        cut: Callable = keep_ends,
     ):
         super().__init__()
+        self.max_tokens = max_tokens
         self.tokenizer = tokenizer
         self.variables = [variable.value for variable in network.variables]
         self.trainable_variables = [variable.value for variable in network.trainable_variables]
@@ -44,10 +47,10 @@ class TextEncoder(tf.train.Checkpoint):
         self.fill = fill
         reading = network.get_layer("layers")
         self._is_traceable = is_traceable(reading)
-        self._make_trace = lambda: make_trace(reading, tokenizer, max_tokens)
+        self._make_trace = lambda: make_trace(reading, tokenizer, max_tokens, cut)
 
         def encode(text, training=False):
-            ids = keep_ends(tokenizer.encode(text), max_tokens)
+            ids = cut(tokenizer.encode(text), max_tokens)
             return network(ids.to_tensor(tokenizer.special.pad), training=training)
 
         text = tf.TensorSpec([None], tf.string, name="text")
