@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from pipelines.python.tagger import Tagger
     from pipelines.python.translator import Translator
 
-__all__ = ["LanguageModel", "Tagger", "TextClassifier", "TextEncoder", "Translator", "UserError", "load"]
+__all__ = [
+    "LanguageModel",
+    "Tagger",
+    "TextClassifier",
+    "TextEncoder",
+    "Translator",
+    "UserError",
+    "load",
+    "load_encoder",
+]
 __version__ = VERSION
 _ENTRIES = {entry.estimator.split(".")[1]: entry for entry in TASKS.values() if entry.estimator}  # of each class
 
@@ -41,6 +50,20 @@ def load(path: str | Path):
     from pipelines.python import loading
 
     return loading.load(path)
+
+
+def load_encoder(handle: str):
+    """Returns a pretrained encoder: a function of texts, which returns their vectors, float32 [n, size].
+
+    It is also a transformer for scikit-learn's pipelines.
+
+    Args:
+        handle: hf://ORG/NAME[@REVISION], kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, a URL of TF Hub, or a folder of a
+            checkpoint or a SavedModel.
+    """
+    from pipelines.python.pretrained import PretrainedEncoder
+
+    return PretrainedEncoder(handle)
 
 
 def run_command_line() -> int:

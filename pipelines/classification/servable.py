@@ -25,6 +25,7 @@ from pipelines.networks.traced import is_traceable
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 MAX_PIECES = 200  # of an explanation: the model labels the text once per piece
+_MAX_PIECES_WITH_ENCODER = 20  # which then reads the text as often
 
 
 def characters_of(tokenizer: Tokenizer, texts: tf.Tensor, max_tokens: int, max_characters: int) -> tf.RaggedTensor:
@@ -70,6 +71,7 @@ class Classifier(tf.Module):
         self._classes = tf.constant(classes, tf.string)
         self._max_tokens = max_tokens
         self._max_characters = max_characters
+        self._max_pieces = _MAX_PIECES_WITH_ENCODER if isinstance(tokenizer, Reader) else MAX_PIECES
         self._top_classes = self._make_top_classes()
         # The SavedModel holds the variables of tf.Module's attributes.
         self._variables = [weight.value for weight in model.weights]
@@ -103,7 +105,8 @@ class Classifier(tf.Module):
     def explain(self, text):
         """Labels texts and weights their tokens. A weight is what the label's log-odds lose when the token is deleted.
 
-        In a text with more than `MAX_PIECES` tokens, neighbouring tokens are deleted together, as one piece.
+        In a text with more than `MAX_PIECES` tokens (20 with an encoder), neighbouring tokens are deleted together, as
+        one piece.
 
         Args:
             text: string [batch].
@@ -175,7 +178,7 @@ class Classifier(tf.Module):
             The field of each piece, int32 [pieces], and the piece of each token, int32 [tokens]; -1 of a mark.
         """
         num_tokens = tf.size(tokens)
-        length = tf.maximum(1, -(-num_tokens // MAX_PIECES))  # tokens per piece
+        length = tf.maximum(1, -(-num_tokens // self._max_pieces))  # tokens per piece
         is_mark = columns.is_field_mark(tokens) if self.fields else tf.zeros_like(field_of, tf.bool)
         row = tf.range(num_tokens)
         starts = tf.math.unsorted_segment_min(tf.where(is_mark, num_tokens, row), field_of, tf.size(ranges))

@@ -1,6 +1,7 @@
 """`train`, `predict` and `prepare` for `encoder`."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -10,13 +11,15 @@ from pipelines.command_line import PrepareCommand, TrainCommand, print_json, sub
 from pipelines.encoder.config import SIZES, EncoderConfig
 from pipelines.export.exported import Exported, find_export
 from pipelines.predicting.command import PredictCommand
+from pipelines.runs.run_folder import check_name
 from pipelines.settings.fields import NAME, PATH
 from pipelines.support.errors import UserError
+from pipelines.support.files import shown
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Train(TrainCommand):
-    """Pretrain a text encoder on texts without labels, or make one from word vectors.
+    """Pretrain a text encoder on texts without labels, or make one from word vectors or a checkpoint.
 
     The export has TF Hub's interface: `train transfer` fine-tunes it. The same command resumes an interrupted run.
     """
@@ -29,6 +32,9 @@ class Train(TrainCommand):
         if config.vectors:
             config.check()
             self._export_word_vectors(config)
+        elif config.checkpoint:
+            config.check()
+            self._export_checkpoint(config.checkpoint)
         else:
             self.train(config)
 
@@ -44,6 +50,24 @@ class Train(TrainCommand):
             print_json(result)
         else:
             print(f"{result['words']:,} words, vectors of {result['size']} numbers: {result['export']}")
+
+    def _export_checkpoint(self, handle: str) -> None:
+        from pipelines.support.quiet import import_tensorflow
+
+        import_tensorflow()
+        from pipelines.pretrained import checkpoint, handles
+
+        folder = handles.checkpoint_folder(handle)
+        if folder is None:
+            raise UserError(f"--checkpoint {handle} is no checkpoint: give hf://ORG/NAME, or the folder of one")
+        name = self.name or re.split(r"[/@]", handle.rstrip("/"))[-1]
+        exported = checkpoint.export(folder, handle, self.saved_models, check_name("model", name))
+        card = exported.card()
+        if self.json:
+            print_json({"export": shown(exported.path), "parameters": card["parameters"], "size": card["size"]})
+            return
+        print(f"{card['parameters']:,} parameters, vectors of {card['size']} numbers: {shown(exported.path)}")
+        print(f"try it: python main.py predict encoder --input FILE --output vectors.npy --name {name}")
 
 
 _ToPrepare = subset(

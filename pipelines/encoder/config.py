@@ -74,7 +74,7 @@ SIZES = {
     },
 }
 _SIZE_OF_PRESET = {"quick": "tiny", "full": "small"}
-_USED_WITH_VECTORS = ("vectors", "max_tokens", "max_bytes")
+_NOTHING_IS_TRAINED = {"vectors": ("vectors", "max_tokens", "max_bytes"), "checkpoint": ("checkpoint",)}  # -> in use
 
 _CAUSAL = Only("it needs --direction causal", lambda config: config.direction == "causal")
 _BIDIRECTIONAL = Only("it needs --direction bidirectional", lambda config: config.direction == "bidirectional")
@@ -116,6 +116,9 @@ class EncoderConfig(TrainingConfig):
     vectors: Annotated[str | None, PATH] = None
     """Make an encoder from these word vectors instead of training: a text file of GloVe or word2vec, one word and its
     numbers per line."""
+    checkpoint: Annotated[str | None, tyro.conf.arg(metavar="HANDLE")] = None
+    """Make an encoder from a pretrained checkpoint of the BERT family instead of training: hf://ORG/NAME[@REVISION],
+    or the folder of one."""
     text_column: Annotated[str | None, NAME] = None
     """Column of a CSV or TSV file that has the text. By default found by its name (text, sentence, ...)."""
     encoding: Encoding = None
@@ -225,6 +228,7 @@ class EncoderConfig(TrainingConfig):
         if self.positions == "learned":
             expected = f"at most --window {self.window} with --positions learned"
             require(self.max_tokens <= self.window, "max_tokens", self.max_tokens, expected)
-        if self.vectors:
-            fields = [field.name for field in dataclasses.fields(self) if field.name not in _USED_WITH_VECTORS]
-            reject_without_effect(self, "with --vectors nothing is trained", *fields)
+        for source, used in _NOTHING_IS_TRAINED.items():
+            if getattr(self, source):
+                fields = [field.name for field in dataclasses.fields(self) if field.name not in used]
+                reject_without_effect(self, f"with --{source} nothing is trained", *fields)

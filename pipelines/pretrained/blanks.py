@@ -34,7 +34,7 @@ def make_fill(tokenizer: Tokenizer, next_or_masked: Callable, is_causal: bool, w
     special = tokenizer.special
     blank_id = MASK if special.blank is None else special.blank
     vocabulary = tf.constant(tokenizer.shown())
-    special_ids = sorted({*special, blank_id} - {None})
+    special_ids = sorted({each for each in (*special, blank_id) if each is not None})
     is_special = tf.reduce_any(tf.range(tokenizer.vocabulary_size)[:, None] == tf.constant(special_ids), axis=1)
     count = min(MAX_CANDIDATES, tokenizer.vocabulary_size - len(special_ids))
     # A WordPiece tokenizer starts a word at each text and each comma: it needs no placeholder, and would read it and

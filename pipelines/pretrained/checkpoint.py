@@ -16,7 +16,7 @@ from pipelines.support.run_result import SCHEMA
 from pipelines.text.tokenizers import keep_start
 
 MAX_BYTES = 40_000  # of a text that are read
-_EXAMPLES = {
+_EXAMPLES: dict[str, dict] = {
     "serving_default": {"text": ["The cat sat on the mat.", "", "Caf\N{LATIN SMALL LETTER E WITH ACUTE} " * 20]},
     "words": {"tokens": [["The", "cat", "sat", "."], ["", "", "", ""], ["zzz", "\x01", "", ""]]},
     "fill": {"text": ["The cat sat on the [MASK].", "[MASK]", "word " * 20 + "[MASK]!"]},

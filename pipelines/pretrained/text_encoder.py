@@ -10,6 +10,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
+from pipelines.export import saved_model
 from pipelines.networks.traced import is_traceable
 from pipelines.pretrained.trace import make_trace
 from pipelines.text.special_tokens import SpecialIds
@@ -42,7 +43,7 @@ class TextEncoder(tf.train.Checkpoint):
         self.tokenizer = tokenizer
         self.variables = [variable.value for variable in network.variables]
         self.trainable_variables = [variable.value for variable in network.trainable_variables]
-        self.regularization_losses = []
+        self.regularization_losses: list = []
         self.pretrained_variables = [variable.value for variable in pretrained.variables] if pretrained else []
         self.fill = fill
         reading = network.get_layer("layers")
@@ -100,7 +101,7 @@ class TextEncoder(tf.train.Checkpoint):
             "words": self.encode_words.get_concrete_function(),
         }
         if self.fill:
-            signatures["fill"] = self.fill.get_concrete_function()
+            signatures["fill"] = saved_model.concrete_function(self.fill)
         if self._is_traceable:
             signatures["trace"] = self.trace
         return signatures

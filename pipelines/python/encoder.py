@@ -14,7 +14,7 @@ from pipelines.python.estimator import Estimator
 from pipelines.python.settings import estimator_of
 
 
-@estimator_of(EncoderConfig, leave_out=("data", "vectors"))
+@estimator_of(EncoderConfig, leave_out=("data", "vectors", "checkpoint"))
 class TextEncoder(TransformerMixin, Estimator):
     """An encoder of texts, pretrained on texts without labels. It is a transformer for scikit-learn's pipelines.
 

@@ -113,6 +113,7 @@ class TuneCommand:
             ("folds", "a search compares trainings on one validation set"),
             ("recipe", "it is a search of its own, of `train transfer`"),
             ("vectors", "with word vectors nothing is trained"),
+            ("checkpoint", "a checkpoint is trained already"),
         ):
             if getattr(self.config, name, None):
                 raise UserError(f"--{name} has no effect here: {reason}")

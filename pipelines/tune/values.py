@@ -20,7 +20,7 @@ _NOT_COMPARABLE = {
     "polarity", "source_column", "target_column", "text_column", "label_column", "labels_separator", "label_columns",
     "encoding", "separator", "quote", "no_header", "positive", "threshold", "label_type", "python_type", "no_baseline",
     "no_example_text", "start_weights", "default_tokenizer", "vectors", "recipe", "precision", "checkpoint_every",
-    "keep_checkpoints", "minutes", "refit", "tag_names", "min_label_count", "rare_labels",
+    "checkpoint", "keep_checkpoints", "minutes", "refit", "tag_names", "min_label_count", "rare_labels",
 }  # fmt: skip
 
 
