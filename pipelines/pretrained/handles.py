@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import functools
 import importlib
+import logging
 import os
 import re
 import shutil
@@ -35,7 +36,7 @@ _NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 _CACHE_VARIABLES = {"huggingface_hub": "HF_HOME", "kagglehub": "KAGGLEHUB_CACHE"}
 _SECRETS = re.compile(r"(?<=://)[^/@\s]+@|(?<=\S)\?[^\s'\")]*")  # of URLs: a password, and the signature of a download
-_MAX_REASON = 200  # characters
+_MAX_REASON = 300  # characters
 
 
 def module_folder(handle: str, flag: str = "--encoder") -> Path:
@@ -128,6 +129,7 @@ def _of_kaggle(name: str, what: str) -> Path:
     if not 4 <= len(name.split("/")) <= 5 or not all(re.fullmatch(r"\w[\w.-]*", part) for part in name.split("/")):
         raise UserError(f"{what}: write kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, then /VERSION if you like")
     hub = _imported(what, "kagglehub")
+    logging.getLogger("kagglehub").setLevel(logging.ERROR)  # it says on standard output what it downloads
     try:
         with contextlib.redirect_stdout(sys.stderr):  # it prints that there is a later version of itself
             return Path(hub.model_download(name))

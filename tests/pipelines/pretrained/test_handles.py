@@ -9,10 +9,11 @@ import pytest
 
 from pipelines.pretrained import handles
 from pipelines.support.errors import UserError
-from tests.pipelines.pretrained import hub_server
+from tests.pipelines.pretrained import hub_server, kaggle_server
 from tests.pipelines.pretrained.hub_server import COMMIT
 
 HANDLE = "hf://org/tiny"
+MODEL = "kaggle://anna/model/tensorFlow2/small"
 TOKEN = "hf_verysecret"
 WANTED = {"config.json", "model.safetensors", "vocab.txt", "1_Pooling/config.json", "1_Pooling/model.safetensors"}
 
@@ -203,3 +204,82 @@ def test_a_signed_address_is_not_shown():
 
 def test_an_error_of_the_checkpoint_names_the_handle(hub):
     assert "config.json is not valid JSON" in message_of()
+
+
+@pytest.fixture
+def kaggle(tmp_path, monkeypatch):
+    """Kaggle is a server on this machine, and nothing is downloaded yet."""
+    pytest.importorskip("kagglehub")
+    from kagglesdk import kaggle_env
+
+    folder = tmp_path / "model"
+    (folder / "variables").mkdir(parents=True)
+    (folder / "saved_model.pb").write_bytes(b"a graph " * 100)
+    (folder / "variables" / "variables.index").write_bytes(b"index")
+    monkeypatch.setenv("KAGGLEHUB_CACHE", str(tmp_path / "home"))
+    monkeypatch.setenv("KAGGLE_CONFIG_DIR", str(tmp_path / "home"))
+    monkeypatch.setenv("KAGGLE_USERNAME", "anna")
+    monkeypatch.setenv("KAGGLE_KEY", TOKEN)
+    monkeypatch.setenv("KAGGLE_API_ENVIRONMENT", "LOCALHOST")
+    with kaggle_server.serve(folder) as kaggle:
+        monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.LOCAL, kaggle.address)
+        yield kaggle
+
+
+@pytest.mark.parametrize("handle", ["kaggle://a/b", "kaggle://a/b/tensorFlow2/../d", "kaggle://a/b/tensorFlow2/c/1/2"])
+def test_a_model_of_another_form_is_refused(handle, kaggle):
+    assert "write kaggle://OWNER/MODEL/FRAMEWORK/VARIATION" in message_of(handle)
+    assert not kaggle.requests
+
+
+def test_a_model_of_kaggle(kaggle, capsys):
+    folder = handles.module_folder(MODEL)
+    assert folder.name == "3"
+    for name in ("saved_model.pb", "variables/variables.index"):
+        assert (folder / name).read_bytes() == (kaggle.folder / name).read_bytes()
+    assert not capsys.readouterr().out  # that there is a later kagglehub
+    kaggle.requests.clear()
+    assert handles.module_folder(f"{MODEL}/3") == folder
+    assert not kaggle.requests
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (404, "there is no such model, variation or version"),
+        (401, "set KAGGLE_USERNAME and KAGGLE_KEY"),
+        (403, "its terms to be accepted"),
+        (500, "cannot be reached (500 Server Error"),
+    ],
+)
+def test_a_model_that_kaggle_refuses(kaggle, status, message):
+    kaggle.refusal = status
+    assert message in message_of(MODEL)
+
+
+def test_a_model_that_does_not_arrive_whole(kaggle):
+    kaggle.cut = "saved_model.pb"
+    assert "cannot be reached (" in message_of(MODEL)
+    kaggle.cut = None
+    folder = handles.module_folder(MODEL)
+    assert (folder / "saved_model.pb").read_bytes() == (kaggle.folder / "saved_model.pb").read_bytes()
+
+
+def test_kaggle_cannot_be_reached(kaggle, monkeypatch):
+    from kagglesdk import kaggle_env
+
+    folder = handles.module_folder(MODEL)
+    monkeypatch.setitem(kaggle_env._env_to_endpoint, kaggle_env.KaggleEnv.LOCAL, "http://127.0.0.1:1")
+    assert "Connection refused" in message_of(MODEL)
+    assert handles.module_folder(f"{MODEL}/3") == folder  # the version was downloaded
+
+
+def test_a_model_on_a_full_disk(kaggle, monkeypatch):
+    import kagglehub
+
+    def fail(name):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kagglehub, "model_download", fail)
+    message = message_of(MODEL)
+    assert "the disk is full" in message and "KAGGLEHUB_CACHE" in message
