@@ -28,7 +28,7 @@ from tests.test_requirements import listed
 
 PACKAGES = ("layers", "pipelines", "serving")
 NAMES = (*PACKAGES, "main")  # of a checkout, which an installation must leave to other packages
-REQUIREMENTS = ("requirements.txt", "requirements-ray.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-encoders.txt", "requirements-ray.txt")
 SOURCES = (*PACKAGES, "main.py", "unroll.py", "setup.py", "pyproject.toml", *REQUIREMENTS, "README.md")
 TEXTS = ["A wonderful film.", "It is dull."]
 
