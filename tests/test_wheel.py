@@ -146,7 +146,9 @@ def test_the_wheel_has_the_version_and_the_listed_packages(wheel):
     assert distribution.version == VERSION
     required = [Requirement(line) for line in distribution.requires]
     assert {str(each) for each in required if not each.marker} == set(map(str, listed("requirements.txt")))
-    assert {each.name for each in required if each.marker} == {each.name for extra in REQUIREMENTS[1:] for each in listed(extra)}
+    assert {each.name for each in required if each.marker} == {
+        each.name for extra in REQUIREMENTS[1:] for each in listed(extra)
+    }
 
 
 IMPORT = """
