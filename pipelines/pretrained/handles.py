@@ -110,6 +110,8 @@ def _of_hugging_face(name: str, what: str) -> Path:
             ) from error
         raise _not_downloaded(what, "huggingface_hub", error) from error
     except Exception as error:  # the package has errors of several others
+        if _status(error) == HTTPStatus.UNAUTHORIZED:
+            raise UserError(f"{what}: its token is not accepted: correct or unset HF_TOKEN") from error
         raise _not_downloaded(what, "huggingface_hub", error) from error
     if not any(folder.rglob("*.safetensors")):
         raise UserError(
@@ -134,7 +136,7 @@ def _of_kaggle(name: str, what: str) -> Path:
         with contextlib.redirect_stdout(sys.stderr):  # it prints that there is a later version of itself
             return Path(hub.model_download(name))
     except Exception as error:  # the package has errors of several others
-        status = getattr(getattr(error, "response", None), "status_code", None)
+        status = _status(error)
         if status == HTTPStatus.NOT_FOUND:
             raise UserError(f"{what}: there is no such model, variation or version: check them on its page") from error
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -153,6 +155,11 @@ def _imported(what: str, package: str):
         raise UserError(
             f"{what} needs the package {name}, which is not installed: `{installation('encoders')}`"
         ) from error
+
+
+def _status(error: Exception) -> int | None:
+    """Returns the status of the server's answer that is an error; None of other errors."""
+    return getattr(getattr(error, "response", None), "status_code", None)
 
 
 def _not_downloaded(what: str, package: str, error: Exception) -> UserError:

@@ -105,8 +105,14 @@ def test_a_gated_repository(hub):
     assert "terms to be accepted" in message and "set HF_TOKEN" in message
 
 
-def test_a_server_that_fails(hub):
-    hub.refusal = (400, "")
+def test_a_token_that_is_not_accepted(hub):
+    hub.refusal = (401, "")
+    assert "correct or unset HF_TOKEN" in message_of()
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_server_that_fails(hub, status):
+    hub.refusal = (status, "")
     message = message_of()
     assert "cannot be reached (" in message and "give its folder" in message
 
