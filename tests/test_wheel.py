@@ -28,7 +28,7 @@ from tests.test_requirements import listed
 
 PACKAGES = ("layers", "pipelines", "serving")
 NAMES = (*PACKAGES, "main")  # of a checkout, which an installation must leave to other packages
-REQUIREMENTS = ("requirements.txt", "requirements-ray.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-encoders.txt", "requirements-ray.txt")
 SOURCES = (*PACKAGES, "main.py", "unroll.py", "setup.py", "pyproject.toml", *REQUIREMENTS, "README.md")
 TEXTS = ["A wonderful film.", "It is dull."]
 
@@ -146,7 +146,9 @@ def test_the_wheel_has_the_version_and_the_listed_packages(wheel):
     assert distribution.version == VERSION
     required = [Requirement(line) for line in distribution.requires]
     assert {str(each) for each in required if not each.marker} == set(map(str, listed("requirements.txt")))
-    assert {each.name for each in required if each.marker} == {"ray"}
+    assert {each.name for each in required if each.marker} == {
+        each.name for extra in REQUIREMENTS[1:] for each in listed(extra)
+    }
 
 
 IMPORT = """

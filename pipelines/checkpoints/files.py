@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.support.errors import UserError, shortened
+from pipelines.support.installation import installation
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -144,7 +145,7 @@ def _open(path: Path):
         from safetensors import SafetensorError, safe_open
     except ImportError as error:
         raise UserError(
-            f"{path} needs the package safetensors, which is not installed: pip install safetensors"
+            f"{path} needs the package safetensors, which is not installed: `{installation('encoders')}`"
         ) from error
     try:
         return safe_open(path, "np")

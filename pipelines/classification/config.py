@@ -13,6 +13,7 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.settings.config import SGD_FACTOR, Presets, by_preset, epochs_for
 from pipelines.settings.fields import (
     FRACTION,
+    HANDLE,
     LAYER_FIELDS,
     NAME,
     NEGATED,
@@ -124,7 +125,7 @@ class ClassificationConfig(LabelledConfig):
     ] = UNSET
     """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
     characters of a text; 0 counts none."""
-    encoder: Annotated[str | None, tyro.conf.arg(metavar="HANDLE"), only("linear", "best"), _LINEAR_PART] = None
+    encoder: Annotated[str | None, HANDLE, only("linear", "best"), _LINEAR_PART] = None
     """The linear model also reads the vector that a pretrained encoder gives a text: hf://ORG/NAME, the folder of a
     checkpoint of Hugging Face or of an export of `train encoder`, or a module of TF Hub that takes texts. The encoder
     is not trained further; it helps most where labels are few."""

@@ -9,120 +9,173 @@ A checkpoint becomes a SavedModel here. No program of a repository is run, and n
 """
 
 import atexit
+import contextlib
 import functools
+import importlib
+import logging
 import os
 import re
 import shutil
+import sys
 import tempfile
+from http import HTTPStatus
 from pathlib import Path
 
 from layers.hub_module import resolve
 from pipelines.checkpoints.files import CONFIG
 from pipelines.checkpoints.pooling import MODULES
 from pipelines.support import console
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, is_disk_full, shortened
+from pipelines.support.installation import installation
 
 HUGGING_FACE, KAGGLE = "hf://", "kaggle://"
 FORMS = "hf://ORG/NAME, kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, a URL of TF Hub, a folder or a .tar.gz file"
-# Of a repository: the weights as safetensors, never those that are pickled, and no program.
-_FILES = ("*.json", "*.safetensors", "vocab.txt", "*.model", "*/config.json", "*/*.safetensors")
+# Of a repository: the weights as safetensors, never those that are pickled, and no program. `*` also matches folders.
+_FILES = ("*.json", "*.safetensors", "vocab.txt", "*.model")
 _NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
+_CACHE_VARIABLES = {"huggingface_hub": "HF_HOME", "kagglehub": "KAGGLEHUB_CACHE"}
+_SECRETS = re.compile(r"(?<=://)[^/@\s]+@|(?<=\S)\?[^\s'\")]*")  # of URLs: a password, and the signature of a download
+_MAX_REASON = 300  # characters
 
 
-def module_folder(handle: str) -> Path:
+def module_folder(handle: str, flag: str = "--encoder") -> Path:
     """Returns the folder of the SavedModel of a handle; downloads, extracts or converts it if necessary.
+
+    Args:
+        flag: where the user gave the handle, for messages.
 
     Raises:
         UserError: it cannot be reached, is no encoder, or a package for it is missing.
     """
-    folder = checkpoint_folder(handle)
+    folder = checkpoint_folder(handle, flag)
     if folder is None:
         try:
             return resolve(handle)
         except ValueError as error:
-            raise UserError(f"--encoder {error}") from error
+            raise UserError(f"{flag} {error}") from error
     if any((folder / name).is_file() for name in _SAVED_MODEL):
         return folder
-    return _converted(folder.resolve(), handle, _modified(folder))
+    try:
+        return _converted(folder.resolve(), handle, _modified(folder))
+    except UserError as error:
+        raise UserError(f"{flag} {handle}: {error}") from error
 
 
-def checkpoint_folder(handle: str) -> Path | None:
+def checkpoint_folder(handle: str, flag: str = "--encoder") -> Path | None:
     """Returns the folder of a checkpoint of Hugging Face or a model of Kaggle; None of any other handle.
 
     Raises:
         UserError: it cannot be reached, or a package for it is missing.
     """
     if handle.startswith(HUGGING_FACE):
-        return _of_hugging_face(handle)
+        return _of_hugging_face(handle.removeprefix(HUGGING_FACE), f"{flag} {handle}")
     if handle.startswith(KAGGLE):
-        return _of_kaggle(handle)
+        return _of_kaggle(handle.removeprefix(KAGGLE), f"{flag} {handle}")
     folder = Path(handle)
     has_checkpoint = any((folder / name).is_file() for name in (CONFIG, MODULES))
     return folder if has_checkpoint and not any((folder / name).is_file() for name in _SAVED_MODEL) else None
 
 
-def _of_hugging_face(handle: str) -> Path:
-    name = handle.removeprefix(HUGGING_FACE)
+def _of_hugging_face(name: str, what: str) -> Path:
+    """Returns the folder of a repository.
+
+    Args:
+        what: how messages call it.
+    """
     if not _NAME.fullmatch(name):
-        raise UserError(f"--encoder {handle}: write hf://ORG/NAME or hf://ORG/NAME@REVISION")
+        raise UserError(f"{what}: write hf://ORG/NAME or hf://ORG/NAME@REVISION")
     repository, _, revision = name.partition("@")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    hub = _imported(handle, "huggingface_hub")
-    from huggingface_hub import errors
-
-    def download() -> str:
-        return hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(_FILES))
-
+    _imported(what, "safetensors")  # before much is downloaded that needs it
+    hub = _imported(what, "huggingface_hub")
+    errors, constants = (_imported(what, f"huggingface_hub.{name}") for name in ("errors", "constants"))
     try:
-        return Path(download())
+        folder = Path(hub.snapshot_download(repository, revision=revision or None, allow_patterns=list(_FILES)))
     except errors.GatedRepoError as error:
-        raise UserError(
-            f"--encoder {handle} asks for its terms to be accepted: do so on its page, and set HF_TOKEN"
-        ) from error
+        raise UserError(f"{what} asks for its terms to be accepted: do so on its page, and set HF_TOKEN") from error
     except errors.RevisionNotFoundError as error:
-        raise UserError(f"--encoder {handle}: the repository has no revision {revision!r}") from error
+        raise UserError(f"{what}: the repository has no revision {revision!r}: see the names on its page") from error
     except errors.RepositoryNotFoundError as error:
         raise UserError(
-            f"--encoder {handle}: there is no such repository, or it is private and HF_TOKEN is not set"
+            f"{what}: there is no such repository, or it is private and HF_TOKEN is not set: check the name on its page"
         ) from error
-    except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, OSError) as error:
-        raise _unreachable(handle, error) from error
-
-
-def _of_kaggle(handle: str) -> Path:
-    name = handle.removeprefix(KAGGLE)
-    if not 4 <= len(name.split("/")) <= 5 or "" in name.split("/"):
+    except errors.HFValidationError as error:
+        raise UserError(f"{what}: {shortened(error)}: write hf://ORG/NAME") from error
+    except errors.LocalEntryNotFoundError as error:
+        if constants.HF_HUB_OFFLINE:
+            raise UserError(
+                f"{what} is not, or not completely, among the downloaded ones in {constants.HF_HUB_CACHE}, and "
+                "HF_HUB_OFFLINE forbids to download it: unset it, or give a folder"
+            ) from error
+        raise _not_downloaded(what, "huggingface_hub", error) from error
+    except Exception as error:  # the package has errors of several others
+        if _status(error) == HTTPStatus.UNAUTHORIZED:
+            raise UserError(f"{what}: its token is not accepted: correct or unset HF_TOKEN") from error
+        raise _not_downloaded(what, "huggingface_hub", error) from error
+    if not any(folder.rglob("*.safetensors")):
         raise UserError(
-            f"--encoder {handle}: write kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, then /VERSION if you like"
+            f"{what} has no weights in the format safetensors; pytorch_model.bin and others are not read, because a "
+            "pickle can run any program when it is read: take a repository or @REVISION with model.safetensors, or "
+            "write it with save_pretrained of transformers where you trust the file, and give its folder"
         )
-    hub = _imported(handle, "kagglehub")
+    return folder
+
+
+def _of_kaggle(name: str, what: str) -> Path:
+    """Returns the folder of a model.
+
+    Args:
+        what: how messages call it.
+    """
+    if not 4 <= len(name.split("/")) <= 5 or not all(re.fullmatch(r"\w[\w.-]*", part) for part in name.split("/")):
+        raise UserError(f"{what}: write kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, then /VERSION if you like")
+    hub = _imported(what, "kagglehub")
+    logging.getLogger("kagglehub").setLevel(logging.ERROR)  # it says on standard output what it downloads
     try:
-        return Path(hub.model_download(name))
-    except Exception as error:  # kagglehub has errors of several packages
-        raise _unreachable(handle, error) from error
+        with contextlib.redirect_stdout(sys.stderr):  # it prints that there is a later version of itself
+            return Path(hub.model_download(name))
+    except Exception as error:  # the package has errors of several others
+        status = _status(error)
+        if status == HTTPStatus.NOT_FOUND:
+            raise UserError(f"{what}: there is no such model, variation or version: check them on its page") from error
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            raise UserError(
+                f"{what} does not exist, is private or asks for its terms to be accepted: see its page, do so there, "
+                "and set KAGGLE_USERNAME and KAGGLE_KEY"
+            ) from error
+        raise _not_downloaded(what, "kagglehub", error) from error
 
 
-def _imported(handle: str, package: str):
-    import importlib
-
+def _imported(what: str, package: str):
     try:
         return importlib.import_module(package)
     except ImportError as error:
+        name = package.partition(".")[0]
         raise UserError(
-            f"--encoder {handle} needs the package {package}: python -m pip install -r requirements-encoders.txt"
+            f"{what} needs the package {name}, which is not installed: `{installation('encoders')}`"
         ) from error
 
 
-def _unreachable(handle: str, error: Exception) -> UserError:
+def _status(error: Exception) -> int | None:
+    """Returns the status of the server's answer that is an error; None of other errors."""
+    return getattr(getattr(error, "response", None), "status_code", None)
+
+
+def _not_downloaded(what: str, package: str, error: Exception) -> UserError:
+    """Returns the error of a download, without what is secret in its URLs."""
+    if is_disk_full(error):
+        variable = _CACHE_VARIABLES[package]
+        return UserError(
+            f"{what} cannot be kept, because the disk is full: free some space, or set {variable} to a folder"
+        )
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return UserError(
-        f"--encoder {handle} cannot be reached ({reason[:200]}): download it elsewhere, and give its folder"
-    )
+    reason = _SECRETS.sub("", reason)[:_MAX_REASON]
+    return UserError(f"{what} cannot be reached ({reason}): try again, or download it elsewhere, and give its folder")
 
 
 def _modified(folder: Path) -> tuple:
-    return tuple(sorted((path.name, path.stat().st_mtime_ns) for path in folder.iterdir()))
+    return tuple(sorted((str(path), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()))
 
 
 @functools.cache

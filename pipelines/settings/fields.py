@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 # The help of a field with these annotations says itself what happens without it.
 PATH = tyro.conf.arg(metavar="PATH", help_behavior_hint="")
+HANDLE = tyro.conf.arg(metavar="HANDLE", help_behavior_hint="")  # of a pretrained encoder
 PATHS = tyro.conf.arg(metavar="PATH [PATH ...]", help_behavior_hint="")
 NAME = tyro.conf.arg(metavar="NAME", help_behavior_hint="")
 NEGATED = tyro.conf.arg(help_behavior_hint="")  # of a field that is True by default: its flag is --no-<field>

@@ -15,9 +15,17 @@ def is_checkout() -> bool:
     return (ROOT / "pyproject.toml").is_file()
 
 
+def installation(extra: str) -> str:
+    """Returns the shell command that installs an optional set of packages, such as `ray`.
+
+    It is for a checkout: the registry's `unroll` is another project.
+    """
+    return f"pip install -r requirements-{extra}.txt" if is_checkout() else f"pip install '.[{extra}]'"
+
+
 def ray_installation() -> str:
-    """Returns the shell command that installs Ray, for a checkout: the registry's `unroll` is another project."""
-    return "pip install -r requirements-ray.txt" if is_checkout() else "pip install '.[ray]'"
+    """Returns the shell command that installs Ray."""
+    return installation("ray")
 
 
 def default_folder(name: str) -> Path:

@@ -17,10 +17,10 @@ from pipelines.settings.config import (
 )
 from pipelines.settings.fields import (
     FRACTION,
+    HANDLE,
     LAYER_FIELDS,
     NAME,
     NEGATED,
-    PATH,
     PATHS,
     POSITIVE,
     RATE,
@@ -162,9 +162,10 @@ class TaggingConfig(TrainingConfig):
     tokens."""
     penalty: Annotated[float, POSITIVE, only("linear", "best"), Tuned(Range(0.01, 1.0, log=True))] = PENALTY
     """Weight of the sum of the squared weights of the linear model, beside the negative log-likelihood."""
-    encoder: Annotated[str | None, PATH, only(*_NETWORKS)] = None
-    """Also give the network the vectors of a pretrained encoder, one for each token: the folder of an export of
-    `train encoder`, such as saved_models/encoder/1. The encoder is not trained further."""
+    encoder: Annotated[str | None, HANDLE, only(*_NETWORKS)] = None
+    """Also give the network the vectors of a pretrained encoder, one for each token: hf://ORG/NAME, the folder of a
+    checkpoint of Hugging Face, or of an export of `train encoder`, such as saved_models/encoder/1. The encoder is not
+    trained further."""
     vocabulary_size: Annotated[Resolved[int], by_preset(PRESETS, "vocabulary_size"), only(*_NETWORKS), at_least(1)] = (
         UNSET
     )

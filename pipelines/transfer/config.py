@@ -12,6 +12,7 @@ from pipelines.labelled.config import LabelledConfig
 from pipelines.settings.config import Presets
 from pipelines.settings.fields import (
     FRACTION,
+    HANDLE,
     NAME,
     NEGATED,
     POSITIVE,
@@ -27,8 +28,6 @@ from pipelines.settings.fields import (
     reject_without_effect,
     require,
 )
-
-HANDLE = tyro.conf.arg(metavar="HANDLE")
 
 # Few texts need more epochs and smaller batches, so that there are enough training steps: (number of texts is below,
 # settings).
@@ -85,7 +84,8 @@ class _Handles:
     """The pretrained modules. Fields of the last base class come first in `--help`."""
 
     encoder: Annotated[str | None, HANDLE] = None
-    """Pretrained text encoder: a TF Hub or Kaggle URL, a folder with a SavedModel, or a .tar.gz file. Required."""
+    """Pretrained text encoder: hf://ORG/NAME[@REVISION], kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, a TF Hub or Kaggle
+    URL, the folder of a SavedModel or of a checkpoint of Hugging Face, or a .tar.gz file. Required."""
     preprocessor: Annotated[str | None, HANDLE] = None
     """Module that converts strings to the encoder's inputs, for an encoder that does not take strings. A handle like
     --encoder."""
@@ -245,7 +245,7 @@ class TransferConfig(LabelledConfig, _Handles):
             reason = "the validation texts of prepared data are fixed: give --valid to `prepare`"
             reject_without_effect(self, reason, "valid", "folds")
             require(not self.max_labels, "max_labels", self.max_labels, "0 with prepared data")
-        require(self.encoder, "encoder", "is missing", "a TF Hub handle, a folder with a SavedModel, or a .tar.gz")
+        require(self.encoder, "encoder", "is missing", "hf://ORG/NAME, a TF Hub URL, a folder, or a .tar.gz")
         trains_encoder = self.top_epochs != 0 or self.all_epochs != 0
         require(
             self.head_epochs != 0 or trains_encoder,

@@ -5,8 +5,9 @@ import dataclasses
 import shutil
 from pathlib import Path
 
-from layers.hub_module import DictInputError, InputError, resolve
+from layers.hub_module import DictInputError, InputError
 from pipelines.export.exported import difference, files_of
+from pipelines.pretrained.handles import module_folder
 from pipelines.support.errors import UserError
 from pipelines.support.records import read_record, write_record
 from pipelines.transfer import module_seeds
@@ -48,13 +49,10 @@ def find_modules(config: TransferConfig) -> Modules:
     """Returns the modules of the handles, without their groups.
 
     Raises:
-        UserError: a handle cannot be reached, or is no SavedModel.
+        UserError: a handle cannot be reached, or is neither a SavedModel nor a checkpoint.
     """
-    try:
-        preprocessor = resolve(config.preprocessor) if config.preprocessor else None
-        return Modules(resolve(config.encoder), preprocessor, seed=config.seed)
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    preprocessor = module_folder(config.preprocessor, "--preprocessor") if config.preprocessor else None
+    return Modules(module_folder(config.encoder), preprocessor, seed=config.seed)
 
 
 def load_modules(folder: Path) -> Modules:

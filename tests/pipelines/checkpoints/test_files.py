@@ -155,6 +155,7 @@ def test_without_safetensors(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", fail)
     with pytest.raises(
-        UserError, match="needs the package safetensors, which is not installed: pip install safetensor"
+        UserError,
+        match="needs the package safetensors, which is not installed: .pip install -r requirements-encoders.txt",
     ):
         files.weights_of(tmp_path)

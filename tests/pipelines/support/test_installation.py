@@ -47,12 +47,20 @@ def test_an_installation_is_called_unroll(installed, monkeypatch):
     assert (installation.called_name(), installation.shell_command()) == ("unroll", "unroll")
 
 
+@pytest.mark.parametrize("extra", ["encoders", "ray"])
+def test_what_installs_optional_packages(extra):
+    assert installation.installation(extra) == f"pip install -r requirements-{extra}.txt"
+    assert (installation.ROOT / f"requirements-{extra}.txt").is_file()
+
+
+@pytest.mark.parametrize("extra", ["encoders", "ray"])
+def test_what_installs_optional_packages_beside_an_installation(installed, extra):
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert extras["tool"]["setuptools"]["dynamic"]["optional-dependencies"][extra] == {
+        "file": [f"requirements-{extra}.txt"]
+    }
+    assert installation.installation(extra) == f"pip install '.[{extra}]'"
+
+
 def test_what_installs_ray():
     assert installation.ray_installation() == "pip install -r requirements-ray.txt"
-    assert (installation.ROOT / "requirements-ray.txt").is_file()
-
-
-def test_what_installs_ray_beside_an_installation(installed):
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    assert "ray" in extras["tool"]["setuptools"]["dynamic"]["optional-dependencies"]
-    assert installation.ray_installation() == "pip install '.[ray]'"
