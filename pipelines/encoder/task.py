@@ -25,7 +25,7 @@ from pipelines.encoder.masking import masked_batches
 from pipelines.encoder.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.networks.recurrent import reset_states
 from pipelines.pretrained.blanks import make_fill
-from pipelines.pretrained.text_encoder import TextEncoder
+from pipelines.pretrained.text_encoder import TextEncoder, encode_once
 from pipelines.support import paths
 from pipelines.support.errors import UserError
 from pipelines.support.examples import example_text
@@ -159,8 +159,9 @@ def make_servable(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, m
             return model({"ids": ids, "positions": positions}, training=False)
         return tf.gather(model(ids, training=False), positions, batch_dims=1)
 
-    fill = make_fill(tokenizer, logits_at, is_causal, config.window)
-    return TextEncoder(network, tokenizer, config.max_tokens, model, fill)
+    encode = encode_once(tokenizer)
+    fill = make_fill(tokenizer, logits_at, is_causal, config.window, encode)
+    return TextEncoder(network, tokenizer, config.max_tokens, model, fill, encode=encode)
 
 
 def measure(
