@@ -74,7 +74,7 @@ def test_the_export_has_the_tokenizer_and_the_network_once(exported):
     saved.ParseFromString((exported.path / "saved_model.pb").read_bytes())
     nodes = [node for function in saved.meta_graphs[0].graph_def.library.function for node in function.node_def]
     # The signature trace has its own: it returns the tokens, and all layers' attention weights.
-    assert sum(node.op.startswith("TFText>FastWordpiece") for node in nodes) == 2
+    assert sum(node.op.startswith("FastWordpiece") for node in nodes) == 2
     # The signature fill has the head and the network below it.
     assert sum(node.op == "Softmax" for node in nodes) == 3 * 2 + 1
 
