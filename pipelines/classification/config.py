@@ -126,9 +126,9 @@ class ClassificationConfig(LabelledConfig):
     """The linear model also counts n-grams of two to five characters within words, in the first and last N/2
     characters of a text; 0 counts none."""
     encoder: Annotated[str | None, HANDLE, only("linear", "best"), _LINEAR_PART] = None
-    """The linear model also reads the vector that a pretrained encoder gives a text: hf://ORG/NAME, the folder of a
-    checkpoint of Hugging Face or of an export of `train encoder`, or a module of TF Hub that takes texts. The encoder
-    is not trained further; it helps most where labels are few."""
+    """Read the vectors of an encoder, too. HANDLE is a pretrained encoder, which gives each text a vector: hf://ORG/NAME,
+    the folder of a checkpoint of Hugging Face or of an export of `train encoder`, or a module of TF Hub that takes
+    texts. It is not trained further. It helps most where labels are few."""
     weight_column: Annotated[str | None, NAME] = None
     """Column of --data with the weight of each row in training, a number of at least 0. Scores count all rows alike."""
     refit: Literal["none", "linear", "all"] = "linear"

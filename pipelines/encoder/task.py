@@ -23,8 +23,8 @@ from pipelines.encoder.config import EncoderConfig
 from pipelines.encoder.data import Splits, load  # noqa: F401 (`load` is a member of Task)
 from pipelines.encoder.masking import masked_batches
 from pipelines.encoder.report import summarize, write_report  # noqa: F401 (members of Task)
+from pipelines.encoder.servable import example_requests, make_servable  # noqa: F401 (members of Task)
 from pipelines.networks.recurrent import reset_states
-from pipelines.pretrained.blanks import make_fill
 from pipelines.pretrained.text_encoder import TextEncoder
 from pipelines.support import paths
 from pipelines.support.errors import UserError
@@ -149,20 +149,6 @@ def make_validator(
     return lambda: {"val_loss": float(model.evaluate(_batches(config, encoded, encoded.valid, 0, 0), verbose=0))}
 
 
-def make_servable(config: EncoderConfig, splits: Splits, tokenizer: Tokenizer, model: keras.Model) -> TextEncoder:
-    """Makes the servable: the part of the network that reads gives vectors, all of it fills blanks."""
-    network = networks.encoder_network(*networks.reading_layers(config, model))
-    is_causal = config.direction == "causal"
-
-    def logits_at(ids, positions):
-        if not is_causal:
-            return model({"ids": ids, "positions": positions}, training=False)
-        return tf.gather(model(ids, training=False), positions, batch_dims=1)
-
-    fill = make_fill(tokenizer, logits_at, is_causal, config.window)
-    return TextEncoder(network, tokenizer, config.max_tokens, model, fill)
-
-
 def measure(
     config: EncoderConfig, splits: Splits, encoded: Encoded, servable: TextEncoder, best_row: dict
 ) -> tuple[dict[str, dict], dict]:
@@ -176,16 +162,3 @@ def describe_data(config: EncoderConfig, splits: Splits, encoded: Encoded) -> di
     window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes}
     example = {"example_text": example_text(splits.valid())} if splits.valid else {}
     return {"rows": splits.rows, "unit": splits.unit, "notes": splits.notes, "window": window, **example}
-
-
-def example_requests(servable: TextEncoder) -> dict[str, dict]:
-    """Returns requests of three texts for each signature."""
-    word = "Caf\N{LATIN SMALL LETTER E WITH ACUTE}"
-    text = ["The cat sat on the mat.", "", f"{word} " * 200]
-    requests = {
-        "serving_default": {"text": text},
-        "words": {"tokens": [["The", "cat", "sat", "."], ["", "", "", ""], [word, "\x01", "", ""]]},
-        "fill": {"text": ["The cat sat on the [MASK].", "[MASK]", f"{word} " * 200 + "[MASK]!"]},
-        "trace": {"text": text},
-    }
-    return {name: requests[name] for name in servable.signatures()}

@@ -64,7 +64,7 @@ def export(
         started = verifier_process()
     with temporary_folder(parent) as part, started as verifier:
         with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
-            tf.saved_model.save(_attributes(servable), str(part), signatures=signatures)
+            tf.saved_model.save(attributes(servable), str(part), signatures=signatures)
         write_json(part / CARD, card)
         _write_warm_up(part, name, tensors)
         sync_tree(part)
@@ -103,17 +103,17 @@ def concrete_function(function):
     return function.get_concrete_function() if hasattr(function, "get_concrete_function") else function
 
 
-def _attributes(servable) -> tf.train.Checkpoint:
+def attributes(servable) -> tf.train.Checkpoint:
     """Returns an object with the attributes of `servable`, thus its variables and tables, but without its methods.
 
     What the methods compute is in the signatures. TensorFlow would trace each method that is a tf.function once more
     to save it.
     """
-    attributes = tf.train.Checkpoint()
+    kept = tf.train.Checkpoint()
     for name, value in vars(servable).items():
         if not name.startswith("_self_"):  # TensorFlow's own record of what an object refers to
-            setattr(attributes, name, value)
-    return attributes
+            setattr(kept, name, value)
+    return kept
 
 
 def _request_tensors(name: str, signature, requests: dict[str, dict]) -> dict[str, tf.Tensor]:

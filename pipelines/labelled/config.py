@@ -151,9 +151,9 @@ class LabelledConfig(TrainingConfig):
     polarity: tyro.conf.Suppress[bool] = False
     """Whether different spellings of negative, neutral and positive are read as the same labels (data/labels.py)."""
     label_type: Literal["class", "ordinal", "number"] = "class"
-    """What labels are. ordinal: numbers in order, such as 1 to 5 stars; the predicted one is the median of the
-    probabilities, whose distance from the true one is smaller than that of the most probable label. number: measured
-    numbers, such as prices; the model predicts a number."""
+    """Labels are names, ordinal (such as 1 to 5 stars) or numbers (such as prices). Of ordinal labels the predicted one
+    is the median of the probabilities, whose distance from the true one is smaller than that of the most probable
+    label. For numbers the model predicts a number."""
     python_type: tyro.conf.Suppress[Literal["str", "int", "float", "bool"]] = "str"
     """Type of the labels that Python code gave (pipelines/python/): its predictions have it, too."""
 

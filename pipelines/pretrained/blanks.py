@@ -19,7 +19,9 @@ _PLACEHOLDER = "\ufdd0"
 _PATTERN = r"\[MASK\]"
 
 
-def make_fill(tokenizer: Tokenizer, next_or_masked: Callable, is_causal: bool, window: int) -> Callable:
+def make_fill(
+    tokenizer: Tokenizer, next_or_masked: Callable, is_causal: bool, window: int, encode: Callable | None = None
+) -> Callable:
     """Returns a function of texts, string [batch], to their candidates.
 
     Its outputs are tokens: string [batch, k], with "##" before a token that continues a word, and probabilities:
@@ -30,7 +32,9 @@ def make_fill(tokenizer: Tokenizer, next_or_masked: Callable, is_causal: bool, w
         next_or_masked: (ids int32 [batch, time], positions int32 [batch, 1]) -> logits float32 [batch, 1, vocabulary]:
             of the token at the position; for a causal network of the token after it.
         window: number of tokens around the blank that are read.
+        encode: the tokenizer's function, if it is not `tokenizer.encode`.
     """
+    encode = encode or tokenizer.encode
     special = tokenizer.special
     blank_id = MASK if special.blank is None else special.blank
     vocabulary = tf.constant(tokenizer.shown())
@@ -48,9 +52,9 @@ def make_fill(tokenizer: Tokenizer, next_or_masked: Callable, is_causal: bool, w
         with tf.control_dependencies([check]):
             before = tf.strings.regex_replace(text, rf"(?s){_PATTERN}.*", "")
         after = tf.strings.regex_replace(text, rf"(?s)^.*{_PATTERN}", placeholder)
-        right = tokenizer.encode(after)
+        right = encode(after)
         right = _after_placeholder(right, special.unknown) if placeholder else right[:, 1:]
-        left = tokenizer.encode(before)[:, :-1][:, -(window // 2) :]  # with START
+        left = encode(before)[:, :-1][:, -(window // 2) :]  # with START
         ids, blank = (left, left) if is_causal else _around(left, blank_id, right[:, : window // 2])
         positions = tf.cast(blank.row_lengths(), tf.int32)[:, None] - 1
         logits = tf.cast(next_or_masked(ids.to_tensor(special.pad), positions)[:, 0], tf.float32)

@@ -9,7 +9,7 @@ from pipelines.checkpoints.pooling import transformer_folder
 from pipelines.export import saved_model
 from pipelines.export.exported import Exported
 from pipelines.pretrained.blanks import make_fill
-from pipelines.pretrained.text_encoder import TextEncoder
+from pipelines.pretrained.text_encoder import TextEncoder, encode_once
 from pipelines.support.errors import UserError
 from pipelines.support.quiet import capture_stderr_descriptor
 from pipelines.support.run_result import SCHEMA
@@ -45,14 +45,14 @@ def load(folder: Path, max_tokens: int | None = None, max_bytes: int = MAX_BYTES
             f"{folder}: its tokenizer has {reads.vocabulary_size:,} tokens and its network {size:,}: download it again"
         )
     limit = max_tokens or checkpoint.max_tokens
-    masked, fill = checkpoint.masked, None
-    if masked is not None and reads.special.blank is not None:
+    masked = checkpoint.masked if reads.special.blank is not None else None
+    encode = encode_once(reads)
 
-        def logits_at(ids, positions):
-            return masked({"ids": ids, "positions": positions}, training=False)[..., : reads.vocabulary_size]
+    def logits_at(ids, positions):
+        return masked({"ids": ids, "positions": positions}, training=False)[..., : reads.vocabulary_size]
 
-        fill = make_fill(reads, logits_at, is_causal=False, window=limit - 2)
-    return TextEncoder(checkpoint.network, reads, limit, masked if fill else None, fill, keep_start)
+    fill = make_fill(reads, logits_at, is_causal=False, window=limit - 2, encode=encode) if masked else None
+    return TextEncoder(checkpoint.network, reads, limit, masked, fill, keep_start, has_dropout=False, encode=encode)
 
 
 def convert(checkpoint: Path, folder: Path) -> None:
@@ -63,7 +63,7 @@ def convert(checkpoint: Path, folder: Path) -> None:
     """
     encoder = load(checkpoint)
     with capture_stderr_descriptor():  # TensorFlow prints the folder as a warning
-        tf.saved_model.save(encoder, str(folder), signatures=encoder.signatures())
+        tf.saved_model.save(saved_model.attributes(encoder), str(folder), signatures=encoder.signatures())
 
 
 def export(checkpoint: Path, source: str, saved_models: Path, name: str, max_tokens: int | None = None) -> Exported:

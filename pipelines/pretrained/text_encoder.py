@@ -6,6 +6,7 @@ variables, trainable_variables, regularization_losses
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import keras
 import tensorflow as tf
@@ -27,6 +28,8 @@ class TextEncoder(tf.train.Checkpoint):
         pretrained: the whole pretrained network, whose outputs fill blanks; None for word vectors.
         fill: function of texts that calls it (`blanks.make_fill`).
         cut: limits ids to `max_tokens` (`keep_ends` or `keep_start`).
+        has_dropout: whether the network computes something else in training.
+        encode: the tokenizer's function (`encode_once`); None: it is made here.
     """
 
     def __init__(
@@ -37,6 +40,8 @@ class TextEncoder(tf.train.Checkpoint):
         pretrained: keras.Model | None = None,
         fill: Callable | None = None,
         cut: Callable = keep_ends,
+        has_dropout: bool = True,
+        encode: Callable | None = None,
     ):
         super().__init__()
         self.max_tokens = max_tokens
@@ -45,29 +50,28 @@ class TextEncoder(tf.train.Checkpoint):
         self.trainable_variables = [variable.value for variable in network.trainable_variables]
         self.regularization_losses: list = []
         self.pretrained_variables = [variable.value for variable in pretrained.variables] if pretrained else []
-        self.fill = fill
         reading = network.get_layer("layers")
         self._is_traceable = is_traceable(reading)
-        self._make_trace = lambda: make_trace(reading, tokenizer, max_tokens, cut)
+        read = encode or encode_once(tokenizer)
+        in_inference = _network_once(network, training=False)
+        in_training = _network_once(network, training=True) if has_dropout else in_inference
+        self._make_trace = lambda: make_trace(reading, tokenizer, max_tokens, cut, read)
 
-        def encode(text, training=False):
-            ids = cut(tokenizer.encode(text), max_tokens)
-            return network(ids.to_tensor(tokenizer.special.pad), training=training)
+        def vectors_of(text, training=False):
+            ids = cut(read(text), max_tokens).to_tensor(tokenizer.special.pad)
+            return (in_training if training else in_inference)(ids)
 
         text = tf.TensorSpec([None], tf.string, name="text")
         # TF Hub calls the module itself: a function with the argument `training`, traced for both values.
-        self.__call__ = tf.function(encode, autograph=False)
+        self.__call__ = tf.function(vectors_of, autograph=False)
         for training in (True, False):
             self.__call__.get_concrete_function(text, training=training)
-        self.embed = tf.function(
-            lambda text: {"embedding": encode(text)["pooled_output"]}, input_signature=[text], autograph=False
-        )
 
         def encode_words(tokens):
             ragged = tf.RaggedTensor.from_tensor(tokens, padding="")
-            pieces = _pieces_of_words(tokenizer, ragged.flat_values)  # [words, (pieces)]
+            pieces = _pieces_of_words(read, ragged.flat_values, tokenizer.special.unknown)  # [words, (pieces)]
             rows = ragged.with_values(pieces).merge_dims(1, 2)
-            vectors = _piece_vectors(network, rows, tokenizer.special)  # [pieces, units]
+            vectors = _piece_vectors(in_inference, rows, tokenizer.special)  # [pieces, units]
             embeddings = embedding(pieces.flat_values)  # [pieces, size]
 
             def mean_of_words(values):
@@ -83,7 +87,19 @@ class TextEncoder(tf.train.Checkpoint):
         )
 
         tokens = tf.TensorSpec([None, None], tf.string, name="tokens")
-        self.encode_words = tf.function(encode_words, input_signature=[tokens], autograph=False)
+        # Functions that are attributes would be in an export twice: there, and as signatures.
+        self._functions = SimpleNamespace(
+            embed=tf.function(
+                lambda text: {"embedding": vectors_of(text)["pooled_output"]}, input_signature=[text], autograph=False
+            ),
+            words=tf.function(encode_words, input_signature=[tokens], autograph=False),
+            fill=fill,
+        )
+
+    @property
+    def embed(self):
+        """The signature serving_default."""
+        return self._functions.embed
 
     def signatures(self) -> dict:
         """Returns the functions to export.
@@ -98,10 +114,10 @@ class TextEncoder(tf.train.Checkpoint):
         """
         signatures = {
             "serving_default": self.embed.get_concrete_function(),
-            "words": self.encode_words.get_concrete_function(),
+            "words": self._functions.words.get_concrete_function(),
         }
-        if self.fill:
-            signatures["fill"] = saved_model.concrete_function(self.fill)
+        if self._functions.fill:
+            signatures["fill"] = saved_model.concrete_function(self._functions.fill)
         if self._is_traceable:
             signatures["trace"] = self.trace
         return signatures
@@ -112,16 +128,33 @@ class TextEncoder(tf.train.Checkpoint):
         return self._make_trace()
 
 
-def _pieces_of_words(tokenizer: Tokenizer, words: tf.Tensor) -> tf.RaggedTensor:
+def encode_once(tokenizer: Tokenizer) -> Callable:
+    """Returns `tokenizer.encode` as a concrete function.
+
+    Each function of an encoder reads texts. The graph of a tokenizer has hundreds of operations: this way, a SavedModel
+    has them once.
+    """
+    text = tf.TensorSpec([None], tf.string, name="text")
+    return tf.function(tokenizer.encode, input_signature=[text], autograph=False).get_concrete_function()
+
+
+def _network_once(network: keras.Model, training: bool) -> Callable:
+    """Returns the network as a concrete function of ids, int32 [batch, time]."""
+    ids = tf.TensorSpec([None, None], tf.int32, name="ids")
+    call = tf.function(lambda ids: network(ids, training=training), input_signature=[ids], autograph=False)
+    return call.get_concrete_function()
+
+
+def _pieces_of_words(encode: Callable, words: tf.Tensor, unknown_id: int) -> tf.RaggedTensor:
     """Returns the ids of each word's tokens, at least one: ragged int32 [words, (pieces)]."""
-    pieces = tokenizer.encode(words)[:, 1:-1]
+    pieces = encode(words)[:, 1:-1]
     is_missing = tf.cast(tf.equal(pieces.row_lengths(), 0), tf.int64)  # such as a word of control characters
-    unknowns = tf.fill([tf.reduce_sum(is_missing)], tokenizer.special.unknown)
+    unknowns = tf.fill([tf.reduce_sum(is_missing)], unknown_id)
     unknown = tf.RaggedTensor.from_row_lengths(unknowns, is_missing)
     return tf.concat([pieces, unknown], axis=1)
 
 
-def _piece_vectors(network: keras.Model, pieces: tf.RaggedTensor, special: SpecialIds) -> tf.Tensor:
+def _piece_vectors(network: Callable, pieces: tf.RaggedTensor, special: SpecialIds) -> tf.Tensor:
     """Returns the vectors of all pieces in the context of their row: [number of pieces, units].
 
     Args:
@@ -129,5 +162,5 @@ def _piece_vectors(network: keras.Model, pieces: tf.RaggedTensor, special: Speci
     """
     rows = pieces.nrows()
     ids = tf.concat([tf.fill([rows, 1], special.start), pieces, tf.fill([rows, 1], special.end)], axis=1)
-    vectors = network(ids.to_tensor(special.pad), training=False)["sequence_output"][:, 1:-1]  # [batch, time, units]
+    vectors = network(ids.to_tensor(special.pad))["sequence_output"][:, 1:-1]  # [batch, time, units]
     return tf.boolean_mask(vectors, tf.sequence_mask(pieces.row_lengths(), tf.shape(vectors)[1]))

@@ -9,7 +9,7 @@ from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 
-def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int, cut: Callable = keep_ends):
+def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int, cut: Callable = keep_ends, encode=None):
     """Returns the concrete function of the signature, texts string [batch] to a dict.
 
     Its outputs are
@@ -21,12 +21,14 @@ def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int, cut:
         reading: ids int32 [batch, time] -> the outputs of all layers.
         max_tokens: that the encoder reads of a text.
         cut: limits ids to a number of tokens.
+        encode: the tokenizer's function, if it is not `tokenizer.encode`.
     """
+    encode = encode or tokenizer.encode
     network = traced(reading)
     limit = min(max_tokens, MAX_TRACED_TOKENS + 2)  # with <start> and <end>
 
     def trace(text):
-        all_ids = tokenizer.encode(text)
+        all_ids = encode(text)
         ids = cut(all_ids, limit)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         values = dict(network(ids.to_tensor(tokenizer.special.pad), training=False))

@@ -13,6 +13,7 @@ import numpy as np
 LETTER, SPACE, ALONE, REMOVED = range(4)  # classes of characters in normalized text; ALONE: a word of its own
 PAGE = 256  # characters in a page of a table
 _NUM_CHARACTERS = 0x110000
+_FIRST_UNCHANGED = 0x30000  # from here on no character has a lower case or parts
 
 
 def _ranges(text: str) -> list[range]:
@@ -144,7 +145,7 @@ class Replacements(NamedTuple):
 def replacements(lowercase: bool, strip_accents: bool) -> Replacements:
     """Returns what the normalization makes of each character, before it removes the accents."""
     changed: dict[int, str] = {}
-    for code in range(_NUM_CHARACTERS):
+    for code in range(_FIRST_UNCHANGED):
         if code not in _SURROGATES:
             character = text = chr(code)
             if strip_accents and code != _KEPT_WHOLE:
@@ -187,5 +188,7 @@ def classes(strip_accents: bool, split_cjk: bool) -> PagedTable:
 
 
 def _paged(values: np.ndarray) -> PagedTable:
-    rows, pages = np.unique(values.reshape(-1, PAGE), axis=0, return_inverse=True)
-    return PagedTable(pages.reshape(-1).astype(np.int32), rows)
+    rows = values.reshape(-1, PAGE)
+    number_of: dict[bytes, int] = {}
+    pages = np.array([number_of.setdefault(row.tobytes(), len(number_of)) for row in rows], np.int32)
+    return PagedTable(pages, rows[np.unique(pages, return_index=True)[1]])

@@ -17,7 +17,10 @@ def test_every_preset_and_size_fills_every_field_and_is_valid(size):
         config = resolve(model=model, preset=preset, size=size)
         config.check()
         empty = {name for name, value in vars(config).items() if value is None}
-        assert empty == {"data", "vectors", "text_column", "encoding", "minutes", "start_weights"}, (model, preset)
+        assert empty == {"data", "vectors", "checkpoint", "text_column", "encoding", "minutes", "start_weights"}, (
+            model,
+            preset,
+        )
         assert from_dict(EncoderConfig, dataclasses.asdict(config)) == config
 
 

@@ -29,7 +29,7 @@ class Saved:
 def test_the_network_of_an_export_computes_what_it_did(model, tmp_path):
     config, _, network, generator = models.make(model)
     signatures = {"encode": generator.encode.get_concrete_function()}
-    tf.saved_model.save(saved_model._attributes(generator), str(tmp_path), signatures=signatures)
+    tf.saved_model.save(saved_model.attributes(generator), str(tmp_path), signatures=signatures)
     settings = {name: value for name, value in vars(config).items() if name not in ("data", "valid")}
     restored_config, restored = load_network(Saved(tmp_path, **settings))
     ids = np.array([[2, 5, 6, 7]], np.int32)

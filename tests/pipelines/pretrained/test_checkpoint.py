@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
 
 from layers.hub import HubEncoder
 from pipelines.pretrained import checkpoint, handles
@@ -66,6 +67,16 @@ def test_tf_hub_reads_the_export_and_can_train_it(exported):
         loss = tf.reduce_sum(layer(tf.constant(TEXTS))["pooled_output"] ** 2)
     gradients = tape.gradient(loss, layer.trainable_weights)
     assert all(gradient is not None for gradient in gradients)
+
+
+def test_the_export_has_the_tokenizer_and_the_network_once(exported):
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((exported.path / "saved_model.pb").read_bytes())
+    nodes = [node for function in saved.meta_graphs[0].graph_def.library.function for node in function.node_def]
+    # The signature trace has its own: it returns the tokens, and all layers' attention weights.
+    assert sum(node.op.startswith("FastWordpiece") for node in nodes) == 2
+    # The signature fill has the head and the network below it.
+    assert sum(node.op == "Softmax" for node in nodes) == 3 * 2 + 1
 
 
 def test_a_folder_of_a_checkpoint_is_a_handle(folder):
