@@ -1,7 +1,9 @@
 """A checkpoint of Hugging Face as an encoder with TF Hub's interface: texts in, vectors out."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+import keras
 import tensorflow as tf
 
 from pipelines.checkpoints import network, tokenizer
@@ -46,13 +48,16 @@ def load(folder: Path, max_tokens: int | None = None, max_bytes: int = MAX_BYTES
         )
     limit = max_tokens or checkpoint.max_tokens
     masked = checkpoint.masked if reads.special.blank is not None else None
-    encode = encode_once(reads)
-
-    def logits_at(ids, positions):
-        return masked({"ids": ids, "positions": positions}, training=False)[..., : reads.vocabulary_size]
-
-    fill = make_fill(reads, logits_at, is_causal=False, window=limit - 2, encode=encode) if masked else None
+    encode, fill = encode_once(reads), None
+    if masked:
+        logits_at = _logits_at(masked, reads.vocabulary_size)
+        fill = make_fill(reads, logits_at, is_causal=False, window=limit - 2, encode=encode)
     return TextEncoder(checkpoint.network, reads, limit, masked, fill, keep_start, has_dropout=False, encode=encode)
+
+
+def _logits_at(masked: keras.Model, num_tokens: int) -> Callable:
+    """Returns the logits of the first `num_tokens` ids as a function of ids and positions, see `Checkpoint.masked`."""
+    return lambda ids, positions: masked({"ids": ids, "positions": positions}, training=False)[..., :num_tokens]
 
 
 def convert(checkpoint: Path, folder: Path) -> None:
