@@ -70,6 +70,7 @@ class Choice:
         factors: of the logits of the support vector machines with inverse frequencies, of complement naive Bayes, and
             of the support vector machines with log-count ratios.
         vector_cost, vector_factor: C of the logistic regression on an encoder's vectors, and the factor of its logits.
+        losses: with an encoder, the mean log loss of left out texts by "n-grams", "encoder" and "both".
         repeats: how much more an n-gram weighs that a text has several times, see `NGramLogits`.
     """
 
@@ -80,6 +81,7 @@ class Choice:
     repeats: float = 0.0
     vector_cost: float | None = None
     vector_factor: float = 0.0
+    losses: dict[str, float] | None = None
 
 
 def fit(
@@ -168,6 +170,8 @@ def _describe(choice: Choice) -> str:
     ratios = f", naive Bayes ratios (C {choice.ratio_cost:.2g})" if choice.ratio_cost else ""
     repeats = ", and repeated ones more than others" * (choice.repeats > 0)
     vectors = f"; vectors of the encoder (C {choice.vector_cost:.2g})" if choice.vector_factor else ""
+    if choice.losses:
+        vectors += "; log loss of left out texts: " + ", ".join(f"{k} {loss:.3f}" for k, loss in choice.losses.items())
     return (
         f"  chosen on texts left out of the fit: inverse frequencies (C {choice.cost:.2g}){bayes}{ratios}; n-grams of "
         f"words weigh {choice.token_weight:g} times those of characters{repeats}{vectors}"
@@ -268,7 +272,12 @@ def _choose(problem: Problem) -> tuple[Choice, float]:
     costs = _COSTS if problem.num_weightings == 2 else _COSTS_OF_MANY_CLASSES
     best = best_of(dataclasses.replace(first, cost=cost, ratio_cost=ratio) for cost in costs for ratio in ratio_costs)
     if logits_of_vectors:
+        found = [fit_factors(each[None], labels, weight=left_out.text_weight)[1] for each in logits_of_vectors.values()]
+        losses = {"n-grams": loss_of(best)[0], "encoder": min(found)}
         best = best_of(dataclasses.replace(best, vector_cost=cost) for cost in logits_of_vectors)
+        losses["both"] = loss_of(best)[0]
+        total = float(left_out.text_weight.sum())
+        best = dataclasses.replace(best, losses={name: loss / total for name, loss in losses.items()})
     # Among more texts than the search has read, the same C would regularise less.
     shrink = math.sqrt(len(read) / len(order))
     ratio_cost = best.ratio_cost and best.ratio_cost * shrink

@@ -14,7 +14,7 @@ def write_report(result: RunResult, details: dict, folder: Path) -> None:
     # In training, the logits are those of the network alone.
     both = {"curve_labels": ("training, network alone", "validation, with the linear model")}
     labels = both if result.config.get("max_ngrams") else {}
-    data_lines = [_window_line(result), *_refit_lines(result)]
+    data_lines = [_window_line(result), *_encoder_lines(result), *_refit_lines(result)]
     _module_of(result).write(result, details, folder, data_lines=data_lines, **labels)
 
 
@@ -28,6 +28,16 @@ def _module_of(result: RunResult):
     if result.config.get("label_type") == "number":
         return number_report
     return multi_label_report if multi_label(result.config) else report
+
+
+def _encoder_lines(result: RunResult) -> list[str]:
+    losses = result.about.get("left_out_losses")
+    if not losses:
+        return []
+    return [
+        f"- The encoder is {result.config['encoder']}. Log loss of training texts that were left out of a fit: n-grams "
+        f"alone {losses['n-grams']:.3f}, the encoder alone {losses['encoder']:.3f}, both {losses['both']:.3f}."
+    ]
 
 
 def _refit_lines(result: RunResult) -> list[str]:

@@ -348,6 +348,8 @@ def example_requests(servable: Classifier) -> dict[str, dict]:
 
 
 def describe_data(config: ClassificationConfig, splits: LabelledSplits, encoded: Encoded) -> dict[str, Any]:
-    """Returns rows, classes, notes, and what is cut off."""
+    """Returns rows, classes, notes, what is cut off, and what an encoder gave: the loss of texts left out of a fit."""
+    losses = encoded.choice.losses if encoded.choice else None
     window = {"max_tokens": config.max_tokens, "max_bytes": config.max_bytes, **encoded.cut}
-    return describe_splits(config, splits) | {"window": window}
+    encoder = {"left_out_losses": losses} if losses else {}
+    return describe_splits(config, splits) | {"window": window} | encoder

@@ -1,6 +1,7 @@
 """Classification with --encoder: a checkpoint goes in, is read by the linear model, and is part of the export."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -56,6 +57,13 @@ def test_the_export_reads_texts_and_has_a_copy_of_the_encoder(result, place):
     explained = loaded.signatures["explain"](text=tf.constant(["the cat sat on the mat"]))
     assert explained["pieces"].numpy()[0][np.argmax(np.abs(explained["weights"].numpy()[0]))] == b"cat"
     assert json.loads((folder / "model_card.json").read_text())["config"]["encoder"] == "checkpoint"
+
+
+def test_the_report_says_what_the_encoder_gave(result, place):
+    report = (place / "runs" / "classification" / "animals" / "report.md").read_text()
+    assert re.search(r"left out of a fit: n-grams alone \d\.\d+, the encoder alone \d\.\d+, both \d\.\d+", report)
+    losses = result["left_out_losses"]
+    assert losses["both"] <= min(losses["n-grams"], losses["encoder"]) + 1e-6
 
 
 def test_texts_are_encoded_once(result, place):

@@ -5,7 +5,7 @@ import tensorflow as tf
 from keras import ops
 
 from layers import NGramLogits
-from pipelines.classification import linear_model, linear_problem, ngrams
+from pipelines.classification import linear_model, linear_problem, ngrams, vector_model
 
 
 def texts(classes, rows=300):
@@ -274,3 +274,37 @@ def test_the_same_seed_gives_the_same_weights():
         linear_model.fit(layer, counted(layer, {"ids": ids}), labels, None, seed=1)
         values.append(layer.get_weights())
     keras.tree.map_structure(np.testing.assert_array_equal, *values)
+
+
+@pytest.mark.parametrize(("classes", "tell"), [(2, True), (4, True), (4, False)])
+def test_vectors_count_as_much_as_they_tell(classes, tell):
+    rng = np.random.default_rng(1)
+    ids = tf.ragged.constant(rng.integers(4, 30, (200, 6)).tolist(), dtype=tf.int32)  # they tell nothing
+    labels = np.arange(200) % classes
+    vectors = rng.normal(size=(200, 5)).astype(np.float32)
+    vectors += 3 * rng.normal(size=(classes, 5))[labels] * tell
+    dense = keras.layers.Dense(classes)
+    dense.build((None, 5))
+    layer = layer_of(classes, num_ngrams=500, max_n=2)
+    given = vector_model.Vectors(dense, vectors)
+    choice = linear_model.fit(layer, counted(layer, {"ids": ids}), labels, None, seed=1, vectors=given)
+    logits = layer(ids.to_tensor()).numpy().reshape(200, 2, -1).mean(axis=1) + dense(vectors).numpy()
+    if tell:
+        assert (logits.argmax(axis=1) == labels).mean() > 0.8
+        assert choice.losses["both"] <= choice.losses["encoder"] + 1e-6 < choice.losses["n-grams"]
+    else:
+        assert choice.vector_factor < 0.2
+
+
+def test_vectors_of_several_labels_are_fitted_for_each_label():
+    rng = np.random.default_rng(1)
+    ids = tf.ragged.constant(rng.integers(4, 30, (200, 6)).tolist(), dtype=tf.int32)
+    labels = rng.integers(0, 2, (200, 3))
+    vectors = np.float32(labels * 2 + 0.5 * rng.normal(size=(200, 3)))
+    dense = keras.layers.Dense(3)
+    dense.build((None, 3))
+    layer = layer_of(3, num_ngrams=500, max_n=2)
+    given = vector_model.Vectors(dense, vectors)
+    linear_model.fit(layer, counted(layer, {"ids": ids}), labels, None, seed=1, vectors=given)
+    logits = layer(ids.to_tensor()).numpy().reshape(200, 2, -1).mean(axis=1) + dense(vectors).numpy()
+    assert ((logits > 0) == labels).mean() > 0.95

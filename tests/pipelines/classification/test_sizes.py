@@ -36,3 +36,10 @@ def test_a_run_of_an_older_version_is_refused(tmp_path):
     config = ClassificationConfig(data="b.csv", start_weights=str(folder / "checkpoints" / "best.npz"))
     with pytest.raises(UserError, match="an older version of Unroll trained that model: train again on all texts"):
         Sizes.of_run(config)
+
+
+def test_all_weights_are_stored_with_an_encoder_up_to_300_labels():
+    config = ClassificationConfig(data="a.csv", preset="quick", encoder="hf://org/name").resolve()
+    assert not Sizes.of(config, 300, num_texts=1000).is_sparse
+    with pytest.raises(UserError, match="has 301 labels, and an encoder is for 300 at most"):
+        Sizes.of(config, 301, num_texts=1000)
