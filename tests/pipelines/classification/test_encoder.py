@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.command_line import assert_one_line, main, where
+from tests.command_line import assert_one_line, main, train_here, where
 from tests.pipelines.pretrained.checkpoints import write_bert
 
 pytestmark = pytest.mark.long
@@ -37,8 +37,8 @@ def data(place):
     return write_rows(place / "animals.csv", [(text, "cat" if "cat" in text else "none") for text in texts])
 
 
-def train(place, data, *flags):
-    return main(place, "train", "classification", "--data", data, "--preset", "quick", "--json", *flags, *where(place))
+def train(place, data, *flags, run=main):
+    return run(place, "train", "classification", "--data", data, "--preset", "quick", "--json", *flags, *where(place))
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +80,11 @@ def test_pairs_and_several_labels(place, handle):
     rows = [("the cat,the cat", "same"), ("the dog,a dog", "same"), ("the cat,a dog", "other"), ("a mat,run", "other")]
     path = place / "pairs.csv"
     path.write_text("one,two,label\n" + "".join(f"{pair},{label}\n" for pair, label in rows * 15))
-    done = train(place, path, "--encoder", handle, "--pair-columns", "one,two", "--name", "pairs")
+    done = train(place, path, "--encoder", handle, "--pair-columns", "one,two", "--name", "pairs", run=train_here)
     assert done.returncode == 0, done.stderr
     several = place / "several.csv"
     several.write_text("text,label\n" + "the cat,a|b\na dog,b\nrun,a\nwalk,\n" * 15)
-    done = train(place, several, "--encoder", handle, "--labels-separator", "|", "--name", "several")
+    done = train(place, several, "--encoder", handle, "--labels-separator", "|", "--name", "several", run=train_here)
     assert done.returncode == 0, done.stderr
 
 
