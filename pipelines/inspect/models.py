@@ -128,8 +128,8 @@ class Model:
 
     def _why_no_trace(self) -> str:
         without = {"bag", "best", "linear", "cnn", "ngram", "feedforward", "average"}
-        if self.entry.no_trace:
-            return f"{self.title} has no trace: {self.entry.no_trace}"
+        if self.entry.no_trace or not self.entry.has("trace"):
+            return f"{self.title} has no trace: {self.entry.no_trace or f'the task {self.entry.name} has none'}"
         if self.kind in without:
             return (
                 f"{self.title} has no trace: --model {self.kind} has no recurrent layer and no attention. Train one"

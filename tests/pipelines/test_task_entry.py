@@ -49,8 +49,7 @@ def test_the_second_pass_of_a_preparation_is_in_shards(entry):
 @ENTRIES
 def test_the_network_of_an_export_of_a_task_that_is_explained_is_built_again(entry):
     assert hasattr(entry.networks(), "of_export") == (entry.explains is not None)
-    # The trace of an encoder is in the room of its export, pretrained/.
-    assert entry.has("trace") != bool(entry.no_trace or entry.name == "encoder")
+    assert entry.has("trace") != bool(entry.no_trace)
 
 
 @ENTRIES
