@@ -101,7 +101,7 @@ def pooled(pooling: Pooling, sequence, mask):
     """Returns the vectors of texts: float [batch, size], as layers of a functional model.
 
     Args:
-        sequence: float [batch, time, features], of which the first vector is that of [CLS].
+        sequence: float [batch, time, features]; its first vector is that of [CLS].
         mask: bool [batch, time].
 
     Raises:

@@ -26,7 +26,7 @@ _ROLES = {
 }
 # Of these, a vocabulary alone says all: others, such as BertJapaneseTokenizer, split words in another way.
 _WORDPIECE_CLASSES = ("Bert", "DistilBert", "Electra", "MobileBert", "MPNet", "LayoutLM", "Retribert", "PreTrained")
-_REMEDY = "choose a checkpoint of BERT, DistilBERT, MPNet or XLM-R"
+_REMEDY = "choose a checkpoint of BERT, DistilBERT, ELECTRA or XLM-R"
 
 
 def load(folder: Path, max_bytes: int) -> WordPieceTokenizer | UnigramTokenizer:

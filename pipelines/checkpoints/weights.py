@@ -105,8 +105,8 @@ def _matched_head(folder: Path, named: dict[str, Tensor], sizes: Sizes) -> Layer
         stem, shape = head[layer]
         weight = _found(folder, named, f"{stem}.weight", shape)
         layers[layer] = {"weight": weight, "bias": _found(folder, named, f"{stem}.bias", shape[:1])}
-    # A tied decoder's bias is one tensor under two names, of which a file has one or both. One that is not tied has its
-    # own bias, but older files have only the other name.
+    # A tied decoder has one bias with two names. A file has it under one name or both. An untied decoder has a bias of
+    # its own, but older files have it only under the other name.
     (bias_name, bias_shape), (decoder_name, decoder_shape) = head["head_bias"], head["head_decoder"]
     names = [f"{bias_name}.bias", f"{decoder_name}.bias"]
     names = names if sizes.is_tied else names[::-1]

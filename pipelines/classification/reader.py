@@ -18,7 +18,7 @@ _REMEDY = "delete the run's folder to train from scratch"
 
 
 class Reader(tf.Module):
-    """A tokenizer, of which it has all members, and an encoder.
+    """A tokenizer and an encoder. It can be used as the tokenizer: it passes on what it does not define itself.
 
     Args:
         tokenizer: makes ids.

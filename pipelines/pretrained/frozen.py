@@ -13,12 +13,12 @@ import tensorflow as tf
 from layers.hub_module import Module
 from pipelines.export.exported import difference, files_of
 from pipelines.pretrained.handles import module_folder
+from pipelines.pretrained.outputs import text_features
 from pipelines.support import console
 from pipelines.support.errors import UserError
 from pipelines.support.quiet import capture_stderr_descriptor
 
 WORDS = "words"  # the signature with a vector for each token
-OUTPUTS = ("pooled_output", "sentence_embedding", "default", "embedding")  # of a module, that have a vector for a text
 _BATCH_SIZE = 64  # texts
 _MANY_TEXTS = 2000  # from which on the terminal says that they are encoded
 
@@ -59,9 +59,9 @@ class WordEncoder(FrozenEncoder):
             self._loaded = tf.saved_model.load(self._folder)
         if WORDS not in self._loaded.signatures:
             raise UserError(
-                f"{self._handle} has no signature {WORDS!r}, which gives each token its own vector: take an encoder "
-                "that `train encoder` of this version has exported. A module of TF Hub reads whole texts, and does not "
-                "say which of its vectors belong to a token"
+                f"{self._handle} has no signature {WORDS!r}, which gives each token its own vector: take hf://ORG/NAME "
+                "or what `train encoder` of this version has exported. A module of TF Hub reads whole texts, and does "
+                "not say which of its vectors belong to a token"
             )
         self._encode = self._loaded.signatures[WORDS]
         self.size = self._encode.structured_outputs["vectors"].shape[-1]
@@ -99,22 +99,13 @@ class SentenceEncoder(FrozenEncoder):
 
     def __call__(self, texts: tf.Tensor) -> tf.Tensor:
         """Returns the vectors of texts: string [batch] -> float32 [batch, size]."""
-        vectors = self._vectors(texts)
-        return tf.ensure_shape(vectors, [None, self.size])
+        return tf.ensure_shape(self._vectors(texts), [None, self.size])
 
     def _vectors(self, texts):
-        outputs = self._module(texts, training=False)
-        if isinstance(outputs, dict):
-            name = next((each for each in OUTPUTS if each in outputs), None)
-            if name is None:
-                names = ", ".join(sorted(outputs))
-                raise UserError(f"--encoder {self._handle} has no vector for a text among its outputs: {names}")
-            outputs = outputs[name]
-        if len(outputs.shape) != 2 or outputs.shape[-1] is None:
-            raise UserError(
-                f"--encoder {self._handle} has an output of the shape {outputs.shape}, not one vector for each text"
-            )
-        return tf.cast(outputs, tf.float32)
+        vectors = text_features(self._handle, self._module(texts, training=False))
+        if len(vectors.shape) != 2 or vectors.shape[-1] is None:
+            raise ValueError(f"{self._handle} has an output of the shape {vectors.shape}, not a vector for each text")
+        return tf.cast(vectors, tf.float32)
 
     def keep_in(self, folder: Path) -> None:
         """Makes `encode` keep in `folder` what it computes, and read it from there: each text is encoded once."""

@@ -29,7 +29,6 @@ from pipelines.support.errors import UserError, is_disk_full, shortened
 from pipelines.support.installation import installation
 
 HUGGING_FACE, KAGGLE = "hf://", "kaggle://"
-FORMS = "hf://ORG/NAME, kaggle://OWNER/MODEL/FRAMEWORK/VARIATION, a URL of TF Hub, a folder or a .tar.gz file"
 # Of a repository: the weights as safetensors, never those that are pickled, and no program. `*` also matches folders.
 _FILES = ("*.json", "*.safetensors", "vocab.txt", "*.model")
 _NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")

@@ -169,7 +169,8 @@ class BertWords(tf.Module):
         """Returns what the characters become, int32 [characters], and their rows in the batch."""
         table = self._replacements
         number = _look_up(table.numbers, codes)
-        own = len(table.codes) + tf.range(tf.size(codes))  # the place of the character itself, behind the table
+        # The characters themselves stand after the table's in the tensor from which both are gathered.
+        own = len(table.codes) + tf.range(tf.size(codes))
         start = tf.where(tf.equal(number, 0), own, tf.gather(table.starts, number))
         places = tf.ragged.range(start, start + tf.gather(table.lengths, number))
         replaced = tf.gather(tf.concat([table.codes, codes], axis=0), places.flat_values)

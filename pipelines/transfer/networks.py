@@ -3,13 +3,12 @@
 import keras
 from keras import layers
 
-from layers import MaskedMeanPooling
 from layers.hub import HubEncoder
+from pipelines.pretrained.outputs import mean, text_features
 from pipelines.transfer.config import TransferConfig
 from pipelines.transfer.modules import Modules
 
 ENCODER = "encoder"  # name of the layer
-_USUAL_OUTPUTS = ("pooled_output", "sequence_output", "default")
 
 
 def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras.Model:
@@ -39,16 +38,13 @@ def _features(config: TransferConfig, encoder: HubEncoder, inputs):
     """The output of the encoder to classify by, float [batch, features]; of vectors per token, their mean."""
     outputs = encoder(inputs)
     mask = inputs.get("input_mask") if isinstance(inputs, dict) else None
-    if not isinstance(outputs, dict):
-        if config.drop_layers or config.output_key:
-            flag = "--drop-layers" if config.drop_layers else "--output-key"
-            raise ValueError(f"{config.encoder} has only one output: leave out {flag}")
-        return _mean(outputs, mask) if len(outputs.shape) == 3 else outputs
-    mask = outputs.get("mask", mask)
+    if not isinstance(outputs, dict) and (config.drop_layers or config.output_key):
+        flag = "--drop-layers" if config.drop_layers else "--output-key"
+        raise ValueError(f"{config.encoder} has only one output: leave out {flag}")
     if config.drop_layers:
-        return _mean(_lower_layer(config, outputs), mask)
-    output = outputs[_output_key(config, outputs)]
-    return _mean(output, mask) if len(output.shape) == 3 else output
+        return mean(_lower_layer(config, outputs), outputs.get("mask", mask))
+    remedy = ": choose one with --output-key"
+    return text_features(config.encoder, outputs, mask, config.output_key, remedy)
 
 
 def _lower_layer(config: TransferConfig, outputs: dict):
@@ -62,26 +58,3 @@ def _lower_layer(config: TransferConfig, outputs: dict):
             f"{config.encoder}: --drop-layers {config.drop_layers}: at most {maximum} layers can be left out"
         )
     return layer_outputs[-1 - config.drop_layers]
-
-
-def _output_key(config: TransferConfig, outputs: dict) -> str:
-    """The name of the output to classify by."""
-    usable = [name for name, output in sorted(outputs.items()) if _is_feature(output)]
-    if not usable:
-        raise ValueError(f"{config.encoder} is no encoder: its outputs ({', '.join(sorted(outputs))}) are no features")
-    key = config.output_key or next((key for key in _USUAL_OUTPUTS if key in usable), None)
-    if key not in usable:
-        problem = f"no output {key!r} with features" if key else "no output with a usual name"
-        raise ValueError(f"{config.encoder} has {problem}, only {', '.join(usable)}: choose one with --output-key")
-    return key
-
-
-def _is_feature(output) -> bool:
-    """Whether an output is float [batch, features] or [batch, tokens, features]."""
-    if not hasattr(output, "shape") or len(output.shape) not in (2, 3):
-        return False
-    return output.shape[-1] is not None and "float" in str(output.dtype)
-
-
-def _mean(sequence, mask):
-    return MaskedMeanPooling(name="mean")(sequence, mask=None if mask is None else keras.ops.not_equal(mask, 0))

