@@ -31,12 +31,13 @@ def _module_of(result: RunResult):
 
 
 def _encoder_lines(result: RunResult) -> list[str]:
-    losses = result.about.get("left_out_losses")
+    losses, handle = result.about.get("left_out_losses"), result.config.get("encoder")
     if not losses:
         return []
     return [
-        f"- The encoder is {result.config['encoder']}. Log loss of training texts that were left out of a fit: n-grams "
-        f"alone {losses['n-grams']:.3f}, the encoder alone {losses['encoder']:.3f}, both {losses['both']:.3f}."
+        f"- The encoder is {handle if '://' in handle else Path(handle).name}. Log loss of training texts that were "
+        f"left out of a fit: n-grams alone {losses['n-grams']:.3f}, the encoder alone {losses['encoder']:.3f}, both "
+        f"{losses['both']:.3f}."
     ]
 
 
