@@ -25,7 +25,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=2
 # Tests that need neither a trained model nor a server: the inner loop of `make check`.
 QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
 
-.PHONY: demo check lint test test-all test-next docs pictures lock replay clean
+.PHONY: demo check lint test test-all test-exhaustive test-next docs pictures lock replay clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
@@ -40,17 +40,21 @@ lint: $(DEV_READY)
 	@.venv/bin/mypy --no-error-summary
 
 test: $(DEV_READY)
-	@$(PYTEST) -m "not long"
+	@$(PYTEST) -m "not long and not exhaustive"
 
 # In three parts, because a process keeps some hundred megabytes for each file of tests that trains models.
 test-all: lint $(ALL_READY)
 	@failed=0; \
-	$(PYTEST) tests --ignore=tests/pipelines || failed=1; \
-	$(PYTEST) $(wildcard tests/pipelines/[a-k]*) || failed=1; \
-	$(PYTEST) $(wildcard tests/pipelines/[l-z]*) || failed=1; \
+	$(PYTEST) -m "not exhaustive" tests --ignore=tests/pipelines || failed=1; \
+	$(PYTEST) -m "not exhaustive" $(wildcard tests/pipelines/[a-k]*) || failed=1; \
+	$(PYTEST) -m "not exhaustive" $(wildcard tests/pipelines/[l-z]*) || failed=1; \
 	exit $$failed
 	@KERAS_BACKEND=jax $(PYTEST) tests/layers -m any_backend
 	@KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(PYTEST) tests/layers -m any_backend
+
+# What tests of `make test-all` show for one network, task or version, for the others.
+test-exhaustive: $(ALL_READY)
+	@$(PYTEST) -m exhaustive
 
 # It is no part of the other targets: failures show what the next version of Keras changes (docs/dependencies.md).
 test-next: $(NEXT_READY)

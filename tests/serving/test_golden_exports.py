@@ -17,6 +17,12 @@ from tests.serving.conftest import HANG_SECONDS, serving
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 ARCHIVES = sorted(GOLDEN.glob("*/*.tar.xz"))
+VERSIONS = sorted({path.parent.name for path in ARCHIVES}, key=lambda version: [*map(int, version.split("."))])
+
+
+def marks_of(version: str) -> tuple:
+    """`make test-all` has the first version and this one; those between are in `make test-exhaustive`."""
+    return () if version in (VERSIONS[0], VERSION) else (pytest.mark.exhaustive,)
 
 
 def unpack(archive: Path, folder: Path) -> Path:
@@ -42,7 +48,7 @@ def test_golden_exports_of_this_version_have_every_signature(tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("version", sorted({path.parent.name for path in ARCHIVES}))
+@pytest.mark.parametrize("version", [pytest.param(version, marks=marks_of(version)) for version in VERSIONS])
 def test_a_golden_export_of_every_version_passes_all_checks(version, tmp_path):
     """The checks run its warm-up requests in a fresh process, with XLA disabled. For all exports that takes minutes."""
     folder = unpack(GOLDEN / version / "sentiment.tar.xz", tmp_path)
@@ -50,7 +56,10 @@ def test_a_golden_export_of_every_version_passes_all_checks(version, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("archive", ARCHIVES, ids=[f"{path.parent.name}-{path.name}" for path in ARCHIVES])
+@pytest.mark.parametrize(
+    "archive",
+    [pytest.param(path, marks=marks_of(path.parent.name), id=f"{path.parent.name}-{path.name}") for path in ARCHIVES],
+)
 def test_a_golden_export_is_checked_and_served(archive, tmp_path, monkeypatch):
     """Neither the checks nor the server run the warm-up requests, which are those whose answers are compared here.
 

@@ -38,6 +38,11 @@ RUNS = {
         "--batch-size 8 --window 16 --hidden-size 8 --num-layers 1 --vocabulary-size 200 --epochs 2",
     ),
 }
+# One network of each task in `make test-all`.
+EACH_RUN = [
+    name if name in ("words", "tagger", "attention", "encoder") else pytest.param(name, marks=pytest.mark.exhaustive)
+    for name in RUNS
+]
 
 
 def write_data(folder, seed):
@@ -96,7 +101,7 @@ def first(place):
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", EACH_RUN)
 def test_a_training_of_no_steps_ends_where_the_first_run_ended(place, first, name):
     task, file, _ = RUNS[name]
     before = first(name)
