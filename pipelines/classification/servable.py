@@ -71,7 +71,8 @@ class Classifier(tf.Module):
         self._classes = tf.constant(classes, tf.string)
         self._max_tokens = max_tokens
         self._max_characters = max_characters
-        self._max_pieces = _MAX_PIECES_WITH_ENCODER if isinstance(tokenizer, Reader) else MAX_PIECES
+        self.has_encoder = isinstance(tokenizer, Reader)
+        self._max_pieces = _MAX_PIECES_WITH_ENCODER if self.has_encoder else MAX_PIECES
         self._top_classes = self._make_top_classes()
         # The SavedModel holds the variables of tf.Module's attributes.
         self._variables = [weight.value for weight in model.weights]
@@ -210,7 +211,7 @@ class Classifier(tf.Module):
         inputs = {"ids": ids.to_tensor()}
         if self._max_characters:
             inputs["characters"] = keep_ends(self._tokenizer.spell(tokens), self._max_characters).to_tensor()
-        if isinstance(self._tokenizer, Reader):
+        if self.has_encoder:
             if texts is None:
                 texts = tf.strings.reduce_join(tokens[:, 1:-1], axis=-1, separator=" ")
             inputs[VECTORS] = self._tokenizer.vectors(texts)

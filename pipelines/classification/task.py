@@ -57,6 +57,7 @@ from pipelines.training.optimizers import adam_or_sgd
 from pipelines.training.schedules import warmup_schedule
 
 UNIT = "texts"
+_EXPLAINED_WORDS = 40  # of a text in the example request of `explain`, with an encoder
 _FEW_TEXTS = 1500  # below, a tenth more of them changes which settings of the linear model are best
 
 
@@ -339,8 +340,15 @@ def make_servable(
 
 
 def example_requests(servable: Classifier) -> dict[str, dict]:
-    """Returns requests as `task.example_requests`; of a model of several columns with each of them."""
+    """Returns requests as `task.example_requests`; of a model of several columns with each of them.
+
+    With an encoder, an explanation encodes a text once for each piece: its requests have the first words of the texts.
+    """
     requests = task.example_requests(servable)
+    if "explain" in requests and servable.has_encoder:
+        requests["explain"]["text"] = [
+            " ".join(text.split()[:_EXPLAINED_WORDS]) for text in requests["explain"]["text"]
+        ]
     if servable.fields:
         texts = requests["serving_default"]["text"]
         requests["serving_default"] = example_columns(servable.fields, texts)

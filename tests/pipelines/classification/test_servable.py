@@ -24,9 +24,9 @@ def log_odds(servable, texts, label):
     "values",
     [
         {"model": "best", "max_ngrams": 50},
-        pytest.param({"model": "bag", "ngram_buckets": 100}, marks=pytest.mark.long),
+        pytest.param({"model": "bag", "ngram_buckets": 100}, marks=pytest.mark.exhaustive),
         pytest.param({"model": "lstm", "num_classes": 3}, marks=pytest.mark.long),
-        pytest.param({"model": "linear"}, marks=pytest.mark.long),
+        pytest.param({"model": "linear"}, marks=pytest.mark.exhaustive),
         pytest.param({"model": "linear", "max_characters": 20, "num_classes": 3}, marks=pytest.mark.long),
     ],
     ids=["best", "bag", "lstm", "linear", "linear with a window"],

@@ -57,7 +57,7 @@ def place(tmp_path_factory):
             "--data files --model transformer --direction bidirectional",
             16,
             {"not UTF-8": 1},
-            marks=pytest.mark.long,
+            marks=pytest.mark.exhaustive,
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_word_that_is_absent():
         contextual.look(FakeEncoder(), SENTENCES, TAGS, ("lake",), 2)
 
 
-@pytest.mark.parametrize("tokenizer", ["word", "subword"])
+@pytest.mark.parametrize("tokenizer", [pytest.param("word", marks=pytest.mark.exhaustive), "subword"])
 def test_a_language_model_reads_what_stands_before_a_word(tokenizer, tmp_path):
     root = export_language_model(tmp_path, "lstm", tokenizer, name="lm")
     model = models.find(root, ("lm",))[0]
