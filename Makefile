@@ -31,7 +31,7 @@ demo: $(READY)
 	@.venv/bin/python main.py train sentiment
 
 check: lint
-	@$(PYTEST) -m "not slow and not long" $(QUICK_TESTS)
+	@$(PYTEST) -m "not slow and not long and not exhaustive" $(QUICK_TESTS)
 
 lint: $(DEV_READY)
 	@.venv/bin/ruff check .

@@ -41,7 +41,7 @@ MODELS = {
 
 
 # Each differs in one thing from a model that `make test` tests.
-LONG = (
+EXHAUSTIVE = (
     "bag without pairs, subwords",
     "simple",
     "lstm, forwards",
@@ -55,7 +55,7 @@ LONG = (
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(MODELS[name], marks=[pytest.mark.long] * (name in LONG)) for name in MODELS],
+    params=[pytest.param(MODELS[name], marks=[pytest.mark.exhaustive] * (name in EXHAUSTIVE)) for name in MODELS],
     ids=MODELS,
 )
 def small(request):

@@ -286,10 +286,8 @@ def test_a_killed_training_ends_with_the_same_bits(made, tmp_path):
     assert_equal_outcomes(outcome(tmp_path / "killed"), outcome(tmp_path / "whole"))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "task", [*(pytest.param(task, marks=pytest.mark.exhaustive) for task in ("encoder", "tagging")), "nmt"]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("task", ["encoder", "tagging", "nmt"])
 def test_a_killed_training_of_another_task_ends_with_the_same_bits(source, sentences, tmp_path, task):
     if task == "encoder":
         settings, count = EncoderConfig(data=source, vocabulary_size=200), 10

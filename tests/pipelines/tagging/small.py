@@ -20,8 +20,9 @@ KINDS = {
     "transformer": {"model": "transformer", "num_heads": 2},
     "transformer, rotary positions": {"model": "transformer", "num_heads": 2, "positions": "rotary"},
 }
-# In `make test` two kinds are tested, in `make test-all` all.
-EACH_KIND = [kind if kind in ("lstm", "transformer") else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS]
+# In `make test` two kinds are tested, in `make test-all` three, in `make test-exhaustive` the others.
+_MARKS = {"lstm": (), "transformer": (), "jordan, all options": (pytest.mark.long,)}
+EACH_KIND = [pytest.param(kind, marks=_MARKS.get(kind, (pytest.mark.exhaustive,))) for kind in KINDS]
 WORD_TAGS = ("NOUN", "PUNCT", "VERB")
 SPAN_TAGS = ("B-LOC", "B-PER", "I-LOC", "I-PER", "O")
 SENTENCES = [["Anna", "sees", "the", "sea", "."], ["The", "sea", "is", "near", "!"], ["Anna", "is", "near", "."]] * 3

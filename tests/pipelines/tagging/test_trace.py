@@ -2,15 +2,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.pipelines.tagging.small import KINDS
+from tests.pipelines.tagging.small import EACH_KIND
 
 TEXTS = ["Anna lives here. She is well.", "", "one two three four five six seven"]
 
 
-FIRST, *REST = KINDS
-
-
-@pytest.mark.parametrize("kind", [FIRST, *(pytest.param(kind, marks=pytest.mark.long) for kind in REST)])
+@pytest.mark.parametrize("kind", EACH_KIND)
 def test_the_first_sentence_has_the_tags_of_serving_default(make_small, kind):
     tagger = make_small(kind).tagger
     assert "trace" in tagger.signatures()

@@ -103,7 +103,7 @@ def assert_same_end_after_a_kill(data, uninterrupted, folder, task, early):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("task", ["tagging", "nmt", "transfer"])
+@pytest.mark.parametrize("task", [pytest.param("tagging", marks=pytest.mark.exhaustive), "nmt", "transfer"])
 def test_a_killed_training_ends_with_the_same_bits(data, uninterrupted, tmp_path, task):
     assert_same_end_after_a_kill(data, uninterrupted, tmp_path, task, early=False)
 

@@ -71,11 +71,11 @@ def make_small(pairs):
     return make
 
 
-LONG = ("attention, luong", "transformer, post")  # which `small_decoder` has as well
+EXHAUSTIVE = ("attention, luong", "transformer, post")  # which `small_decoder` has as well
 
 
 @pytest.fixture(
-    scope="module", params=[pytest.param(kind, marks=[pytest.mark.long] * (kind in LONG)) for kind in KINDS]
+    scope="module", params=[pytest.param(kind, marks=[pytest.mark.exhaustive] * (kind in EXHAUSTIVE)) for kind in KINDS]
 )
 def small(request, make_small) -> Small:
     """Each kind of model."""
