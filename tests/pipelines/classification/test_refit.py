@@ -27,14 +27,8 @@ def start(data, folder, flags, *kill):
     return killed_training.start(arguments, *kill, whole=True)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "flags",
-    [
-        "--model best --least-texts 50 --epochs 12",
-        pytest.param("--model gru --epochs 2", marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.exhaustive  # tests/pipelines/runs/test_fitting.py interrupts a smaller one
+@pytest.mark.parametrize("flags", ["--model best --least-texts 50 --epochs 12", "--model gru --epochs 2"])
 def test_a_training_on_all_rows_that_is_killed_ends_with_the_same_bits(tmp_path, flags):
     data = write_pairs(tmp_path / "pairs.tsv")
     code, errors = start(data, tmp_path / "whole", flags).finish()

@@ -76,6 +76,7 @@ def test_a_prediction_whose_machine_dies_has_the_same_parts(
     assert joined(tmp_path / "out", 1).decode() == plain
 
 
+@pytest.mark.exhaustive  # test_workers_end.py loses a worker
 def test_a_training_whose_machine_dies_goes_on_with_fewer_workers(cluster, lose_another_machine, tmp_path, run_main):
     data = small_data.write_text(tmp_path / "data.txt", lines=1500)
     lose_another_machine(tmp_path, "runs/language-model/r/checkpoints/last.npz")

@@ -48,8 +48,8 @@ def test_integrated_gradients_are_those_of_the_closed_form():
     ("name", "text"),
     [
         ("small", "abc ab"),
-        ("attentive", "abc ab"),
-        ("gru", REVIEW),
+        pytest.param("attentive", "abc ab", marks=pytest.mark.exhaustive),
+        pytest.param("gru", REVIEW, marks=pytest.mark.exhaustive),
         ("with n-grams", REVIEW),
         ("tagger", "a sea"),
     ],

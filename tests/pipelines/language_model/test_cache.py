@@ -144,7 +144,13 @@ def test_an_option_out_of_range_fails(made):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("kind", "can"), [({"tokenizer": "character"}, False), ({"tokenizer": "word"}, True)])
+@pytest.mark.parametrize(
+    ("kind", "can"),
+    [
+        pytest.param({"tokenizer": "character"}, False, marks=pytest.mark.exhaustive),
+        ({"tokenizer": "word"}, True),
+    ],
+)
 def test_exports_of_words_and_subwords_have_the_signatures(kind, can):
     signatures = make(**kind, hidden_size=4, num_layers=1)[3].signatures()
     assert ("generate_with_cache" in signatures) == ("token_losses_with_cache" in signatures) == can

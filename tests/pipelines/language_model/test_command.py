@@ -133,7 +133,7 @@ def test_predict_shows_what_comes_next_and_how_likely_a_text_is(trained, place, 
     ("model", "flags"),
     [
         ("ngram", ["--order", 5]),
-        ("average", [*SMALL.split(), "--order", 3]),
+        pytest.param("average", [*SMALL.split(), "--order", 3], marks=pytest.mark.exhaustive),
         ("feedforward", [*SMALL.split(), "--order", 9]),
     ],
 )

@@ -211,7 +211,7 @@ def test_the_attention_weights_are_distributions_over_the_source(small_decoder, 
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["single-rnn", "rnn"])
+@pytest.mark.parametrize("kind", ["single-rnn", pytest.param("rnn", marks=pytest.mark.exhaustive)])
 def test_a_model_without_attention_is_exported_without_align(make_small, pairs, kind, tmp_path):
     translator = make_small(kind).translator
     requests = task.example_requests(translator)
