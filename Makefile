@@ -52,7 +52,7 @@ test-all: lint $(ALL_READY)
 	@KERAS_BACKEND=jax $(PYTEST) tests/layers -m any_backend
 	@KERAS_BACKEND=torch OMP_NUM_THREADS=1 $(PYTEST) tests/layers -m any_backend
 
-# What tests of `make test-all` show for one network, task or version, for the others, and at length.
+# What `make test-all` shows for some networks, tasks and versions, for the others; and tests that take minutes.
 test-exhaustive: $(ALL_READY)
 	@$(PYTEST) -m exhaustive
 

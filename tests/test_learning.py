@@ -104,7 +104,7 @@ def test_the_page_names_the_exercises_and_tune():
 SMALLER = ("--epochs", "1", "--hidden-size", "16")
 
 
-@pytest.mark.exhaustive  # tests/pipelines/inspect runs each of them
+@pytest.mark.exhaustive  # takes five minutes; tests/pipelines/inspect tests the figures one by one
 @pytest.mark.usefixtures("small_samples", "without_verification")
 def test_the_commands_on_the_inside_of_models_run_in_order_in_a_fresh_folder(tmp_path, run_main):
     section = TEXTS["learning.md"].partition("## Inside the models")[2].partition("\n## ")[0]

@@ -55,7 +55,7 @@ def test_times_and_folders_are_left_out(replay):
     assert lines == ["accuracy 0.5", "training # seconds", "# texts/s", "# epochs in # s."]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.exhaustive  # takes three minutes
 def test_two_recordings_of_one_commit_are_equal(tmp_path):
     command = [sys.executable, ROOT / "benchmarks/replay.py", "--only", "prepared classification", "--output"]
     for files in (["before.json"], ["after.json", "--compare", "before.json"]):

@@ -77,7 +77,7 @@ def data(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.exhaustive  # tests/pipelines/python has the estimators, the next tests the README and the notebook
+@pytest.mark.exhaustive  # takes three minutes; tests/pipelines/python tests the estimators
 def test_the_code_in_the_document_runs(data, capsys):
     blocks = code_blocks("docs/python.md")
     assert len(blocks) > 5

@@ -232,7 +232,6 @@ def test_a_search_starts_its_processes(bin_folder, tmp_path):
     assert "max_ngrams 100" in summary and "max_ngrams 200" in summary
 
 
-@pytest.mark.exhaustive
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed")
 def test_processes_of_ray_find_the_package(bin_folder, golden, tmp_path):
     (tmp_path / "texts.txt").write_text("".join(f"{text}\n" for text in TEXTS))

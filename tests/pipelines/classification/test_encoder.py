@@ -76,7 +76,24 @@ def test_the_same_command_ends_with_the_same_run(result, place, data, handle):
     assert done.returncode == 0 and json.loads(done.stdout)["scores"] == result["scores"]
 
 
-def test_pairs_and_several_labels(place, handle):
+@pytest.mark.exhaustive
+def test_pairs(place, handle):
+    rows = [("the cat,the cat", "same"), ("the dog,a dog", "same"), ("the cat,a dog", "other"), ("a mat,run", "other")]
+    path = place / "labelled_pairs.csv"
+    path.write_text("one,two,label\n" + "".join(f"{pair},{label}\n" for pair, label in rows * 15))
+    done = train(place, path, "--encoder", handle, "--pair-columns", "one,two", run=train_here)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.exhaustive
+def test_several_labels(place, handle):
+    path = place / "several.csv"
+    path.write_text("text,label\n" + "the cat,a|b\na dog,b\nrun,a\nwalk,\n" * 15)
+    done = train(place, path, "--encoder", handle, "--labels-separator", "|", run=train_here)
+    assert done.returncode == 0, done.stderr
+
+
+def test_pairs_with_several_labels(place, handle):
     rows = "the cat,the cat,same|cat\nthe dog,a dog,same\nthe cat,a dog,cat\na mat,run,\n"
     (place / "pairs.csv").write_text("one,two,label\n" + rows * 15)
     flags = ["--encoder", handle, "--pair-columns", "one,two", "--labels-separator", "|", "--name", "pairs"]

@@ -27,7 +27,7 @@ def start(data, folder, flags, *kill):
     return killed_training.start(arguments, *kill, whole=True)
 
 
-@pytest.mark.exhaustive  # tests/pipelines/runs/test_fitting.py interrupts a smaller one
+@pytest.mark.exhaustive  # takes minutes; tests/pipelines/runs/test_fitting.py interrupts a smaller training
 @pytest.mark.parametrize("flags", ["--model best --least-texts 50 --epochs 12", "--model gru --epochs 2"])
 def test_a_training_on_all_rows_that_is_killed_ends_with_the_same_bits(tmp_path, flags):
     data = write_pairs(tmp_path / "pairs.tsv")

@@ -76,7 +76,6 @@ def test_a_prediction_whose_machine_dies_has_the_same_parts(
     assert joined(tmp_path / "out", 1).decode() == plain
 
 
-@pytest.mark.exhaustive  # test_workers_end.py loses a worker
 def test_a_training_whose_machine_dies_goes_on_with_fewer_workers(cluster, lose_another_machine, tmp_path, run_main):
     data = small_data.write_text(tmp_path / "data.txt", lines=1500)
     lose_another_machine(tmp_path, "runs/language-model/r/checkpoints/last.npz")
@@ -99,7 +98,7 @@ def test_more_workers_than_the_cluster_has_processors_are_refused(cluster, tmp_p
     assert_one_line(process, f"--workers 2: the cluster {cluster.address} has 1 processors: give fewer workers")
 
 
-@pytest.mark.exhaustive  # test_a_prediction_whose_machine_dies_has_the_same_parts is it for another task
+@pytest.mark.exhaustive  # of taggers and encoders; the first test of this file compares the parts of a classifier
 def test_the_parts_are_the_file_of_the_plain_command(cluster, make_small, tmp_path, run_main):
     with tarfile.open(ROOT / "tests" / "golden" / "0.9.0" / "encoder.tar.xz") as archive:
         archive.extractall(tmp_path / "saved", filter="data")

@@ -121,7 +121,7 @@ def test_a_stop_ends_the_wait_for_room(monkeypatch):
     assert fake.board.end() == ("interrupted", "")
 
 
-@pytest.mark.exhaustive  # test_workers_end.py goes on with another number of workers
+@pytest.mark.long
 @pytest.mark.skipif(util.find_spec("ray") is None, reason="Ray is not installed: requirements-ray.txt")
 def test_a_run_on_two_gpus_that_is_stopped_goes_on_in_one_process(tmp_path):
     """The GPUs are names: the workers compute on the CPU. test_machines.py has workers that are lost."""

@@ -38,9 +38,9 @@ RUNS = {
         "--batch-size 8 --window 16 --hidden-size 8 --num-layers 1 --vocabulary-size 200 --epochs 2",
     ),
 }
-# A language model, a tagger and an encoder in `make test-all`.
+# One network of each task in `make test-all`.
 EACH_RUN = [
-    name if name in ("words", "tagger", "encoder") else pytest.param(name, marks=pytest.mark.exhaustive)
+    name if name in ("words", "tagger", "attention", "encoder") else pytest.param(name, marks=pytest.mark.exhaustive)
     for name in RUNS
 ]
 
