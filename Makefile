@@ -2,7 +2,7 @@
 # make check: lint and quick tests (about one minute).   make test: the tests (30 minutes).   make test-all: all tests (80 minutes).
 # make docs: makes a site of all pages and docstrings, with a search: build/site/index.html.
 # make pictures: makes the pictures of docs/images again, those whose models are there or train in a minute.
-# make lock: resolves requirements.txt, -dev.txt, -ray.txt and -docs.txt again, and writes what to install into the lock files.
+# make lock: resolves requirements.txt, -dev.txt, -ray.txt, -encoders.txt and -docs.txt again, and writes what to install into the lock files.
 # make test-next: the tests of the layers and two tiny runs with the next Keras (keras-nightly); they may fail.
 # make replay: records what tiny runs compute, or compares with the earlier recording: the proof that a change changes nothing.
 # Each sets up .venv first. PYTHON=3.12 or PYTHON=/path/to/python chooses the Python.
@@ -85,6 +85,8 @@ lock: $(DEV_READY)
 	@$(LOCK) requirements-dev.txt --constraints requirements.lock --output-file requirements-dev.lock
 	@$(LOCK) requirements-docs.txt --output-file requirements-docs.lock
 	@$(LOCK) requirements.txt requirements-ray.txt --constraints requirements-dev.lock --output-file requirements-ray.lock
+	@$(LOCK) requirements.txt requirements-encoders.txt --constraints requirements-ray.lock \
+		--output-file requirements-encoders.lock
 
 $(READY): requirements.lock
 	@case "$$(uname -sm)" in Linux\ *|Darwin\ arm64) ;; \
@@ -107,12 +109,12 @@ $(DEV_READY): requirements-dev.lock $(READY)
 	@touch $@
 
 # The lock comes last: botocore, which moto needs, asks for an older python-dateutil (pip says so), and works with this one.
-$(ALL_READY): requirements-ray.lock requirements-encoders.txt requirements-test-all.txt requirements-test-encoders.txt \
+$(ALL_READY): requirements-ray.lock requirements-encoders.lock requirements-test-all.txt requirements-test-encoders.txt \
 		$(DEV_READY)
 	@echo "installing Ray, what pretrained encoders need, and PyTorch and others that only the tests need"
-	@$(PIP) -r requirements-test-all.txt -r requirements-encoders.txt && \
+	@$(PIP) -r requirements-test-all.txt && \
 		$(PIP) --require-hashes --no-deps -r requirements-test-encoders.txt && \
-		$(PIP) --require-hashes -r requirements-ray.lock || \
+		$(PIP) --require-hashes -r requirements-ray.lock -r requirements-encoders.lock || \
 		{ echo "The packages could not be installed (see above): is there a connection, and 5 GB of free disk?"; exit 1; }
 	@touch $@
 

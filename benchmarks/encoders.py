@@ -1,15 +1,18 @@
-"""`classification --encoder` with few labels, beside LinearSVC and beside the frozen encoder with logistic regression.
+"""`--encoder` with few labels, beside LinearSVC and beside the frozen encoder with logistic regression.
 
     python benchmarks/encoders.py --encoder HANDLE --corpora FOLDER [--sets trec subj ...] [--draws 5] [--test 1000]
+    python benchmarks/encoders.py --encoder HANDLE --corpora FOLDER --recipe unfrozen
 
-Each draw holds out texts for the test, and takes 100, 500 and 1,000 labelled texts of the others, or 10 and 50 of each
-class where there are many. LinearSVC has TF-IDF of words, word pairs and 2 to 5 characters; logistic regression has the
-encoder's vectors and C = 10. Prints a table in Markdown: accuracies, means over the draws, and the difference of ours
-to the better of the two, with its 95 % interval (Student's t). FOLDER has classification/ and imdb/.
+The first trains `classification --encoder`, the second `transfer --recipe NAME`. Each draw holds out texts for the
+test, and takes 100, 500 and 1,000 labelled texts of the others, or 10 and 50 of each class where there are many.
+LinearSVC has TF-IDF of words, word pairs and 2 to 5 characters; logistic regression has the encoder's vectors and
+C = 10. Prints a table in Markdown: accuracies, means over the draws, and the difference of ours to the better of the
+two, with its 95 % interval (Student's t). FOLDER has classification/ and imdb/.
 """
 
 import argparse
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.svm import LinearSVC
-from training import ROOT
+from training import ROOT, trained
 
 sys.path.insert(0, str(ROOT))
 
@@ -54,14 +57,36 @@ def draw(name: str, table: pd.DataFrame, num_test: int, seed: int):
         yield f"{size} of each class", np.random.default_rng(seed).permutation(rows), test
 
 
-def accuracies(handle: str, encoder, texts: np.ndarray, labels: np.ndarray, train, test) -> list[float]:
+class Transfer:
+    """`train transfer --recipe NAME`, with `fit` and `predict`."""
+
+    def __init__(self, handle: str, recipe: str):
+        self._flags = ["--encoder", handle, "--recipe", recipe, "--no-baseline", "--force"]
+
+    def fit(self, texts: np.ndarray, labels: np.ndarray) -> "Transfer":
+        """Trains in a temporary folder."""
+        with tempfile.TemporaryDirectory(prefix="unroll-benchmark-") as folder:
+            path = Path(folder) / "train.csv"
+            pd.DataFrame({"text": texts, "label": labels}).to_csv(path, index=False)
+            trained("transfer", "--data", path, "--runs", folder, "--saved-models", folder, *self._flags)
+            self._model = unroll.load(Path(folder) / "transfer" / "1")
+        return self
+
+    def predict(self, texts: np.ndarray) -> np.ndarray:
+        """Returns the labels of texts."""
+        return np.asarray(self._model.predict(texts.tolist()))
+
+
+def accuracies(given: argparse.Namespace, encoder, texts: np.ndarray, labels: np.ndarray, train, test) -> list[float]:
     """Returns those of LinearSVC, of logistic regression on the vectors, and of ours."""
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
     characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), sublinear_tf=True)
     models = [
         make_pipeline(make_union(words, characters), LinearSVC()),
         make_pipeline(encoder, LogisticRegression(C=10, max_iter=1000)),
-        unroll.TextClassifier(preset="quick", encoder=handle, no_baseline=True),
+        Transfer(given.encoder, given.recipe)
+        if given.recipe
+        else unroll.TextClassifier(preset="quick", encoder=given.encoder, no_baseline=True),
     ]
     return [
         float((model.fit(texts[train], labels[train]).predict(texts[test]) == labels[test]).mean()) for model in models
@@ -76,6 +101,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--test", type=int, default=1000, help="number of texts for the test")
+    parser.add_argument("--recipe", help="train `transfer` with this recipe, in place of `classification`")
     given = parser.parse_args()
     encoder = unroll.load_encoder(given.encoder)
     print("| data set | labels | LinearSVC | encoder + logistic regression | Unroll | to the better of both |")
@@ -87,7 +113,7 @@ def main() -> None:
         found: dict[str, list[list[float]]] = {}
         for seed in range(given.draws):
             for cell, train, test in draw(name, table, given.test, seed):
-                found.setdefault(cell, []).append(accuracies(given.encoder, encoder, texts, labels, train, test))
+                found.setdefault(cell, []).append(accuracies(given, encoder, texts, labels, train, test))
         for cell, rows in found.items():
             svc, regression, ours = np.array(rows).T
             better = svc if svc.mean() > regression.mean() else regression

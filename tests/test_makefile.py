@@ -20,7 +20,13 @@ REQUIREMENTS = (
     "requirements-test-all.txt",
     "requirements-test-encoders.txt",
 )
-LOCKS = ("requirements.lock", "requirements-dev.lock", "requirements-ray.lock", "requirements-docs.lock")
+LOCKS = (
+    "requirements.lock",
+    "requirements-dev.lock",
+    "requirements-ray.lock",
+    "requirements-encoders.lock",
+    "requirements-docs.lock",
+)
 
 
 def make(folder, *arguments, **environment):

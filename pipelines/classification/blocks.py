@@ -15,10 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from layers import NGramLogits, SparseNGramLogits
-from pipelines.classification import linear_model, linear_problem, many_classes, ngrams
-from pipelines.classification.linear_model import Choice
-from pipelines.classification.linear_problem import Fitted, Problem, Totals
-from pipelines.classification.ngrams import Counted
+from pipelines.classification import many_classes
+from pipelines.linear import linear_model, linear_problem, ngrams
+from pipelines.linear.linear_model import Choice
+from pipelines.linear.linear_problem import Fitted, Problem, Totals
+from pipelines.linear.ngrams import Counted
 from pipelines.support import console
 
 _MAX_OCCURRENCES = 20_000_000  # of n-grams in a block

@@ -10,6 +10,7 @@ from pipelines.data import prepared
 from pipelines.data.prepared import Prepared
 from pipelines.data.table_options import TableOptions
 from pipelines.labelled.config import LabelledConfig
+from pipelines.linear import limits
 from pipelines.settings.config import SGD_FACTOR, Presets, by_preset, epochs_for
 from pipelines.settings.fields import (
     FRACTION,
@@ -54,11 +55,6 @@ _EPOCHS_HINT = "(default: {})".format(
 )
 
 _LEAST_PATIENCE = 3
-_NGRAMS_PER_TEXT = 120  # known n-grams per training text
-MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting
-MAX_DENSE_CLASSES = 100  # with more, most weights of the linear model are zero and not stored
-MAX_CLASSES_WITH_ENCODER = 300  # all weights of these are stored, which are as many for each class
-_MAX_LENGTH_OF_CHARACTERS = 5  # of their n-grams
 
 _LINEAR_PART = Only("it needs --max-ngrams", lambda config: config.max_ngrams > 0)
 _SENTIMENT = Only("it needs the labels negative and positive of `train sentiment`", lambda config: config.polarity)
@@ -297,18 +293,13 @@ class ClassificationConfig(LabelledConfig):
         return prepared.settled(self, resolved, found, limits)
 
     def num_ngrams(self, num_texts: int) -> int:
-        """Returns how many n-grams the linear model knows at most: with few training texts, a smaller model."""
-        return min(self.max_ngrams, _NGRAMS_PER_TEXT * num_texts)
+        """Returns how many n-grams the linear model knows at most."""
+        return limits.num_ngrams(num_texts, self.max_ngrams)
 
     def ngram_lengths(self, num_classes: int) -> dict[str, Any]:
-        """Returns the maximum lengths of n-grams: "max_n" of tokens, "max_characters" of characters; and "marks".
-
-        Of many classes each has few texts: too few for n-grams of three tokens, and for ratios of a single class.
-        """
-        max_n = 3 if num_classes <= MAX_FEW_CLASSES else 2
+        """Returns the lengths of n-grams, see `limits.ngram_lengths`."""
         marks = None if self.field_mark is None else (self.field_mark, ord(FIELD_MARK))
-        max_characters = _MAX_LENGTH_OF_CHARACTERS if self.max_characters else 0
-        return {"max_n": max_n, "max_characters": max_characters, "marks": marks}
+        return limits.ngram_lengths(num_classes, bool(self.max_characters), marks)
 
     def complete(self, num_texts: int) -> "ClassificationConfig":
         """Returns the config with the fields filled in that follow from the number of training texts.

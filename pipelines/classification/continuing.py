@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from pipelines.classification.config import MAX_DENSE_CLASSES, ClassificationConfig
+from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.sizes import Sizes
+from pipelines.linear.limits import MAX_DENSE_CLASSES
 from pipelines.runs.continuing import result_of
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError

@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from pipelines.classification import linear_model, ngrams
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.linear_start import Start
 from pipelines.classification.networks import VECTORS
 from pipelines.classification.reader import Reader
-from pipelines.classification.servable import characters_of
 from pipelines.classification.sizes import Sizes
 from pipelines.data import batching
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
+from pipelines.linear import linear_model, ngrams
+from pipelines.linear.text_model import characters_of
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 _MAX_GROWTH = 2  # times --max-ngrams: where the linear model of trainings that continue ends to grow

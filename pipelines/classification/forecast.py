@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.classification.config import MAX_DENSE_CLASSES, MAX_FEW_CLASSES, ClassificationConfig
+from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled.labelled_splits import LabelledSplits
+from pipelines.linear.limits import MAX_DENSE_CLASSES, MAX_FEW_CLASSES
 from pipelines.runs import inventory
 from pipelines.support import machine, numbers
 from pipelines.support.installation import called_name

@@ -6,9 +6,9 @@ import numpy as np
 
 from layers.known_ngrams import NO_HASH
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.linear_problem import Fitted, Known
-from pipelines.classification.ngrams import is_token
 from pipelines.classification.sizes import NGRAM_LOGITS
+from pipelines.linear.linear_problem import Fitted, Known
+from pipelines.linear.ngrams import is_token
 from pipelines.runs import continuing
 
 _TOKEN_WEIGHTS = np.array([1.0, 2.0, 4.0])  # a training chooses one of them

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from layers import SparseNGramLogits
-from pipelines.classification import linear_problem, solver
-from pipelines.classification.linear_model import Choice
-from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
+from pipelines.linear import linear_problem, solver
+from pipelines.linear.linear_model import Choice
+from pipelines.linear.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
 from pipelines.support import console
 
 _FACTOR = 5.0  # makes logits of margins, until calibration

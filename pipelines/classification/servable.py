@@ -28,11 +28,6 @@ MAX_PIECES = 200  # of an explanation: the model labels the text once per piece
 _MAX_PIECES_WITH_ENCODER = 20  # which then reads the text as often
 
 
-def characters_of(tokenizer: Tokenizer, texts: tf.Tensor, max_tokens: int, max_characters: int) -> tf.RaggedTensor:
-    """Returns what the linear model counts n-grams of characters in: ragged int32 [batch, (length)], code points."""
-    return keep_ends(tokenizer.spell(keep_ends(tokenizer.tokens(texts), max_tokens)), max_characters)
-
-
 def network_inputs(inputs: dict[str, tf.RaggedTensor]) -> dict[str, tf.RaggedTensor] | tf.RaggedTensor:
     """Returns the inputs as the network takes them: the ids alone if there are no others."""
     return inputs if len(inputs) > 1 else inputs["ids"]

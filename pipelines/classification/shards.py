@@ -13,11 +13,12 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.servable import characters_of, network_inputs
+from pipelines.classification.servable import network_inputs
 from pipelines.data import prepared
 from pipelines.data.prepared import Contents, Prepared
 from pipelines.labelled import shards
 from pipelines.labelled.sharded import Rows, Surveyed
+from pipelines.linear.text_model import characters_of
 from pipelines.shards import shard_batches, shard_writer
 from pipelines.shards.shard_writer import Row
 from pipelines.support import console

@@ -2,12 +2,8 @@
 
 from typing import NamedTuple
 
-from pipelines.classification.config import (
-    MAX_CLASSES_WITH_ENCODER,
-    MAX_DENSE_CLASSES,
-    MAX_FEW_CLASSES,
-    ClassificationConfig,
-)
+from pipelines.classification.config import ClassificationConfig
+from pipelines.linear.limits import MAX_CLASSES_WITH_ENCODER, MAX_DENSE_CLASSES, MAX_FEW_CLASSES, num_weightings
 from pipelines.runs import continuing
 from pipelines.support.errors import UserError
 
@@ -80,4 +76,4 @@ class Sizes(NamedTuple):
     @property
     def num_weightings(self) -> int:
         """The number of weightings of the n-grams."""
-        return 2 if self.num_classes <= MAX_FEW_CLASSES else 1
+        return num_weightings(self.num_classes)

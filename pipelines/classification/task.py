@@ -13,18 +13,7 @@ import tensorflow as tf
 
 from layers import SparseNGramLogits
 from pipelines import task
-from pipelines.classification import (
-    blocks,
-    continuing,
-    cooccurrence,
-    linear_model,
-    many_classes,
-    members,
-    networks,
-    ngrams,
-    reader,
-    shards,
-)
+from pipelines.classification import blocks, continuing, cooccurrence, many_classes, members, networks, reader, shards
 from pipelines.classification.columns import example_columns
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load  # noqa: F401 (a member of Task)
@@ -33,7 +22,6 @@ from pipelines.classification.reader import Reader
 from pipelines.classification.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.classification.servable import Classifier, network_inputs
 from pipelines.classification.sizes import Sizes
-from pipelines.classification.vector_model import Vectors
 from pipelines.data import batching
 from pipelines.data.prepared import TOKENIZER
 from pipelines.labelled import losses, thresholds
@@ -46,6 +34,8 @@ from pipelines.labelled.describe import (  # noqa: F401 (`describe` is of Task)
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.outputs import with_number_of_classes
+from pipelines.linear import linear_model, ngrams
+from pipelines.pretrained.vector_model import Vectors
 from pipelines.runs import continuing as run_continuing
 from pipelines.support import console
 from pipelines.support.errors import UserError

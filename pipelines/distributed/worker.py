@@ -29,8 +29,8 @@ def check(config, count: int) -> None:
     """
     if getattr(config, "folds", 0):
         raise UserError("--folds trains several models: leave out --workers")
-    if getattr(config, "recipe", False):
-        raise UserError("--recipe trains several models: leave out --workers")
+    if getattr(config, "recipe", "own") != "own" or getattr(config, "solve_head", False):
+        raise UserError("a recipe and --solve-head are for one process: give --recipe own, or leave out --workers")
     if getattr(config, "weight_column", None):
         raise UserError("--weight-column is for one process: leave out --workers")
     if getattr(config, "refit", None) == "all":

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
@@ -113,27 +113,41 @@ class SentenceEncoder(FrozenEncoder):
 
     def encode(self, texts: Iterable[str]) -> np.ndarray:
         """Returns the vectors of all texts, float32 [n, size]; mapped into memory where they are kept in a file."""
-        data = [text.encode("utf-8", "surrogatepass") for text in texts]
-        if self._cache is None:
-            return self._encode_all(data)
-        key = hashlib.sha256(b"\0".join([str(len(data)).encode(), *data])).hexdigest()[:32]
-        path = self._cache / f"vectors-{key}.npy"
-        if not path.exists():
-            part = path.with_suffix(".part")
-            with open(part, "wb") as file:
-                np.save(file, self._encode_all(data))
-            os.replace(part, path)
-        return np.load(path, mmap_mode="r")
+        return vectors_of(self._encode, texts, self.size, self._cache)
 
-    def _encode_all(self, data: list[bytes]) -> np.ndarray:
-        vectors = np.zeros((len(data), self.size), np.float32)
-        order = np.argsort([len(text) for text in data], kind="stable")  # little padding in each batch
-        if len(data) >= _MANY_TEXTS:
-            console.say(f"encoding {len(data):,} texts ...")
-        for start in range(0, len(order), _BATCH_SIZE):
-            rows = order[start : start + _BATCH_SIZE]
-            vectors[rows] = self._encode(tf.constant([data[row] for row in rows], tf.string)).numpy()
-        return vectors
+
+def vectors_of(
+    encode: Callable[[tf.Tensor], tf.Tensor], texts: Iterable[str], size: int, folder: Path | None, name: str = ""
+) -> np.ndarray:
+    """Returns the vectors of all texts, float32 [n, size].
+
+    Args:
+        encode: string [batch] -> float32 [batch, size].
+        folder: keeps them in a file, which the next call with the same texts maps into memory; None keeps nothing.
+        name: of the vectors, where `folder` has those of several functions.
+    """
+    data = [text.encode("utf-8", "surrogatepass") for text in texts]
+    if folder is None:
+        return _encode_all(encode, data, size)
+    key = hashlib.sha256(b"\0".join([name.encode(), str(len(data)).encode(), *data])).hexdigest()[:32]
+    path = folder / f"vectors-{key}.npy"
+    if not path.exists():
+        part = path.with_suffix(".part")
+        with open(part, "wb") as file:
+            np.save(file, _encode_all(encode, data, size))
+        os.replace(part, path)
+    return np.load(path, mmap_mode="r")
+
+
+def _encode_all(encode: Callable[[tf.Tensor], tf.Tensor], data: list[bytes], size: int) -> np.ndarray:
+    vectors = np.zeros((len(data), size), np.float32)
+    order = np.argsort([len(text) for text in data], kind="stable")  # little padding in each batch
+    if len(data) >= _MANY_TEXTS:
+        console.say(f"encoding {len(data):,} texts ...")
+    for start in range(0, len(order), _BATCH_SIZE):
+        rows = order[start : start + _BATCH_SIZE]
+        vectors[rows] = encode(tf.constant([data[row] for row in rows], tf.string)).numpy()
+    return vectors
 
 
 _Kind = TypeVar("_Kind", bound=FrozenEncoder)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pipelines.command_line import PrepareCommand, subset
 from pipelines.labelled.command import TO_PREPARE, Evaluate, LabelledTrainCommand, Predict
-from pipelines.transfer.config import TransferConfig
+from pipelines.transfer.config import AUTO, TransferConfig
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Train(LabelledTrainCommand):
         from pipelines.transfer import recipe
 
         config = self.resolved()
-        self.train(config, fit=recipe.fit_best if config.recipe else None)
+        self.train(config, fit=recipe.fit_best if config.recipe == AUTO else None)
 
 
 _ToPrepare = subset(TransferConfig, TO_PREPARE)

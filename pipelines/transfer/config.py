@@ -40,10 +40,15 @@ BY_NUM_TEXTS = (
 # 0.0003 for small BERTs, Devlin et al. 2019 0.00002 to 0.00005 for large ones.
 BY_DEPTH = ((1, 0.001), (5, 0.0002), (float("inf"), 0.00003))
 UNFREEZE_GROUPS = 2
+EMBEDDINGS = "embeddings"  # the group that recipes leave frozen: few texts have few of the words
+RATE_OF_RECIPES = 0.04  # divided by the size of the encoder's vector: 0.0001 for 384, 0.00005 for 768
+OWN, UNFROZEN, AUTO = "own", "unfrozen", "auto"  # of the recipes
+# Fields that a recipe chooses.
+CHOSEN = ("drop_layers", "reset_top", "head_layers", "ngrams", "solve_head", "head_epochs", "top_epochs", "all_epochs")
 HEAD_LEARNING_RATE, RESET_LEARNING_RATE = 0.005, 0.001  # of the first stage, without and with --reset-top
 
-_CHOSEN = Only("--recipe chooses it", lambda config: not config.recipe)
-_HIDDEN = Only("it needs --head-layers", lambda config: config.recipe or config.head_layers > 0)
+_CHOSEN = Only("--recipe chooses it", lambda config: config.recipe == OWN)
+_HIDDEN = Only("it needs --head-layers", lambda config: config.head_layers > 0)
 _ALL_LAYERS = Only("--drop-layers leaves the top layers out", lambda config: not config.drop_layers)
 _OWN_OUTPUT = Only("--drop-layers chooses the output", lambda config: not config.drop_layers)
 
@@ -122,13 +127,24 @@ class TransferConfig(LabelledConfig, _Handles):
     reset_top: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN, _ALL_LAYERS] = 0
     """Initialize the weights of the encoder's N top groups (pooler, layers, embeddings) at random. They are trained
     from the first stage on."""
-    head_layers: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN, Tuned(Range(0, 1))] = 0
+    head_layers: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN] = 0
     """Put N hidden layers between the encoder and the layer that scores the classes."""
     head_size: Annotated[int, tyro.conf.arg(metavar="N"), at_least(1), _HIDDEN] = 128
     """Units of each of --head-layers."""
-    recipe: bool = False
-    """Try several of these settings and keep the training with the lowest validation loss: a frozen encoder; with top
-    groups trained; then with few labels without top layers, with many with new top layers or a hidden layer."""
+    recipe: Annotated[
+        Resolved[Literal["own", "linear", "frozen", "unfrozen", "auto"]],
+        tyro.conf.arg(help_behavior_hint="(default: unfrozen; own if a flag is given that a recipe chooses)"),
+    ] = UNSET
+    """own: what the other settings say. frozen: logistic regression on the vectors of the frozen encoder. linear: the
+    same, with a linear model over n-grams beside it. unfrozen: the encoder is trained from there. auto: try linear and
+    unfrozen, then with few labels without top layers, with many with new top layers or a hidden layer;
+    keep the training with the lowest validation loss."""
+    ngrams: Annotated[bool, _CHOSEN] = False
+    """Add the logits of a linear model over n-grams of words and characters, as much as that helps on the validation
+    texts."""
+    solve_head: Annotated[bool, _CHOSEN] = False
+    """Before the first stage, give the head the weights of logistic regression on the vectors of the encoder, which is
+    frozen and reads each text once."""
     max_labels: Annotated[int, tyro.conf.arg(metavar="N"), at_least(2, zero="all")] = 0
     """Train on at most N labelled texts, with the same number of each class where possible; 0 uses all."""
     head_epochs: Annotated[Resolved[int], _by_num_texts("head_epochs"), at_least(0), _CHOSEN] = UNSET
@@ -153,7 +169,7 @@ class TransferConfig(LabelledConfig, _Handles):
         tyro.conf.arg(metavar="N", help_behavior_hint=f"(default: {UNFREEZE_GROUPS}, or all if there are fewer)"),
     ] = UNSET
     """Second stage: number of groups of the encoder's weights (pooler, layers, embeddings) to train, counted from the
-    top, including those that --drop-layers leaves out."""
+    top, including those that --drop-layers leaves out. --recipe trains all but the embeddings."""
     all_epochs: Annotated[int, tyro.conf.arg(metavar="N"), at_least(0), _CHOSEN] = 0
     """Third stage: epochs in which the whole encoder is trained."""
     learning_rate: Annotated[Resolved[float], _by_depth(), POSITIVE, Tuned(Range(0.00001, 0.003, log=True))] = UNSET
@@ -176,7 +192,9 @@ class TransferConfig(LabelledConfig, _Handles):
 
     @property
     def stages(self) -> list[Stage]:
-        """The stages that have epochs, of a complete config."""
+        """The stages that have epochs, of a complete config; one that changes nothing if nothing is trained."""
+        if not self.trains:
+            return [Stage("solved head", 1, 0, 0.0)]
         stages = [
             Stage("head", self.head_epochs, self.reset_top, self.head_learning_rate),
             Stage(f"top {self.unfreeze_groups}", self.top_epochs, self.unfreeze_groups, self.learning_rate),
@@ -185,9 +203,29 @@ class TransferConfig(LabelledConfig, _Handles):
         return [stage for stage in stages if stage.epochs]
 
     @property
+    def trains(self) -> bool:
+        """Whether weights are trained by steps, of a complete config; else the head is only solved."""
+        return self.head_epochs + self.top_epochs + self.all_epochs > 0
+
+    @property
     def epochs(self) -> int:
         """Maximum number of epochs of all stages, of a complete config."""
-        return self.head_epochs + self.top_epochs + self.all_epochs
+        return sum(stage.epochs for stage in self.stages)
+
+    def of_recipe(self, name: str) -> "TransferConfig":
+        """Returns the settings of a recipe that is one training, of a complete config.
+
+        Args:
+            name: "linear", "frozen" or "unfrozen".
+        """
+        return dataclasses.replace(
+            self,
+            solve_head=True,
+            ngrams=name != "frozen",
+            head_epochs=0,
+            # Without trainable weights there are no --top-epochs.
+            top_epochs=self.head_epochs + self.top_epochs if name == UNFROZEN and self.top_epochs else 0,
+        )
 
     def stage_at(self, epoch: int) -> Stage:
         """Returns the stage of an epoch, counted from 0."""
@@ -197,12 +235,15 @@ class TransferConfig(LabelledConfig, _Handles):
             epoch -= stage.epochs
         return self.stages[-1]
 
-    def complete(self, num_texts: int, groups: Sequence[str]) -> "TransferConfig":
+    def complete(self, num_texts: int, groups: Sequence[str], size: int = 0) -> "TransferConfig":
         """Returns the config with the fields filled in that depend on the data and the encoder.
+
+        A recipe is replaced by its settings; "auto" by those that its trainings share.
 
         Args:
             num_texts: number of training texts.
             groups: names of the encoder's groups of weights (HubEncoder.groups).
+            size: of the encoder's vector; recipes need it.
 
         Raises:
             UserError: --reset-top is larger than the number of groups, or than --unfreeze-groups.
@@ -219,8 +260,15 @@ class TransferConfig(LabelledConfig, _Handles):
             "learning_rate": rate,
             "head_learning_rate": RESET_LEARNING_RATE if self.reset_top else HEAD_LEARNING_RATE,
         }
+        has_recipe = self.recipe not in (None, OWN)
+        if has_recipe:
+            defaults["unfreeze_groups"] = max(1, len(groups) - (EMBEDDINGS in groups))
+            defaults["learning_rate"] = rate if depth <= 1 or not size else RATE_OF_RECIPES / size
         missing = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         complete = dataclasses.replace(self, **missing)
+        if has_recipe and self.recipe != AUTO:
+            complete = complete.of_recipe(self.recipe)
+        complete = dataclasses.replace(complete, recipe=OWN)
         needed = f"at least {self.reset_top}: the groups of --reset-top must be trained"
         require(complete.unfreeze_groups >= self.reset_top, "unfreeze_groups", complete.unfreeze_groups, needed)
         return complete
@@ -235,8 +283,12 @@ class TransferConfig(LabelledConfig, _Handles):
 
     def resolve(self) -> "TransferConfig":
         """As `TrainingConfig.resolve`; prepared data fixes some settings."""
-        found = self.prepared()
-        return prepared.settled(self, super().resolve(), found) if found else super().resolve()
+        found, config = self.prepared(), super().resolve()
+        if config.recipe is None:
+            defaults = type(self)()
+            is_own = any(getattr(config, name) != getattr(defaults, name) for name in CHOSEN)
+            config = dataclasses.replace(config, recipe=OWN if found or is_own else UNFROZEN)
+        return prepared.settled(self, config, found) if found else config
 
     def check(self) -> None:
         """Checks a resolved config; None in a field that depends on the data passes. See `TrainingConfig.check`."""
@@ -245,15 +297,19 @@ class TransferConfig(LabelledConfig, _Handles):
             reason = "the validation texts of prepared data are fixed: give --valid to `prepare`"
             reject_without_effect(self, reason, "valid", "folds")
             require(not self.max_labels, "max_labels", self.max_labels, "0 with prepared data")
+            reason = "it reads all texts at once, and prepared data may be larger than memory"
+            reject_without_effect(self, reason, "recipe", "solve_head", "ngrams")
         require(self.encoder, "encoder", "is missing", "hf://ORG/NAME, a TF Hub URL, a folder, or a .tar.gz")
         trains_encoder = self.top_epochs != 0 or self.all_epochs != 0
         require(
-            self.head_epochs != 0 or trains_encoder,
+            self.head_epochs != 0 or trains_encoder or self.solve_head,
             "head_epochs",
             self.head_epochs,
             "at least 1, if no other stage has epochs",
         )
-        if self.recipe:
+        if self.solve_head:
+            reject_without_effect(self, "--solve-head needs the pretrained encoder alone", "reset_top", "head_layers")
+        if self.recipe == AUTO:
             reject_without_effect(self, "--recipe compares on one validation split", "folds")
 
     def not_continued(self) -> str:  # noqa: D102

@@ -23,17 +23,21 @@ class Modules:
         preprocessor: folder of the SavedModel that converts strings to the encoder's inputs; None for an encoder of
             strings.
         groups: names of the encoder's groups of trainable weights, the lowest first.
+        size: of the vector that the head reads; 0 before it is known.
         seed: of the modules' random operations.
         vocabulary_size: not known.
         removes_invisible: whether texts lose their invisible characters before the encoder reads them.
+        run: the run's folder, where vectors of texts are kept; None before it has a copy.
     """
 
     encoder: Path
     preprocessor: Path | None
     groups: tuple[str, ...] = ()
+    size: int = 0
     seed: int = 0
     vocabulary_size: None = None
     removes_invisible: bool = True
+    run: Path | None = None
 
     def save(self, folder: Path) -> None:
         """Copies and seeds the modules, so that a run can be resumed where the handles cannot be reached."""
@@ -41,7 +45,12 @@ class Modules:
             if getattr(self, name):
                 shutil.copytree(getattr(self, name), folder / name)
                 module_seeds.set_seeds(folder / name, self.seed)
-        values = {"groups": self.groups, "files": files_of(folder), "removes_invisible": self.removes_invisible}
+        values = {
+            "groups": self.groups,
+            "size": self.size,
+            "files": files_of(folder),
+            "removes_invisible": self.removes_invisible,
+        }
         write_record(folder / "modules.json", values)
 
 
@@ -71,7 +80,9 @@ def load_modules(folder: Path) -> Modules:
         folder / "encoder",
         preprocessor if preprocessor.is_dir() else None,
         tuple(saved["groups"]),
+        saved.get("size", 0),  # no record: an older run, which has no recipe that needs it
         removes_invisible=saved.get("removes_invisible", False),  # no record: an older run, which keeps them
+        run=folder.parent,
     )
 
 

@@ -8,7 +8,7 @@ from pipelines.pretrained.outputs import mean, text_features
 from pipelines.transfer.config import TransferConfig
 from pipelines.transfer.modules import Modules
 
-ENCODER = "encoder"  # name of the layer
+ENCODER, DROPOUT, LOGITS = "encoder", "dropout", "logits"  # names of layers
 
 
 def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras.Model:
@@ -26,11 +26,11 @@ def network(config: TransferConfig, modules: Modules, num_classes: int) -> keras
             f"{config.encoder}: its output has the shape {features.shape}, not [batch, features]: "
             "choose another encoder, or a signature with --signature"
         )
-    features = layers.Dropout(config.dropout, seed=config.seed, name="dropout")(features)
+    features = layers.Dropout(config.dropout, seed=config.seed, name=DROPOUT)(features)
     for i in range(config.head_layers):
         features = layers.Dense(config.head_size, activation="relu", name=f"hidden_{i + 1}")(features)
         features = layers.Dropout(config.dropout, seed=config.seed + i + 1, name=f"dropout_{i + 1}")(features)
-    logits = layers.Dense(num_classes, name="logits")(features)  # [batch, classes]
+    logits = layers.Dense(num_classes, name=LOGITS)(features)  # [batch, classes]
     return keras.Model(text, logits, name="transfer")
 
 

@@ -1,8 +1,8 @@
-"""`train transfer --recipe`: several trainings, of which the one with the lowest validation loss is kept.
+"""`train transfer --recipe auto`: several trainings, of which the one with the lowest validation loss is kept.
 
 The decisions are those of transfer learning with neural networks in general:
 
-1. Freeze the encoder and train the head; then train the encoder's top groups, too.
+1. Freeze the encoder and solve the head, with n-grams beside it; then train the encoder's top groups, too.
 2. With few labels, leave out the encoder's top layers, one more as long as that helps. With many labels, initialize
    the top groups at random, one more as long as that helps; then put a hidden layer into the head.
 
@@ -53,7 +53,7 @@ def fit_best(
         tried[name] = settings, attempt
         return attempt["loss"]
 
-    settings = task.complete_config(dataclasses.replace(config, recipe=False), splits, modules)
+    settings = task.complete_config(config, splits, modules)
     choose(settings, modules.groups, len(splits.train), loss)
     best = min(tried, key=lambda name: tried[name][1]["loss"])
     console.say(f"recipe: {best} has the lowest validation loss")
@@ -82,12 +82,13 @@ def choose(
             step, because the encoder does not allow the settings, ends that move.
     """
     replace = dataclasses.replace
-    frozen = replace(config, head_epochs=config.head_epochs + config.top_epochs, top_epochs=0)
-    lowest, base = loss("freeze", frozen), frozen
+    base = config.of_recipe("linear")
+    lowest = loss("linear", base)
     if groups:
-        unfrozen_loss = loss(f"unfreeze-{config.unfreeze_groups}", config)
+        unfrozen = config.of_recipe("unfrozen")
+        unfrozen_loss = loss("unfrozen", unfrozen)
         if unfrozen_loss < lowest:
-            lowest, base = unfrozen_loss, config
+            lowest, base = unfrozen_loss, unfrozen
     num_layers = sum(name.startswith("layer_") for name in groups)
     if num_texts < FEW_LABELS:
         moves = [(f"drop-{n}", replace(base, drop_layers=n)) for n in range(1, num_layers)]
@@ -103,24 +104,25 @@ def choose(
             break
         lowest, base = new_loss, settings
     if num_texts >= FEW_LABELS:
+        base = base if base.head_epochs else replace(base, solve_head=False, head_epochs=config.head_epochs)
         loss("hidden-layer", replace(base, head_layers=1))
 
 
 def _with_reset(config: TransferConfig, top: int) -> TransferConfig:
     """Returns the config with the `top` uppermost groups initialized at random, and a learning rate for that."""
     groups = max(config.unfreeze_groups, top)
-    return dataclasses.replace(config, reset_top=top, unfreeze_groups=groups, head_learning_rate=RESET_LEARNING_RATE)
+    return dataclasses.replace(
+        config, ngrams=True, reset_top=top, unfreeze_groups=groups, head_learning_rate=RESET_LEARNING_RATE
+    )
 
 
 def _fit(task, settings: TransferConfig, splits, folder: Path, path: Path) -> None:
     """Trains with `settings` in the folder `path`, and writes attempt.json, last."""
     make_folders(path)
     trained = fit_with_tokenizer(task, dataclasses.replace(settings, no_baseline=True), splits, folder, path)
-    rows, best = trained.position.rows, trained.position.best_epoch
     attempt = {
-        "trainable_weights": max(row["trainable_weights"] for row in rows),
-        "accuracy": rows[best]["val_accuracy"],
-        "loss": rows[best]["val_loss"],
+        "trainable_weights": max(row["trainable_weights"] for row in trained.position.rows),
+        **trained.servable.calibration.scores(splits.valid.labels),
         "seconds": round(trained.position.seconds, 1),
     }
     write_record(path / "attempt.json", attempt)

@@ -14,6 +14,7 @@ from pipelines.labelled.outputs import (
     with_top_classes,
 )
 from pipelines.text.normalization import Cutter
+from pipelines.transfer.head import Beside
 
 
 class TextClassifier(tf.Module):
@@ -24,9 +25,17 @@ class TextClassifier(tf.Module):
         cut: limits the bytes of the texts.
         classes: names of the classes.
         decision: how labels follow from probabilities.
+        beside: a linear model over n-grams.
     """
 
-    def __init__(self, model: keras.Model, cut: Cutter, classes: tuple[str, ...], decision: Decision = MOST_PROBABLE):
+    def __init__(
+        self,
+        model: keras.Model,
+        cut: Cutter,
+        classes: tuple[str, ...],
+        decision: Decision = MOST_PROBABLE,
+        beside: Beside | None = None,
+    ):
         super().__init__()
         self.decision = decision
         self._classes = tf.constant(classes, tf.string)
@@ -36,12 +45,18 @@ class TextClassifier(tf.Module):
         self._variables = [weight.value for weight in model.weights]
         self._modules = [layer.resources for layer in model.layers if isinstance(layer, HubEncoder)]
         self._model = lambda text: model(text, training=False)
+        self.beside = beside
+        self._beside = beside.model if beside else None  # the SavedModel holds the variables of a tf.Module
         self._top_classes = classes_signature(self.classify, self._classes)
 
     @tf.function(input_signature=[TEXT], autograph=False)
     def classify(self, text):
         """Labels texts: string [batch] -> the outputs of `label_outputs`, with the most probable classes."""
-        outputs = label_outputs(self._model(self._cut(text)), self._classes, self.decision)
+        logits = self._model(self._cut(text))
+        if self.beside:
+            of_network, of_ngrams = self.beside.weights
+            logits = of_network * logits + of_ngrams * self.beside.model(text)
+        outputs = label_outputs(logits, self._classes, self.decision)
         return with_top_classes(outputs, self._classes)
 
     def signatures(self) -> dict:

@@ -18,20 +18,15 @@ from pipelines.labelled.describe import class_weight, describe, describe_splits 
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.outputs import with_number_of_classes
+from pipelines.linear.limits import MAX_CLASSES_WITH_ENCODER
 from pipelines.support import console
-from pipelines.task import (  # noqa: F401 (members of Task)
-    grow_tokenizer,
-    items_per_epoch,
-    needs_inference_model,
-    refit,
-    steps_per_epoch,
-)
+from pipelines.task import grow_tokenizer, items_per_epoch, needs_inference_model  # noqa: F401 (members of Task)
 from pipelines.text.normalization import Cutter
 from pipelines.training.checkpoints import Position
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import GroupedAdamW
 from pipelines.training.schedules import Stages
-from pipelines.transfer import module_seeds, networks, shards
+from pipelines.transfer import head, module_seeds, networks, shards
 from pipelines.transfer.config import TransferConfig
 from pipelines.transfer.data import load  # noqa: F401 (a member of Task)
 from pipelines.transfer.modules import Modules, find_modules, load_modules, module_errors
@@ -51,20 +46,24 @@ def make_tokenizer(config: TransferConfig, splits: LabelledSplits) -> Modules:
     console.say("loading the encoder ...")
     modules = find_modules(config)
     with module_errors(config, modules):
-        encoder = networks.network(config, modules, len(splits.classes)).get_layer(networks.ENCODER)
-    return dataclasses.replace(modules, groups=tuple(encoder.groups()))
+        network = networks.network(config, modules, len(splits.classes))
+    groups = network.get_layer(networks.ENCODER).groups()
+    return dataclasses.replace(modules, groups=tuple(groups), size=network.get_layer(networks.DROPOUT).input.shape[-1])
 
 
 load_tokenizer = load_modules
 
 
 def complete_config(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules) -> TransferConfig:
-    """Fills in the fields that depend on the number of texts and on the encoder's layers.
+    """Fills in the fields that depend on the number of texts and of labels, and on the encoder's layers.
 
     Raises:
         UserError: no stage has epochs, because the encoder has no trainable weights.
     """
-    complete = config.complete(len(splits.train), tokenizer.groups)
+    complete = config.complete(len(splits.train), tokenizer.groups, tokenizer.size)
+    if complete.ngrams and len(splits.classes) > MAX_CLASSES_WITH_ENCODER:
+        console.say(f"without n-grams: they are for {MAX_CLASSES_WITH_ENCODER} labels at most")
+        complete = dataclasses.replace(complete, ngrams=False)
     complete.check()
     return complete
 
@@ -78,12 +77,14 @@ class Encoded:
         lengths: bytes of each training text, int [n]; none of prepared data.
         has_random_ops: whether the encoder has random operations of its own (module_seeds.py).
         cut: makes of a text what the encoder reads.
+        run: the run's folder, which keeps vectors of texts; None keeps nothing.
     """
 
     splits: LabelledSplits
     lengths: np.ndarray
     has_random_ops: bool
     cut: Cutter
+    run: Path | None = None
 
     def __len__(self) -> int:
         return len(self.splits.train)
@@ -95,7 +96,12 @@ def encode(config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, f
     if splits.sharded:
         return Encoded(splits, np.zeros(0, int), module_seeds.has_random_ops(tokenizer.encoder), cut)
     lengths = np.array([min(len(text.encode("utf-8", "replace")), config.max_bytes) for text in splits.train.texts])
-    return Encoded(splits, lengths, module_seeds.has_random_ops(tokenizer.encoder), cut)
+    return Encoded(splits, lengths, module_seeds.has_random_ops(tokenizer.encoder), cut, tokenizer.run)
+
+
+def steps_per_epoch(config: TransferConfig, encoded: Encoded) -> int:
+    """Returns the number of training steps in every epoch; a single one if nothing is trained."""
+    return task.steps_per_epoch(config, encoded) if config.trains else 1
 
 
 def _cutter(config: TransferConfig, modules: Modules) -> Cutter:
@@ -147,11 +153,16 @@ def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) ->
             encoder.unfreeze(stage.unfreeze_groups)
             model.make_train_function(force=True)
 
+    def initialize() -> None:
+        encoder.reset(config.reset_top, config.seed)
+        if config.solve_head:
+            head.solve(head.Network(config, encoded.splits, encoded.cut, model, encoded.run), [encoded.splits.train])
+
     # The state of a module's random operations cannot be saved. A new training function starts them again with every
     # epoch, and only there can such a run be resumed.
     return FitOptions(
         class_weight=class_weight(config, encoded.splits),
-        initialize=lambda: encoder.reset(config.reset_top, config.seed),
+        initialize=initialize,
         on_epoch_begin=start_stage,
         save_within_epochs=not encoded.has_random_ops,
         split_batches=config.split_batches and not encoded.has_random_ops,
@@ -164,6 +175,7 @@ def batches(config: TransferConfig, encoded: Encoded, epoch: int, skip: int) -> 
         rows = shards.batches(config, encoded.splits.sharded, epoch, skip)
         return rows.map(lambda text, *rest: (encoded.cut(text), *rest))
     order = batching.bucketed_order(encoded.lengths, config.batch_size, config.seed, epoch)
+    order = order[: steps_per_epoch(config, encoded) * config.batch_size]
     return _batches(config, encoded.splits.train, order[skip * config.batch_size :], encoded.cut)
 
 
@@ -211,8 +223,34 @@ def make_servable(
     config: TransferConfig, splits: LabelledSplits, tokenizer: Modules, model: keras.Model
 ) -> TextClassifier:
     """Returns the classifier of strings, with the threshold of `config`."""
-    classifier = functools.partial(TextClassifier, model, _cutter(config, tokenizer), splits.classes)
-    return thresholds.decide(config, splits, classifier)
+    cut = _cutter(config, tokenizer)
+    classifier = functools.partial(TextClassifier, model, cut, splits.classes)
+    if not config.ngrams:
+        return thresholds.decide(config, splits, classifier)
+    beside = head.fit_beside(head.Network(config, splits, cut, model, tokenizer.run))
+    if beside.weights[1]:
+        classifier = functools.partial(classifier, beside=beside)
+    return thresholds.decide(config, splits, classifier, beside.calibration)
+
+
+def refit(
+    config: TransferConfig,
+    encoded: Encoded,
+    model: keras.Model,
+    servable: TextClassifier,
+    train_again: Callable[[Encoded], None],
+) -> int:
+    """Fits what was solved, not trained by steps, to the training and the validation texts; see `Task.refit`."""
+    if config.trains:
+        return 0
+    console.say("fitting the head to the validation texts, too ...")
+    network = head.Network(config, encoded.splits, encoded.cut, model, encoded.run)
+    parts = [encoded.splits.train, encoded.splits.valid]
+    if servable.beside:
+        head.fit_beside_again(network, servable.beside, parts)
+    else:
+        head.solve(network, parts)
+    return sum(map(len, parts))
 
 
 def example_requests(servable: TextClassifier) -> dict[str, dict]:

@@ -3,10 +3,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipelines.classification import forecast, ngrams, task
+from pipelines.classification import forecast, task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load
 from pipelines.labelled.labelled_splits import ShardedTexts
+from pipelines.linear import ngrams
 from pipelines.support import machine
 from tests.pipelines.classification.conftest import make
 

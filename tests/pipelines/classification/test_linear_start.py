@@ -3,12 +3,12 @@ import pytest
 import tensorflow as tf
 
 from layers import NGramLogits
-from pipelines.classification import linear_model, ngrams
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.linear_start import Start
+from pipelines.linear import linear_model, ngrams
 from pipelines.support.records import read_record, write_record
 from pipelines.training import checkpoints
-from tests.pipelines.classification.test_linear_model import labels_of, texts
+from tests.pipelines.linear.test_linear_model import labels_of, texts
 from tests.pipelines.small_runs import write_run
 
 NAMES = ("hashes", "weighted", "squared", "bias", "min_norm", "prior", "repeats")

@@ -4,7 +4,8 @@ import tensorflow as tf
 from keras import ops
 
 from layers import NGramLogits, SparseNGramLogits
-from pipelines.classification import linear_model, many_classes, ngrams
+from pipelines.classification import many_classes
+from pipelines.linear import linear_model, ngrams
 
 CLASSES = 12
 

@@ -2,8 +2,9 @@ import keras
 import numpy as np
 import pytest
 
-from pipelines.classification import members, networks, ngrams, task
+from pipelines.classification import members, networks, task
 from pipelines.labelled.calibration import calibrate
+from pipelines.linear import ngrams
 from tests.pipelines.classification.conftest import make
 
 

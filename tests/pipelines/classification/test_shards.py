@@ -6,10 +6,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from pipelines.classification import ngrams, shards, task
+from pipelines.classification import shards, task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.data import load
 from pipelines.data import batching, sample_reviews
+from pipelines.linear import ngrams
 from pipelines.runs.prepare import prepare
 
 MAX_TOKENS = 30

@@ -5,9 +5,10 @@ import types
 import numpy as np
 import pytest
 
-from pipelines.classification import linear_model, task
+from pipelines.classification import task
 from pipelines.classification.config import ClassificationConfig
 from pipelines.labelled.labelled_splits import Labelled
+from pipelines.linear import linear_model
 from tests.pipelines.classification.conftest import make
 from tests.pipelines.classification.test_data import load_rows, phones
 

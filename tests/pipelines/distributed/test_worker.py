@@ -20,7 +20,8 @@ from tests.pipelines.distributed import small_data, worker_processes
         (LanguageModelConfig(model="ngram"), "--model ngram"),
         (ClassificationConfig(model="linear"), "--model linear is computed.* or give another model"),
         (ClassificationConfig(folds=5), "--folds"),
-        (TransferConfig(recipe=True), "--recipe"),
+        (TransferConfig(recipe="auto"), "--recipe"),
+        (TransferConfig(solve_head=True), "--solve-head"),
         (ClassificationConfig(data="spam.csv", model="bag", weight_column="times"), "--weight-column"),
     ],
 )

@@ -17,7 +17,13 @@ def test_few_texts_get_more_epochs_and_a_deep_encoder_a_lower_learning_rate():
 
 def test_a_flag_wins_over_the_data():
     config = TransferConfig(
-        batch_size=5, head_epochs=0, head_learning_rate=0.1, top_epochs=9, unfreeze_groups=3, learning_rate=0.5
+        recipe="own",
+        batch_size=5,
+        head_epochs=0,
+        head_learning_rate=0.1,
+        top_epochs=9,
+        unfreeze_groups=3,
+        learning_rate=0.5,
     )
     assert config.complete(500, DEEP) == config
 
@@ -57,6 +63,26 @@ def test_modules_and_validation_are_part_of_the_record():
     assert TransferConfig(encoder="bert", preprocessor="p").module_handles() == {"encoder": "bert", "preprocessor": "p"}
 
 
+def test_by_default_the_encoder_is_trained_from_a_solved_head():
+    config = TransferConfig(encoder="bert").resolve()
+    assert config.recipe == "unfrozen"
+    small, large = (config.complete(500, DEEP, size) for size in (384, 768))
+    assert small.solve_head and small.ngrams and not small.head_epochs
+    assert [stage.name for stage in small.stages] == ["top 13"]  # all but the embeddings
+    assert small.learning_rate == 2 * large.learning_rate == pytest.approx(1e-4, rel=0.1)
+    small.check()
+    frozen = config.complete(500, [], 384)  # a module without trainable weights
+    assert not frozen.trains and [stage.epochs for stage in frozen.stages] == [1]
+
+
+@pytest.mark.parametrize("values", [{"top_epochs": 2}, {"solve_head": True}, {"drop_layers": 1}])
+def test_a_flag_that_a_recipe_chooses_leaves_the_rest_to_the_user(values):
+    config = TransferConfig(encoder="bert", **values).resolve()
+    assert config.recipe == "own"
+    complete = config.complete(500, DEEP, 384)
+    assert {name: getattr(complete, name) for name in values} == values and not complete.ngrams
+
+
 def test_split_batches_run_two_operations_in_parallel():
     assert TransferConfig().parallel_ops() == 2 and TransferConfig(split_batches=False).parallel_ops() is None
 
@@ -73,8 +99,9 @@ def test_split_batches_run_two_operations_in_parallel():
         ({"head_layers": 1, "head_size": 0}, "--head-size 0"),
         ({"head_size": 64}, "--head-size has no effect here: it needs --head-layers"),
         ({"drop_layers": 1, "reset_top": 1}, "--reset-top has no effect"),
-        ({"recipe": True, "drop_layers": 1}, "--drop-layers has no effect here: --recipe chooses it"),
-        ({"recipe": True, "folds": 3}, "--folds has no effect"),
+        ({"recipe": "linear", "drop_layers": 1}, "--drop-layers has no effect here: --recipe chooses it"),
+        ({"recipe": "auto", "folds": 3}, "--folds has no effect"),
+        ({"solve_head": True, "head_layers": 1}, "--head-layers has no effect here: --solve-head"),
         ({"layer_decay": 0.0}, "--layer-decay 0.0"),
         ({"warmup_fraction": 1.5}, "--warmup-fraction 1.5"),
         ({"head_epochs": 0, "top_epochs": 0}, "--head-epochs 0"),

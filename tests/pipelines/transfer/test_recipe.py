@@ -22,39 +22,41 @@ def tried(losses: dict[str, float], num_texts: int, groups=GROUPS) -> dict[str, 
             raise UserError("not possible")
         return losses[name]
 
-    choose(TransferConfig(encoder="bert").complete(num_texts, groups), groups, num_texts, loss)
+    choose(TransferConfig(encoder="bert", recipe="auto").complete(num_texts, groups, size=384), groups, num_texts, loss)
     return settings_of
 
 
 def test_with_few_labels_layers_are_left_out_as_long_as_that_helps():
-    settings = tried({"freeze": 0.6, "unfreeze-2": 0.5, "drop-1": 0.4, "drop-2": 0.45}, 100)
-    assert list(settings) == ["freeze", "unfreeze-2", "drop-1", "drop-2"]
-    assert settings["freeze"].top_epochs == 0 and settings["freeze"].epochs == settings["unfreeze-2"].epochs
-    assert settings["drop-1"] == dataclasses.replace(settings["unfreeze-2"], drop_layers=1)
+    settings = tried({"linear": 0.6, "unfrozen": 0.5, "drop-1": 0.4, "drop-2": 0.45}, 100)
+    assert list(settings) == ["linear", "unfrozen", "drop-1", "drop-2"]
+    assert not settings["linear"].trains and settings["unfrozen"].top_epochs == settings["unfrozen"].epochs > 1
+    assert all(each.solve_head and each.ngrams for each in settings.values())
+    assert settings["drop-1"] == dataclasses.replace(settings["unfrozen"], drop_layers=1)
 
 
 def test_a_frozen_encoder_that_is_better_stays_frozen():
-    settings = tried({"freeze": 0.5, "unfreeze-2": 0.6, "drop-1": 0.7}, 100)
-    assert settings["drop-1"] == dataclasses.replace(settings["freeze"], drop_layers=1)
+    settings = tried({"linear": 0.5, "unfrozen": 0.6, "drop-1": 0.7}, 100)
+    assert settings["drop-1"] == dataclasses.replace(settings["linear"], drop_layers=1)
 
 
 def test_with_many_labels_groups_are_drawn_anew_then_a_hidden_layer_is_added():
-    losses = {"freeze": 0.6, "unfreeze-2": 0.5, "reset-1": 0.4, "reset-2": 0.3, "reset-3": 0.35, "hidden-layer": 0.4}
+    losses = {"linear": 0.6, "unfrozen": 0.5, "reset-1": 0.4, "reset-2": 0.3, "reset-3": 0.35, "hidden-layer": 0.4}
     settings = tried(losses, FEW_LABELS)
     assert list(settings) == list(losses)
-    assert [settings[f"reset-{n}"].unfreeze_groups for n in (1, 2, 3)] == [2, 2, 3]
+    assert [settings[f"reset-{n}"].unfreeze_groups for n in (1, 2, 3)] == [4, 4, 4]  # all but the embeddings
     assert settings["reset-1"].head_learning_rate == RESET_LEARNING_RATE
     assert settings["hidden-layer"] == dataclasses.replace(settings["reset-2"], head_layers=1)
 
 
 def test_a_move_that_the_encoder_does_not_allow_ends():
-    assert list(tried({"freeze": 0.6, "unfreeze-2": 0.5, "drop-1": None}, 100))[-1] == "drop-1"
+    assert list(tried({"linear": 0.6, "unfrozen": 0.5, "drop-1": None}, 100))[-1] == "drop-1"
 
 
 def test_an_encoder_without_trainable_weights_stays_frozen():
-    assert list(tried({"freeze": 0.6}, 100, groups=())) == ["freeze"]
-    settings = tried({"freeze": 0.6, "hidden-layer": 0.5}, FEW_LABELS, groups=())
-    assert list(settings) == ["freeze", "hidden-layer"]
+    assert list(tried({"linear": 0.6}, 100, groups=())) == ["linear"]
+    settings = tried({"linear": 0.6, "hidden-layer": 0.5}, FEW_LABELS, groups=())
+    assert list(settings) == ["linear", "hidden-layer"]
+    assert settings["hidden-layer"].head_epochs and not settings["hidden-layer"].solve_head  # it is trained by steps
 
 
 @pytest.mark.long
@@ -73,6 +75,7 @@ def test_the_best_training_is_exported_and_all_are_reported(tmp_path, run_main, 
         "--data",
         "texts.csv",
         "--recipe",
+        "auto",
         "--json",
     ]
     command += ["--learning-rate", "0.05", "--head-learning-rate", "0.05", *where(tmp_path)]
@@ -80,10 +83,10 @@ def test_the_best_training_is_exported_and_all_are_reported(tmp_path, run_main, 
     assert process.returncode == 0, process.stderr
     result = json.loads(process.stdout)
     names = [attempt["name"] for attempt in result["findings"]["attempts"]]
-    assert names[:3] == ["freeze", "unfreeze-2", "drop-1"]
+    assert names[:3] == ["linear", "unfrozen", "drop-1"]
     chosen = next(attempt for attempt in result["findings"]["attempts"] if attempt["chosen"])
     assert chosen["loss"] == min(attempt["loss"] for attempt in result["findings"]["attempts"])
-    assert chosen["loss"] == result["epochs"][result["best_epoch"] - 1]["val_loss"]
+    assert chosen["loss"] == pytest.approx(result["scores"]["validation"]["log_loss"], abs=1e-6)
     assert result["config"]["drop_layers"] == (int(chosen["name"][-1]) if chosen["name"].startswith("drop") else 0)
     (folder,) = (tmp_path / "runs" / "transfer").iterdir()
     report = (folder / "report.md").read_text()

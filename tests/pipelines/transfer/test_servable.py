@@ -4,6 +4,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.text.normalization import Cutter
+from pipelines.transfer import head
 from pipelines.transfer.servable import TextClassifier
 from serving.servable import Servable
 
@@ -72,3 +73,24 @@ def test_the_export_has_the_weights_of_the_model(servable, tmp_path):
     for name, value in expected.items():
         np.testing.assert_array_equal(outputs[name], value)
         np.testing.assert_array_equal(served[name], value)
+
+
+def test_a_model_beside_the_network_adds_its_logits_and_is_exported(tmp_path):
+    class Beside(tf.Module):  # for "long": half the number of words
+        def __init__(self):
+            super().__init__()
+            self.scale = tf.Variable(0.5)
+
+        def __call__(self, text):
+            words = self.scale * tf.cast(tf.strings.split(text).row_lengths(), tf.float32)
+            return tf.stack([tf.zeros_like(words), words], axis=1)
+
+    text = keras.Input((), dtype="string")
+    beside = head.Beside(Beside(), (0.8, 0.4), None)
+    model = keras.Model(text, CountBytes()(text))
+    servable = TextClassifier(model, Cutter(MAX_BYTES), CLASSES, beside=beside)
+    tf.saved_model.save(servable, str(tmp_path / "1"), servable.signatures())
+    loaded = tf.saved_model.load(str(tmp_path / "1"))
+    for classify in (servable.classify, loaded.signatures["serving_default"]):
+        probability = classify(text=tf.constant(["a b c"]))["probabilities"].numpy()[0, 1]
+        assert probability == pytest.approx(1 / (1 + np.exp(-0.4 * 0.5 * 3)), abs=1e-6)  # 5 bytes: the network has 0

@@ -32,7 +32,7 @@ MISTAKES = [
     ("tune sentiment --data nowhere.csv", ["no such file or folder: nowhere.csv"]),
     ("tune sentiment --data nowhere.csv --grid model=bag,lstm", ["no such file or folder: nowhere.csv"]),
     ("tune sentiment --folds 3", ["--folds has no effect", "one validation set"]),
-    ("tune transfer --recipe --encoder x", ["--recipe has no effect"]),
+    ("tune transfer --recipe auto --encoder x", ["--recipe has no effect"]),
     ("tune encoder --vectors glove.txt", ["--vectors has no effect"]),
     ("tune sentiment --run ../up", ["--run '../up'", "letters"]),
     ("tune sentimant", ["no task 'sentimant'", "sentiment"]),

@@ -7,8 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from layers import NGramLogits
-from pipelines.classification import solver, vector_model
-from pipelines.classification.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
+from pipelines.linear import solver
+from pipelines.linear.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
+from pipelines.pretrained import vector_model
 
 _SMOOTHING = 1.0  # added to every count
 _MIN_NORM = 1e-6

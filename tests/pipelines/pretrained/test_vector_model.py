@@ -3,7 +3,7 @@ import pytest
 from scipy import special
 from sklearn.linear_model import LogisticRegression
 
-from pipelines.classification import vector_model
+from pipelines.pretrained import vector_model
 
 
 def data(num_classes, n=300, size=6, seed=1):

@@ -6,9 +6,9 @@ from keras import ops
 from scipy import sparse
 
 from layers import NGramLogits
-from pipelines.classification import linear_model, linear_problem
-from pipelines.classification.linear_problem import Problem, Totals
-from tests.pipelines.classification.test_linear_model import counted, texts
+from pipelines.linear import linear_model, linear_problem
+from pipelines.linear.linear_problem import Problem, Totals
+from tests.pipelines.linear.test_linear_model import counted, texts
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -26,22 +26,23 @@ import dataclasses
 import functools
 import math
 import time
+from typing import Protocol
 
 import numpy as np
 
 from layers import NGramLogits
-from pipelines.classification import vector_model
-from pipelines.classification.linear_problem import (
+from pipelines.labelled.calibration import fit_factors
+from pipelines.linear.linear_problem import (
     Fitted,
+    Known,
     Problem,
     compute_logits,
     inverse_frequencies_of,
     log_count_ratios_of,
 )
-from pipelines.classification.linear_start import Start
-from pipelines.classification.ngrams import Counted, with_repeats
-from pipelines.classification.vector_model import Vectors
-from pipelines.labelled.calibration import fit_factors
+from pipelines.linear.ngrams import Counted, with_repeats
+from pipelines.pretrained import vector_model
+from pipelines.pretrained.vector_model import Vectors
 from pipelines.support import console
 from pipelines.support.numbers import minutes
 
@@ -57,6 +58,19 @@ _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
 _RATIO_COSTS_OF_CONTINUED = (0.3, 1.0, 3.0)  # of a fit that continues from a known model
 _LEAST_FACTOR = 0.4  # of the first classifier: where left out texts are too few to show that it helps, it still answers
+
+
+class KnownModel(Protocol):
+    """The linear model that a fit continues from.
+
+    Attributes:
+        bias: float32 [weightings, classes].
+    """
+
+    bias: np.ndarray
+
+    def known(self, hashes: np.ndarray, one_decision: bool) -> Known:
+        """Returns it with these n-grams, int32 [k], ascending; of one decision between two classes, or of each."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +105,7 @@ def fit(
     text_weight: np.ndarray | None,
     seed: int,
     choice: Choice | None = None,
-    start: Start | None = None,
+    start: KnownModel | None = None,
     vectors: Vectors | None = None,
 ) -> Choice | None:
     """Fits the weights of n-grams, and puts both into `layer`.

@@ -44,6 +44,13 @@ class VectorModel(NamedTuple):
         """Returns the logits of vectors, [n, size] -> [n, decisions]."""
         return vectors @ self.weights + self.bias
 
+    def of_classes(self) -> "VectorModel":
+        """Returns the model with a logit for each class: of one decision between two, each gets half of its logit."""
+        if len(self.bias) > 1:
+            return self
+        half = np.float32([-0.5, 0.5])
+        return VectorModel(self.weights * half, self.bias * half)
+
 
 def fit(
     vectors: np.ndarray, decisions: np.ndarray, text_weight: np.ndarray | None, cost: float, exclude: bool

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pipelines.classification import solver
+from pipelines.linear import solver
 
 
 def make_problem(num_classes=3, num_texts=60):

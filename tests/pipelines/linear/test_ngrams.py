@@ -2,7 +2,7 @@ import numpy as np
 import tensorflow as tf
 from scipy import sparse
 
-from pipelines.classification import ngrams
+from pipelines.linear import ngrams
 
 
 def text_of(*hashes, count=1):

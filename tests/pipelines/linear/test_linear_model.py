@@ -5,7 +5,8 @@ import tensorflow as tf
 from keras import ops
 
 from layers import NGramLogits
-from pipelines.classification import linear_model, linear_problem, ngrams, vector_model
+from pipelines.linear import linear_model, linear_problem, ngrams
+from pipelines.pretrained import vector_model
 
 
 def texts(classes, rows=300):
