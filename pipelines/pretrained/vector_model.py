@@ -48,7 +48,7 @@ class VectorModel(NamedTuple):
         """Returns the model with a logit for each class: of one decision between two, each gets half of its logit."""
         if len(self.bias) > 1:
             return self
-        half = np.float32([-0.5, 0.5])
+        half = np.array([-0.5, 0.5], np.float32)
         return VectorModel(self.weights * half, self.bias * half)
 
 
@@ -67,7 +67,7 @@ def fit(
     center = np.average(vectors, axis=0, weights=text_weight)
     scaled = vectors - center
     scale = max(float(np.sqrt(np.mean(np.sum(np.square(scaled), axis=1)))), 1e-6)  # all vectors may be equal
-    scaled = np.float32(scaled / scale)
+    scaled = (scaled / scale).astype(np.float32)
     if exclude:
         fitted = [_fit(scaled, decisions.argmax(axis=0), text_weight, cost, len(decisions))]
     else:

@@ -32,6 +32,7 @@ from pipelines.settings.fields import (
 # Few texts need more epochs and smaller batches, so that there are enough training steps: (number of texts is below,
 # settings).
 BY_NUM_TEXTS = (
+    (300, {"batch_size": 8, "head_epochs": 5, "top_epochs": 10}),
     (1000, {"batch_size": 8, "head_epochs": 3, "top_epochs": 5}),
     (5000, {"batch_size": 16, "head_epochs": 2, "top_epochs": 4}),
     (float("inf"), {"batch_size": 32, "head_epochs": 1, "top_epochs": 2}),

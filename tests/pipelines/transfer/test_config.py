@@ -16,15 +16,8 @@ def test_few_texts_get_more_epochs_and_a_deep_encoder_a_lower_learning_rate():
 
 
 def test_a_flag_wins_over_the_data():
-    config = TransferConfig(
-        recipe="own",
-        batch_size=5,
-        head_epochs=0,
-        head_learning_rate=0.1,
-        top_epochs=9,
-        unfreeze_groups=3,
-        learning_rate=0.5,
-    )
+    values = {"batch_size": 5, "head_epochs": 0, "head_learning_rate": 0.1, "top_epochs": 9, "unfreeze_groups": 3}
+    config = TransferConfig(recipe="own", learning_rate=0.5, **values)
     assert config.complete(500, DEEP) == config
 
 
