@@ -117,7 +117,7 @@ def curve(arguments) -> None:
                     "--run",
                     name,
                 ]
-                command += ["--name", name, *where, *settings(way, labels)]
+                command += ["--name", name, "--recipe", "own", *where, *settings(way, labels)]
                 result = kept(folder / f"{name}.json", lambda command=command: trained(*command))
                 found[way].setdefault(result["rows"]["train"], []).append(result["scores"]["validation"]["accuracy"])
         count = max(found[WAYS[0]])
