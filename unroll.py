@@ -16,6 +16,7 @@ from pipelines.support.version import VERSION
 from pipelines.task import TASKS
 
 if TYPE_CHECKING:
+    from layers.hub import HubEncoder
     from pipelines.python.classifier import TextClassifier
     from pipelines.python.encoder import TextEncoder
     from pipelines.python.language_model import LanguageModel
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pipelines.python.translator import Translator
 
 __all__ = [
+    "HubEncoder",
     "LanguageModel",
     "Tagger",
     "TextClassifier",
@@ -78,13 +80,18 @@ def __getattr__(name: str):
         from pipelines.python.fitted import FittedExport
 
         return FittedExport
+    if name == "HubEncoder":
+        from layers.hub import HubEncoder
+        from pipelines.pretrained import handles  # noqa: F401 (after which it takes hf:// and kaggle://)
+
+        return HubEncoder
     if name not in _ENTRIES:
         raise AttributeError(f"module 'unroll' has no attribute {name!r}")
     return _ENTRIES[name].estimator_class()
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ENTRIES})
+    return sorted({*globals(), *_ENTRIES, "HubEncoder"})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import tensorflow as tf
@@ -33,17 +34,27 @@ _WRONG_INPUTS = re.compile("Could not find matching concrete function|Binding in
 _GRAPH_FILES = ("saved_model.pb", "saved_model.pbtxt")
 
 
+# Handles of other hubs: what stands before "://" -> function of the handle, which returns the folder of a SavedModel.
+RESOLVERS: dict[str, Callable[[str], Path]] = {}
+
+
 def resolve(handle: str) -> Path:
     """Returns the folder of a module. Downloads or extracts the module if necessary.
 
     Args:
-        handle: a URL that tensorflow_hub takes (tfhub.dev, kaggle.com, any .tar.gz), a folder, or a .tar.gz file.
+        handle: a URL that tensorflow_hub takes (tfhub.dev, kaggle.com, any .tar.gz), a folder, a .tar.gz file, or what
+            one of RESOLVERS takes.
 
     Raises:
         ValueError: if the module cannot be reached, is not a SavedModel, or is an archive that must not be extracted
             (see hub_archive).
     """
-    if _URL.match(handle):
+    scheme = handle.partition("://")[0]
+    if scheme in RESOLVERS:
+        folder = RESOLVERS[scheme](handle)
+    elif scheme in ("hf", "kaggle"):
+        raise ValueError(f"{handle}: this handle is for unroll.HubEncoder, after `import unroll`")
+    elif _URL.match(handle):
         try:
             folder = Path(_download(handle))
         except hub_archive.Refused:

@@ -21,7 +21,7 @@ import tempfile
 from http import HTTPStatus
 from pathlib import Path
 
-from layers.hub_module import resolve
+from layers.hub_module import RESOLVERS, resolve
 from pipelines.checkpoints.files import CONFIG
 from pipelines.checkpoints.pooling import MODULES
 from pipelines.support import console
@@ -59,6 +59,17 @@ def module_folder(handle: str, flag: str = "--encoder") -> Path:
         return _converted(folder.resolve(), handle, _modified(folder))
     except UserError as error:
         raise UserError(f"{flag} {handle}: {error}") from error
+
+
+def _folder_for_layer(handle: str) -> Path:
+    """Returns as `module_folder` the folder of a handle of `HubEncoder`, whose errors are ValueErrors."""
+    try:
+        return module_folder(handle, "HubEncoder:")
+    except UserError as error:
+        raise ValueError(str(error)) from error
+
+
+RESOLVERS |= {"hf": _folder_for_layer, "kaggle": _folder_for_layer}
 
 
 def checkpoint_folder(handle: str, flag: str = "--encoder") -> Path | None:
