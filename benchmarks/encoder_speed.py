@@ -10,6 +10,7 @@ machine and `pip install onnx onnxruntime transformers torch`.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("--column", default="review")
     parser.add_argument("--label", default="sentiment")
     given = parser.parse_args()
+    os.environ["TF_NUM_INTRAOP_THREADS"] = str(given.threads)
     from pipelines.support.quiet import import_tensorflow
 
     import_tensorflow()
@@ -89,7 +91,6 @@ def main() -> None:
 
     from pipelines.pretrained import checkpoint
 
-    tf.config.threading.set_intra_op_parallelism_threads(given.threads)
     with tempfile.TemporaryDirectory() as folder:
         session = onnx_session(given.encoder, Path(folder) / "model.onnx", given.threads)
         export = Path(folder) / "1"

@@ -26,7 +26,7 @@ NEEDS = {
         "pair_columns", "label_column", "source_column", "target_column", "column", "label_type", "documents",
         "max_labels",
     ),
-    "Model": ("preset", "model", "from_export", "models", "server"),
+    "Model": ("preset", "model", "recipe", "from_export", "models", "server"),
     "Training": ("minutes", "epochs", "trials", "grid"),
     "Answers": (
         "explain", "next", "search", "score", "temperature", "max_length", "n_best", "beam_width", "pretokenized",

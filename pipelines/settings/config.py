@@ -208,7 +208,7 @@ def recorded(config_class: type[TrainingConfig], values: dict) -> dict:
     """Returns the fields of a recorded config, with the names and the meaning that they have today.
 
     Version 0.9.0 had `header` in place of `no_header`, and no `scale_embeddings`. Until 0.11.0 `label_type` was the
-    type of the labels in Python.
+    type of the labels in Python. Until 0.12.0 `recipe` was a switch.
     """
     with_sines = values.get("model") == "transformer" and values.get("positions") == "sinusoidal"
     values = {"scale_embeddings": config_class.SCALED_BEFORE or not with_sines} | values
@@ -216,6 +216,8 @@ def recorded(config_class: type[TrainingConfig], values: dict) -> dict:
         values["no_header"] = not values.pop("header")
     if values.get("label_type") in ("str", "int", "float", "bool"):
         values["python_type"] = values.pop("label_type")
+    if "recipe" in values and isinstance(values["recipe"], bool):
+        values["recipe"] = "auto" if values["recipe"] else "own"
     return values
 
 

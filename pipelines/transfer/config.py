@@ -134,7 +134,10 @@ class TransferConfig(LabelledConfig, _Handles):
     """Units of each of --head-layers."""
     recipe: Annotated[
         Resolved[Literal["own", "linear", "frozen", "unfrozen", "auto"]],
-        tyro.conf.arg(help_behavior_hint="(default: unfrozen; own if a flag is given that a recipe chooses)"),
+        tyro.conf.arg(
+            metavar="{own,linear,frozen,unfrozen,auto}",
+            help_behavior_hint="(default: unfrozen; own if a flag is given that a recipe chooses)",
+        ),
     ] = UNSET
     """own: what the other settings say. frozen: logistic regression on the vectors of the frozen encoder. linear: the
     same, with a linear model over n-grams beside it. unfrozen: the encoder is trained from there. auto: try linear and

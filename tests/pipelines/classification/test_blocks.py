@@ -5,12 +5,12 @@ import tempfile
 import numpy as np
 import pytest
 from keras import ops
-from tests.pipelines.classification.test_ngrams import text_of
 
 from layers import SparseNGramLogits
 from pipelines.classification import blocks, many_classes
 from pipelines.linear import linear_model, ngrams
 from tests.pipelines.linear.test_linear_model import labels_of, layer_of, texts
+from tests.pipelines.linear.test_ngrams import text_of
 
 NUM_NGRAMS = 300
 

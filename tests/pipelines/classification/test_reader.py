@@ -82,5 +82,5 @@ def test_vectors_are_kept_in_the_folder_of_the_run(module, tokenizer, tmp_path, 
     texts = ["abc", "\ud800", "a"]
     first = np.array(encoder.encode(texts))
     assert len(list(tmp_path.iterdir())) == 1
-    monkeypatch.setattr(encoder, "_encode_all", None)
+    monkeypatch.setattr(encoder, "_encode", None)
     np.testing.assert_array_equal(encoder.encode(texts), first)

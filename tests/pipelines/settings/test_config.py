@@ -130,3 +130,10 @@ def test_the_configs_of_every_task_are_read_back_from_json(entry):
     for config in presets_of(entry):
         resolved = config.resolve()
         assert from_dict(type(resolved), json.loads(json.dumps(dataclasses.asdict(resolved)))) == resolved
+
+
+@pytest.mark.parametrize(("switch", "name"), [(False, "own"), (True, "auto")])
+def test_a_recipe_that_was_a_switch_has_the_name_of_what_it_did(switch, name):
+    from pipelines.transfer.config import TransferConfig
+
+    assert from_dict(TransferConfig, {"encoder": "bert", "recipe": switch}).recipe == name
