@@ -310,7 +310,8 @@ def unpickled(path: Path):
 
 def test_pickles_are_those_of_a_checkout(bin_folder, golden, tmp_path):
     classifier = unroll.load(golden / "sentiment-sample")
-    others = [getattr(unroll, name)() for name in unroll.__all__ if name[0].isupper() and not name.endswith("Error")]
+    names = [name for name in unroll.__all__ if name[0].isupper() and name not in ("HubEncoder", "UserError")]
+    others = [getattr(unroll, name)() for name in names]
     assert len(others) == 5
     files = [tmp_path / name for name in ("checkout.pickle", "installed.pickle")]
     files[0].write_bytes(pickle.dumps((classifier, others)))
