@@ -11,6 +11,7 @@ from pipelines.classification.config import ClassificationConfig
 from pipelines.data import batching
 from pipelines.labelled.calibration import Calibration, calibrate
 from pipelines.labelled.labelled_splits import Labelled
+from pipelines.linear import limits
 from pipelines.support import console
 
 Inputs = dict[str, tf.RaggedTensor]  # of `Encoded`
@@ -40,7 +41,7 @@ def calibrated(
     if 0 < share < 1:
         model.get_layer(networks.MEAN_LOGITS).weight = share
         return model, calibration
-    model.get_layer(networks.NGRAM_LOGITS).fading = networks.FADING  # no network answers short texts in its place
+    model.get_layer(networks.NGRAM_LOGITS).fading = limits.FADING  # no network answers short texts in its place
     return keras.Model(model.input, outputs[round(share)], name=model.name), calibration
 
 

@@ -27,6 +27,7 @@ from layers import (
 from pipelines.classification.config import ClassificationConfig
 from pipelines.classification.sizes import NGRAM_LOGITS, NGRAM_PROJECTION, Sizes
 from pipelines.export.exported import Exported
+from pipelines.linear import limits
 from pipelines.networks.positions import position_layer
 from pipelines.networks.recurrent import RECURRENT_LAYERS, stacked_options, stacked_recurrent
 from pipelines.networks.transformer import stacked_transformer
@@ -50,7 +51,6 @@ _MANY_TEXTS = 10**6
 _FILTER_LENGTHS = (2, 3, 4)  # tokens
 _MIN_SPAN = 8  # tokens: a short sentence
 _LINEAR_WEIGHT = 0.5  # of the linear model's logits, beside those of a network, until `members.mix` fits it
-FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
 
 
 def network(
@@ -121,7 +121,7 @@ def _ngram_logits(config: ClassificationConfig, num_classes: int, sizes: Sizes, 
         return layers.Identity(name=name)(linear(*token_inputs(inputs)))
     # They are the mean of those with each weighting of the n-grams.
     num_weightings = sizes.num_weightings
-    fading = FADING if config.model == "linear" else _FADING_BESIDE_NETWORK
+    fading = limits.FADING if config.model == "linear" else limits.FADING_BESIDE_NETWORK
     linear = NGramLogits(num_weightings * num_classes, known, **lengths, fading=fading, name=NGRAM_LOGITS)
     by_weighting = layers.Reshape((num_weightings, num_classes), name="by_weighting")(linear(*token_inputs(inputs)))
     return layers.GlobalAveragePooling1D(name=name)(by_weighting)

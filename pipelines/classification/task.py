@@ -48,7 +48,6 @@ from pipelines.training.schedules import warmup_schedule
 
 UNIT = "texts"
 _EXPLAINED_WORDS = 40  # of a text in the example request of `explain`, with an encoder
-_FEW_TEXTS = 1500  # below, a tenth more of them changes which settings of the linear model are best
 
 
 def make_tokenizer(config: ClassificationConfig, splits: LabelledSplits) -> Tokenizer:
@@ -239,7 +238,7 @@ def refit(
         encoded.choice = _fit_linear(config, model, encoded)
         encoded.counted = None  # large
     whole = dataclasses.replace(splits, train=splits.train.with_texts(splits.valid))
-    choice = None if whole.train.num_real < _FEW_TEXTS else encoded.choice
+    choice = linear_model.kept(encoded.choice, whole.train.num_real)
     if new_network or networks.VECTORS in encoded.train:
         inputs = {
             name: _before_generated(splits.train, values, encoded.valid[name]) for name, values in encoded.train.items()

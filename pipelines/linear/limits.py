@@ -5,6 +5,7 @@ from typing import Any
 MAX_FEW_CLASSES = 20  # with more classes, the linear model has shorter n-grams and one weighting
 MAX_DENSE_CLASSES = 100  # with more, most weights are zero and not stored, unless there is an encoder
 MAX_CLASSES_WITH_ENCODER = 300  # all weights of these are stored, which are as many for each class
+FADING, FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
 _MAX_LENGTH_OF_CHARACTERS = 5  # of their n-grams
 _NGRAMS_PER_TEXT = 120  # known n-grams per training text
 

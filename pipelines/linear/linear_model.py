@@ -57,6 +57,7 @@ _COSTS = (0.3, 1.0, 3.0, 10.0)  # C with inverse frequencies
 _COSTS_OF_MANY_CLASSES = (1.0, 3.0)  # where there is one weighting
 _RATIO_COSTS = (0.3, 1.0)  # C with log-count ratios
 _RATIO_COSTS_OF_CONTINUED = (0.3, 1.0, 3.0)  # of a fit that continues from a known model
+_FEW_TEXTS = 1500  # below, a tenth more of them changes which settings are best
 _LEAST_FACTOR = 0.4  # of the first classifier: where left out texts are too few to show that it helps, it still answers
 
 
@@ -139,10 +140,14 @@ def fit(
     fitted = fit_all(problem.with_repeats(choice.repeats), choice)
     put(layer, counted.hashes, fitted, choice, problem.prior())
     if vectors and choice.vector_cost:
-        weights, bias = problem.fit_vectors(choice.vector_cost)
-        weights, bias = (_of_classes(choice.vector_factor * np.atleast_2d(each)) for each in (weights, bias))
-        vectors.layer.set_weights([weights, bias[0]])
+        of_vectors = problem.fit_vectors(choice.vector_cost).of_classes()
+        vectors.layer.set_weights([choice.vector_factor * values for values in of_vectors])
     return choice
+
+
+def kept(choice: Choice | None, num_texts: int) -> Choice | None:
+    """Returns the settings for a fit to more texts than they were chosen on; None: they are chosen again, of few."""
+    return None if num_texts < _FEW_TEXTS else choice
 
 
 def fit_all(problem: Problem, choice: Choice) -> Fitted:

@@ -25,6 +25,7 @@ from pipelines.settings.fields import (
     Resolved,
     Tuned,
     at_least,
+    declared,
     reject_without_effect,
     require,
 )
@@ -44,8 +45,6 @@ UNFREEZE_GROUPS = 2
 EMBEDDINGS = "embeddings"  # the group that recipes leave frozen: few texts have few of the words
 RATE_OF_RECIPES = 0.04  # divided by the size of the encoder's vector: 0.0001 for 384, 0.00005 for 768
 OWN, UNFROZEN, AUTO = "own", "unfrozen", "auto"  # of the recipes
-# Fields that a recipe chooses.
-CHOSEN = ("drop_layers", "reset_top", "head_layers", "ngrams", "solve_head", "head_epochs", "top_epochs", "all_epochs")
 HEAD_LEARNING_RATE, RESET_LEARNING_RATE = 0.005, 0.001  # of the first stage, without and with --reset-top
 
 _CHOSEN = Only("--recipe chooses it", lambda config: config.recipe == OWN)
@@ -64,7 +63,8 @@ def _by_num_texts(field: str):
 def _by_depth():
     """Annotates the learning rate, whose default depends on the number of the encoder's layers."""
     (shallow, rate), (medium, medium_rate), (_, deep_rate) = BY_DEPTH
-    hint = f"(default: {rate}; for {shallow + 1} to {medium} layers {medium_rate}, for more {deep_rate:.5f})"
+    own = f"{rate}; for {shallow + 1} to {medium} layers {medium_rate}, for more {deep_rate:.5f}"
+    hint = f"(default: {RATE_OF_RECIPES} / size of the encoder's vector, {rate} for one layer; with --recipe own {own})"
     return tyro.conf.arg(metavar="X", help_behavior_hint=hint)
 
 
@@ -290,7 +290,8 @@ class TransferConfig(LabelledConfig, _Handles):
         found, config = self.prepared(), super().resolve()
         if config.recipe is None:
             defaults = type(self)()
-            is_own = any(getattr(config, name) != getattr(defaults, name) for name in CHOSEN)
+            chosen = [name for name, marks in declared(type(self)).items() if _CHOSEN in marks]
+            is_own = any(getattr(config, name) != getattr(defaults, name) for name in chosen)
             config = dataclasses.replace(config, recipe=OWN if found or is_own else UNFROZEN)
         return prepared.settled(self, config, found) if found else config
 

@@ -11,6 +11,7 @@ from pipelines.data import batching
 from pipelines.labelled.calibration import Calibration, calibrate, fit_factors
 from pipelines.labelled.describe import text_weight
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
+from pipelines.linear import limits, linear_model
 from pipelines.linear.linear_model import Choice
 from pipelines.linear.text_model import TextModel
 from pipelines.pretrained import frozen, vector_model
@@ -21,9 +22,7 @@ from pipelines.transfer import networks
 from pipelines.transfer.config import TransferConfig
 
 _PRIOR = 1.0  # of `fit_factors`: a few validation texts do not move the scale of the logits far
-_FADING, _FADING_BESIDE_NETWORK = 4, 8  # see `NGramLogits`: texts shorter than those of training are left to a network
 _SHARES = 0.7, 0.3  # of the network and of n-grams beside it, which a few validation texts do not change much
-_FEW_TEXTS = 1500  # below, a tenth more of them changes which settings of the linear model are best
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Network:
         return frozen.vectors_of(_function(self.model, self.cut), data.texts, len(self.splits.classes), None)
 
 
-def solve(network: Network, parts: Sequence[Labelled]) -> None:
+def solve(network: Network, with_valid: bool = False) -> None:
     """Gives the layer that scores the classes the weights of logistic regression on the vectors of the encoder.
 
     How much it is regularised is chosen by a fit to the training texts and its loss on the validation texts. A network
@@ -73,31 +72,27 @@ def solve(network: Network, parts: Sequence[Labelled]) -> None:
     "Fine-Tuning can Distort Pretrained Features and Underperform Out-of-Distribution").
 
     Args:
-        parts: the texts that it is fitted to: those of training, or these and those of validation.
+        with_valid: whether it is then fitted once more, to the training and the validation texts.
     """
-    cost, factor = _choose(network)
-    fitted = _fit(network, parts, cost)
+    train, valid = network.splits.train, network.splits.valid
+    vectors, of_valid = network.vectors([train]), network.vectors([valid])
+    found = []
+    for cost in vector_model.COSTS:
+        fitted = _fit(network, [train], vectors, cost)
+        (factor,), loss = fit_factors(fitted.logits(of_valid)[None], valid.labels, _PRIOR)
+        found.append((loss, cost, factor, fitted))
+    _, cost, factor, fitted = min(found, key=lambda each: each[0])
+    if with_valid:
+        fitted = _fit(network, [train, valid], np.concatenate([vectors, of_valid]), cost)
     network.model.get_layer(networks.LOGITS).set_weights([np.float32(factor * values) for values in fitted])
 
 
-def _choose(network: Network) -> tuple[float, float]:
-    """Returns C and the factor of the logits with the lowest loss on the validation texts."""
-    valid = network.splits.valid
-    vectors = network.vectors([valid])
-    found = []
-    for cost in vector_model.COSTS:
-        logits = _fit(network, [network.splits.train], cost).logits(vectors)
-        (factor,), loss = fit_factors(logits[None], valid.labels, _PRIOR)
-        found.append((loss, cost, float(factor)))
-    return min(found)[1:]
-
-
-def _fit(network: Network, parts: Sequence[Labelled], cost: float) -> vector_model.VectorModel:
+def _fit(network: Network, parts: Sequence[Labelled], vectors: np.ndarray, cost: float) -> vector_model.VectorModel:
     num_classes = len(network.splits.classes)
     exclude = num_classes > 2
     decisions = np.arange(num_classes)[:, None] == network.labels(parts)  # [classes, n]
-    vectors, weight = network.vectors(parts), network.text_weight(parts)
-    return vector_model.fit(vectors, decisions if exclude else decisions[1:], weight, cost, exclude).of_classes()
+    decisions = decisions if exclude else decisions[1:]
+    return vector_model.fit(vectors, decisions, network.text_weight(parts), cost, exclude).of_classes()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +119,7 @@ def fit_beside(network: Network) -> Beside:
     added. Beside an encoder that was trained it counts as much as that helps on the validation texts.
     """
     train, valid = network.splits.train, network.splits.valid
-    fading = _FADING_BESIDE_NETWORK if network.config.trains else _FADING
+    fading = limits.FADING_BESIDE_NETWORK if network.config.trains else limits.FADING
     model = TextModel(train.texts, len(network.splits.classes), network.config.max_bytes, fading)
     console.say("fitting the linear model over n-grams ...")
     choice = _fit_model(network, model, [train])
@@ -138,10 +133,10 @@ def fit_beside(network: Network) -> Beside:
     return Beside(model, (1 - share, share), choice, calibration)
 
 
-def fit_beside_again(network: Network, beside: Beside, parts: Sequence[Labelled]) -> None:
-    """Fits the linear model, and the head of a frozen encoder with it, to all `parts`."""
-    num_texts = sum(map(len, parts))
-    _fit_model(network, beside.model, parts, None if num_texts < _FEW_TEXTS else beside.choice)
+def fit_beside_again(network: Network, beside: Beside) -> None:
+    """Fits the linear model, and the head of a frozen encoder with it, to the training and the validation texts."""
+    parts = [network.splits.train, network.splits.valid]
+    _fit_model(network, beside.model, parts, linear_model.kept(beside.choice, sum(map(len, parts))))
 
 
 def _fit_model(

@@ -2,7 +2,8 @@
 
 The decisions are those of transfer learning with neural networks in general:
 
-1. Freeze the encoder and solve the head, with n-grams beside it; then train the encoder's top groups, too.
+1. Freeze the encoder, and fit its head as a logistic regression, with a linear model over n-grams beside it; then train
+   the encoder from there.
 2. With few labels, leave out the encoder's top layers, one more as long as that helps. With many labels, initialize
    the top groups at random, one more as long as that helps; then put a hidden layer into the head.
 

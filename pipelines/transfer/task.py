@@ -156,7 +156,7 @@ def fit_options(config: TransferConfig, encoded: Encoded, model: keras.Model) ->
     def initialize() -> None:
         encoder.reset(config.reset_top, config.seed)
         if config.solve_head:
-            head.solve(head.Network(config, encoded.splits, encoded.cut, model, encoded.run), [encoded.splits.train])
+            head.solve(head.Network(config, encoded.splits, encoded.cut, model, encoded.run))
 
     # The state of a module's random operations cannot be saved. A new training function starts them again with every
     # epoch, and only there can such a run be resumed.
@@ -245,12 +245,11 @@ def refit(
         return 0
     console.say("fitting the head to the validation texts, too ...")
     network = head.Network(config, encoded.splits, encoded.cut, model, encoded.run)
-    parts = [encoded.splits.train, encoded.splits.valid]
     if servable.beside:
-        head.fit_beside_again(network, servable.beside, parts)
+        head.fit_beside_again(network, servable.beside)
     else:
-        head.solve(network, parts)
-    return sum(map(len, parts))
+        head.solve(network, with_valid=True)
+    return len(encoded.splits.train) + len(encoded.splits.valid)
 
 
 def example_requests(servable: TextClassifier) -> dict[str, dict]:

@@ -4,7 +4,7 @@ import pytest
 
 from pipelines.classification import members, networks, task
 from pipelines.labelled.calibration import calibrate
-from pipelines.linear import ngrams
+from pipelines.linear import limits, ngrams
 from tests.pipelines.classification.conftest import make
 
 
@@ -45,4 +45,4 @@ def test_a_network_that_does_not_help_is_left_out(small):
     assert not any(networks.NGRAM_PROJECTION in name and "kernel" in name for name in names)
     # The linear model alone answers texts that are shorter than those of training.
     fading = [each.model.get_layer(networks.NGRAM_LOGITS).fading for each in (make(model="linear"), random)]
-    assert fading == [networks.FADING, networks.FADING]
+    assert fading == [limits.FADING, limits.FADING]

@@ -93,7 +93,7 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
 
 @pytest.mark.parametrize("model", ["best", "bag"])
 def test_the_texts_of_validation_are_trained_on_before_those_that_are_generated(tmp_path, monkeypatch, model):
-    monkeypatch.setattr(task, "_FEW_TEXTS", 10)
+    monkeypatch.setattr(linear_model, "_FEW_TEXTS", 10)
     small = make(model=model, max_ngrams=100, refit="all")
     texts, labels = small.splits.train.texts, small.splits.train.labels
     train = Labelled(texts[:50], labels[:50], num_generated=10, weights=np.arange(50.0))
@@ -139,7 +139,7 @@ def test_nothing_that_does_not_help_is_trained_again(tmp_path, values, factors, 
 @pytest.mark.parametrize(("few", "num_searches"), [(100, 1), (200, 2)])
 def test_the_settings_are_chosen_anew_on_all_texts_if_they_are_few(tmp_path, monkeypatch, few, num_searches):
     small = make(model="linear")
-    monkeypatch.setattr(task, "_FEW_TEXTS", few)
+    monkeypatch.setattr(linear_model, "_FEW_TEXTS", few)
     searched, choose = [], linear_model.choose
     monkeypatch.setattr(linear_model, "choose", lambda problem, size: searched.append(problem) or choose(problem, size))
     encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)

@@ -51,7 +51,7 @@ def network(num_classes: int, run=None, **settings) -> head.Network:
 def test_the_head_is_logistic_regression_on_the_encoders_vectors(num_classes):
     solved = network(num_classes)
     train, valid = solved.splits.train, solved.splits.valid
-    head.solve(solved, [train])
+    head.solve(solved)
     of_valid = special.log_softmax(solved.logits(valid), axis=1)
     vectors, vectors_of_valid = solved.vectors([train]), solved.vectors([valid])
     center = vectors.mean(axis=0)
@@ -68,13 +68,13 @@ def test_the_head_is_logistic_regression_on_the_encoders_vectors(num_classes):
 
 def test_vectors_are_computed_once_and_kept(tmp_path, monkeypatch):
     solved = network(2, tmp_path)
-    head.solve(solved, [solved.splits.train])
+    head.solve(solved)
     weights = solved.model.get_layer("logits").get_weights()
     files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("vectors-*.npy")}
     assert len(files) == 2  # of the training and of the validation texts
     monkeypatch.setattr(batching, "of_texts", lambda function: pytest.fail)
     again = network(2, tmp_path)
-    head.solve(again, [again.splits.train])
+    head.solve(again)
     for one, other in zip(again.model.get_layer("logits").get_weights(), weights, strict=True):
         np.testing.assert_array_equal(one, other)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("vectors-*.npy")} == files
@@ -82,9 +82,9 @@ def test_vectors_are_computed_once_and_kept(tmp_path, monkeypatch):
 
 def test_a_head_that_is_solved_for_all_texts_differs():
     solved = network(3)
-    head.solve(solved, [solved.splits.train])
+    head.solve(solved)
     before = solved.model.get_layer("logits").get_weights()[0]
-    head.solve(solved, [solved.splits.train, solved.splits.valid])
+    head.solve(solved, with_valid=True)
     assert np.abs(solved.model.get_layer("logits").get_weights()[0] - before).max() > 1e-3
 
 
@@ -96,7 +96,7 @@ def test_n_grams_and_head_are_fitted_together_where_the_encoder_is_frozen():
     logits = solved.logits(solved.splits.valid) + beside.model(tf.constant(solved.splits.valid.texts)).numpy()
     assert (logits.argmax(axis=1) == solved.splits.valid.labels).mean() > 0.9
     before = logits.copy()
-    head.fit_beside_again(solved, beside, [solved.splits.train, solved.splits.valid])
+    head.fit_beside_again(solved, beside)
     after = solved.logits(solved.splits.valid) + beside.model(tf.constant(solved.splits.valid.texts)).numpy()
     assert np.abs(after - before).max() > 1e-3
 
@@ -106,7 +106,7 @@ def test_beside_a_trained_encoder_n_grams_count_as_far_as_they_help():
     trained = network(3, ngrams=True)
     trained = dataclasses.replace(trained, config=dataclasses.replace(trained.config, top_epochs=1))
     layer = trained.model.get_layer("logits")
-    head.solve(trained, [trained.splits.train])
+    head.solve(trained)
     assert head.fit_beside(trained).calibration.factors[0] > 0
     # A network that knows nothing leaves the answer to them.
     layer.set_weights([0 * values for values in layer.get_weights()])
