@@ -47,6 +47,15 @@ def test_a_repository_of_the_hub(place, run_main):
     assert [each["label"] for each in json.loads(process.stdout)["predictions"]] == ["cat", "dog"]
 
 
+@pytest.mark.parametrize("recipe", ["frozen", "linear"])
+def test_a_solved_head_reads_each_text_once_and_is_fitted_to_all_in_the_end(place, recipe):
+    result = result_of(train_here(place, *command(place, place / "bert", recipe, "--recipe", recipe)))
+    assert result["refitted_rows"] == result["rows"]["train"] + result["rows"]["valid"] == 120
+    assert [row["trainable_weights"] for row in result["epochs"]] == [8 * 2 + 2]
+    assert len(list((place / "runs" / "transfer" / recipe).glob("vectors-*.npy"))) == 2  # of training, of validation
+    assert result["scores"]["validation"]["accuracy"] > 0.9 or recipe == "frozen"  # the encoder knows nothing
+
+
 def test_layers_can_be_left_out(place):
     result_of(train_here(place, *command(place, place / "bert", "lower", "--drop-layers", "1", *FEW)))
 
