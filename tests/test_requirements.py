@@ -16,6 +16,7 @@ LISTS = {
     "requirements.txt": "requirements.lock",
     "requirements-dev.txt": "requirements-dev.lock",
     "requirements-ray.txt": "requirements-ray.lock",
+    "requirements-encoders.txt": "requirements-encoders.lock",
     "requirements-docs.txt": "requirements-docs.lock",
 }
 PLATFORMS = [("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")]
