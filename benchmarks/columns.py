@@ -95,6 +95,7 @@ RANKS = {"rank correlation": spearman, "error": error}
 DATA_SETS = {
     "entailment": DataSet(SICK, "entailment", PAIR),
     "relatedness": DataSet(SICK, "relatedness", PAIR, ("--symmetric", *NUMBER), measures=RANKS),
+    "relatedness in order": DataSet(SICK, "relatedness", PAIR, NUMBER, measures=RANKS),  # as --encoder reads a pair
     "fields": DataSet(fields, "label", ("title", "body"), features=("price",)),
     "sst5": DataSet(SST5, "label", ("text",), measures=RATING),
     "sst5 ordinal": DataSet(SST5, "label", ("text",), ORDINAL, measures=RATING),

@@ -3,10 +3,10 @@
     python benchmarks/tagging.py --train train.conllu --valid dev.conllu [--only default gru ...] [--seeds 1 2 3]
     python benchmarks/tagging.py --train ner.train.conll --valid ner.dev.conll --only default "linear alone" crfsuite
 
-Prints a table in Markdown; the default has all seeds, the others the first one. Needs an otherwise idle machine. Each
-finished run is kept in --folder, so that the same command resumes an interrupted benchmark. --encoder adds the row
-with a pretrained encoder. `words/s`: the signature `tokens` of the export, on the validation sentences in batches of
-64; `one sentence`: the signature `serving_default` with one text of 20 words.
+Prints a table in Markdown; the default and the encoder have all seeds, the others the first one. Needs an otherwise
+idle machine. Each finished run is kept in --folder, so that the same command resumes an interrupted benchmark.
+--encoder adds the row with a pretrained encoder. `words/s`: the signature `tokens` of the export, on the validation
+sentences in batches of 64; `one sentence`: the signature `serving_default` with one text of 20 words.
 
 The row `crfsuite` needs `pip install python-crfsuite`: a conditional random field with a dozen features of each token
 and the defaults of that package. Its seconds, and those of `linear alone`, are those of features, fit and tags, without
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--train", required=True)
     parser.add_argument("--valid", required=True)
     parser.add_argument("--column", default="")
-    parser.add_argument("--encoder", help="folder of an exported encoder: another row")
+    parser.add_argument("--encoder", help="adds a row: a pretrained encoder, as of `train tagging --encoder`")
     parser.add_argument("--only", nargs="+", choices=[*VARIANTS, "encoder", *FITTED])
     parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
     parser.add_argument("--epochs", help="of each training, to compare the settings in less time")
@@ -86,7 +86,7 @@ def main() -> None:
             found = kept(folder / f"{variant}.json", lambda variant=variant: fitted(arguments, variant))
             print(f"| {variant} | {found['score']:.4f} | | | {found['seconds']:.0f} | | | |", flush=True)
             continue
-        seeds = arguments.seeds if variant == "default" else arguments.seeds[:1]
+        seeds = arguments.seeds if variant in ("default", "encoder") else arguments.seeds[:1]
         results = [
             kept(folder / f"{variant}-{seed}.json", lambda seed=seed: run(arguments, variants[variant], seed, folder))
             for seed in seeds

@@ -5,6 +5,7 @@ from keras import ops
 
 from layers.masking import masked_softmax
 from layers.positional import RotaryEmbedding
+from layers.rows import as_rows, as_sequences
 
 
 @keras.saving.register_keras_serializable(package="unroll")
@@ -144,11 +145,10 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))  # [batch, H, Tq, Tk]
         weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
         context = ops.matmul(self._drop(weights), projected["value"])  # [batch, H, Tq, D]
-        if q.shape[2] == 1:
-            output = ops.expand_dims(self._output(ops.reshape(context, (-1, self.num_heads * self._dim))), 1)
-        else:
+        if q.shape[2] != 1:
             context = ops.transpose(context, (0, 2, 1, 3))
-            output = self._output(ops.reshape(context, (ops.shape(q)[0], time, self.num_heads * self._dim)))
+        rows = ops.reshape(context, (-1, self.num_heads * self._dim))  # [batch * Tq, H * D]
+        output = as_sequences(self._output(rows), query)
 
         if cache is not None:
             # Where a scatter cannot raise, it drops the write. Then the output must not look like a result.
@@ -184,11 +184,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
 
     def _heads(self, dense, x, start=None):
         """[batch, time, depth] -> [batch, H, time, D]; with start, a rotary layer rotates by the positions."""
-        if x.shape[1] == 1:  # in TensorFlow, a product of two matrices is one op; a product with three axes is a dozen
-            x = ops.reshape(dense(x[:, 0]), (-1, 1, self.num_heads, self._dim))
-        else:
-            batch, time = ops.shape(x)[:2]
-            x = ops.reshape(dense(x), (batch, time, self.num_heads, self._dim))
+        x = as_sequences(dense(as_rows(x)), x, (self.num_heads, self._dim))
         if self._rotate and start is not None:
             x = self._rotate(x, start=start)
         if x.shape[1] == 1:

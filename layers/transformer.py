@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from layers.multi_head_attention import CachedMultiHeadAttention
+from layers.rows import as_rows, as_sequences
 
 _ACTIVATIONS = {"relu": ops.relu, "gelu": keras.activations.gelu, "swiglu": ops.silu}
 
@@ -41,17 +42,11 @@ class _FeedForward(keras.layers.Layer):
         return dense
 
     def call(self, inputs):
-        if (
-            inputs.shape[1] == 1
-        ):  # one step of a decoding: a product of two matrices needs fewer ops than one with three axes
-            return ops.expand_dims(self._network(inputs[:, 0]), 1)
-        return self._network(inputs)  # [batch, time, depth]
-
-    def _network(self, inputs):
-        hidden = _ACTIVATIONS[self.activation](self._hidden(inputs))  # [..., intermediate_size]
+        rows = as_rows(inputs)  # [batch * time, depth]
+        hidden = _ACTIVATIONS[self.activation](self._hidden(rows))  # [batch * time, intermediate_size]
         if self._gate is not None:
-            hidden = hidden * self._gate(inputs)
-        return self._output(hidden)
+            hidden = hidden * self._gate(rows)
+        return as_sequences(self._output(hidden), inputs)  # [batch, time, depth]
 
     def compute_output_shape(self, inputs_shape):
         return inputs_shape

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import keras
 from keras import layers, ops
 
-from layers import LearnedPositionalEmbedding
+from layers import LearnedPositionalEmbedding, TransformerEncoderBlock
 from pipelines.checkpoints.families import Sizes, sizes_of
 from pipelines.checkpoints.files import read_config, read_object, weights_of
-from pipelines.checkpoints.flat_block import FlatEncoderBlock
 from pipelines.checkpoints.pooling import pooled, read_pooling, transformer_folder
 from pipelines.checkpoints.static import is_static, static_network
 from pipelines.checkpoints.weights import assign, matched, position_table
@@ -132,7 +131,7 @@ def _reading(sizes: Sizes) -> keras.Model:
         x = layers.Dense(sizes.hidden, kernel_initializer="zeros", name="embeddings_projection")(x)
     outputs = []
     for i in range(sizes.layers):
-        block = FlatEncoderBlock(
+        block = TransformerEncoderBlock(
             sizes.heads,
             sizes.intermediate,
             activation=sizes.activation,

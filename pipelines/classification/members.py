@@ -9,10 +9,9 @@ import tensorflow as tf
 from pipelines.classification import networks
 from pipelines.classification.config import ClassificationConfig
 from pipelines.data import batching
-from pipelines.labelled.calibration import Calibration, calibrate
+from pipelines.labelled.calibration import Calibration, calibrate, calibrate_together
 from pipelines.labelled.labelled_splits import Labelled
 from pipelines.linear import limits
-from pipelines.support import console
 
 Inputs = dict[str, tf.RaggedTensor]  # of `Encoded`
 
@@ -33,11 +32,11 @@ def calibrated(
     outputs = [model.get_layer(name).output for name in names]
     computed = _computing(config, keras.Model(model.input, outputs), inputs)()
     # In "best" it is the linear model alone, unless the network shows that it helps: few texts may favour it by chance.
-    calibration = calibrate(computed, valid.labels, (0.0, 1.0) if config.model == "best" else None)
+    start = (0.0, 1.0) if config.model == "best" else None
     if len(names) == 1:
-        return model, calibration
-    share = calibration.factors[1] / sum(calibration.factors)
-    console.say(f"  of the logits, {1 - share:.0%} are the network's and {share:.0%} those of the linear model")
+        return model, calibrate(computed, valid.labels, start)
+    calibration = calibrate_together(*computed, valid.labels, start)
+    share = calibration.members[1]["share"]
     if 0 < share < 1:
         model.get_layer(networks.MEAN_LOGITS).weight = share
         return model, calibration

@@ -5,10 +5,12 @@ The logits of several models are added, each with a factor of its own, which is 
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
+
+from pipelines.support import console
 
 # See `fit_factors`: a few texts do not move a factor far from its start.
 _PRIOR, _PRIOR_OF_SEVERAL = 1.0, 20.0
@@ -24,10 +26,13 @@ class Calibration(NamedTuple):
         factors: of the logits of each model.
         probabilities: of the validation texts, float [n, classes], each by factors that were fitted to the other half
             of the texts.
+        members: of several models, what each gives: dicts of "name", "share" (of the logits), and "accuracy" and "loss"
+            of the model alone.
     """
 
     factors: tuple[float, ...]
     probabilities: np.ndarray
+    members: tuple[dict[str, Any], ...] = ()
 
     def scores(self, labels: np.ndarray) -> dict[str, float]:
         """Returns "loss" (cross-entropy) and "accuracy" of the probabilities; several labels: per text and label.
@@ -60,6 +65,19 @@ def calibrate(members: Sequence[np.ndarray], labels: np.ndarray, start: Sequence
         factors = _fit(stacked[:, half != other], labels[half != other], first)
         probabilities[half == other] = _probabilities(stacked[:, half == other], factors, labels.ndim == 2)
     return Calibration(tuple(_fit(stacked, labels, first).tolist()), probabilities.astype(np.float32))
+
+
+def calibrate_together(
+    network: np.ndarray, ngrams: np.ndarray, labels: np.ndarray, start: Sequence[float] | None = None
+) -> Calibration:
+    """As `calibrate`, of a network and the linear model over n-grams beside it; says how much each of them counts."""
+    logits = {"network": network, "n-grams": ngrams}
+    found = calibrate(list(logits.values()), labels, start)
+    shares = [factor / sum(found.factors) for factor in found.factors]
+    console.say(f"  of the logits, {shares[0]:.0%} are the network's and {shares[1]:.0%} those of the linear model")
+    alone = [calibrate([of_member], labels).scores(labels) for of_member in logits.values()]
+    members = [{"name": name, "share": share, **own} for name, share, own in zip(logits, shares, alone, strict=True)]
+    return found._replace(members=tuple(members))
 
 
 def logits_of(probabilities: np.ndarray, multi_label: bool) -> np.ndarray:

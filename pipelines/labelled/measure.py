@@ -19,7 +19,8 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
     Returns:
         ({"validation": scores, "test": scores where there is a test set}, {"valid", "probabilities", "predicted"} for
         the report: of the validation texts). The scores have "temperature", which divides the logits, and "thresholds"
-        (label -> probability) if the servable has thresholds.
+        (label -> probability) if the servable has thresholds; those of the validation texts "members" (see Calibration)
+        if several models answer together.
     """
     if config.label_type == "number":
         return _measure_numbers(config, splits, servable)
@@ -36,6 +37,8 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         results[name] = {"probabilities": outputs["probabilities"], "predicted": predicted(outputs, splits.classes)}
         scores[name] = compute_scores(part, outputs, splits.classes, servable.decision.ordinal)
         scores[name] |= _decision(servable.decision, splits.classes)
+        if name == "validation" and servable.calibration.members:
+            scores[name]["members"] = list(servable.calibration.members)
     if not config.no_baseline and not splits.sharded:
         # A threshold trades accuracy for something else: the baselines are compared without it.
         labels = {

@@ -58,6 +58,7 @@ def write(
     lines = [
         *_header_lines(result),
         *_score_lines(result),
+        *report.member_lines(result),
         *_label_lines(result),
         *baseline.report_lines(result.scores),
         *_mistake_lines(mistakes),

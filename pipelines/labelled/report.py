@@ -71,6 +71,7 @@ def write(
     lines = [
         *_header_lines(result, confused),
         *_score_lines(result),
+        *member_lines(result),
         *ratings.report_lines(result.scores, result.config.get("label_type") == "ordinal"),
         *baseline.report_lines(result.scores),
         *_mistake_lines(result, mistakes, confused),
@@ -263,6 +264,28 @@ def _score_lines(result: RunResult) -> list[str]:
         "![Fraction of correct predictions by their probability](calibration.png)",
         "",
     ]
+
+
+def member_lines(result: RunResult) -> list[str]:
+    """Returns the section on the models whose logits are added; none if there is one, or the record does not say it."""
+    members = result.scores["validation"].get("members")
+    if not members:
+        return []
+    lines = [
+        "## Network and n-grams",
+        "",
+        "The answer is the sum of the logits of a network and of a linear model over n-grams. Their shares were fitted "
+        "to the validation texts, so their sum is slightly too good on these. The measures are those of each alone, "
+        "calibrated by itself.",
+        "",
+        "| model | share of the logits | accuracy | log loss, nats |",
+        "|---|---:|---:|---:|",
+    ]
+    for each in members:
+        lines.append(
+            f"| {each['name']} | {percent(each['share'])} | {percent(each['accuracy'])} | {each['loss']:.3f} |"
+        )
+    return [*lines, ""]
 
 
 def temperature_sentence(result: RunResult) -> str:

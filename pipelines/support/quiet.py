@@ -70,6 +70,10 @@ def import_tensorflow(
     """
     os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Keeps the memory of large tensors for the next ones. By default TensorFlow returns it to the system, and the
+    # pages of the next ones are filled with zeros again. The default limit of 64 GB is lifted.
+    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
+    os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(2**24))
     if parallel_ops:
         os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(parallel_ops))
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // parallel_ops)))

@@ -1,6 +1,7 @@
 """Building blocks of the reports of all tasks: report.md, its pictures and page, and the summary on the terminal."""
 
 import math
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -112,7 +113,9 @@ def header_lines(
     validation = result.scores["validation"]
     compared = baselines.comparison(validation)
     lines += [compared, ""] if compared else []
-    steps = [f"Train on data of your own: `{shell_command()} train {result.task} --data FILE`."] * result.sample
+    encoder = f" --encoder {shlex.quote(result.config['encoder'])}" if result.config.get("encoder") else ""
+    own = f"Train on data of your own: `{shell_command()} train {result.task}{encoder} --data FILE`."
+    steps = [own] * result.sample
     if falling := still_falling(result):
         steps.append(f"Train longer: {falling}.")
     if not result.sample:

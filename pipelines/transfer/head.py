@@ -8,7 +8,7 @@ import keras
 import numpy as np
 
 from pipelines.data import batching
-from pipelines.labelled.calibration import Calibration, calibrate, fit_factors
+from pipelines.labelled.calibration import Calibration, calibrate_together, fit_factors
 from pipelines.labelled.describe import text_weight
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.linear import limits, linear_model
@@ -107,7 +107,7 @@ class Beside:
     """
 
     model: TextModel
-    weights: tuple[float, float]
+    weights: tuple[float, ...]
     choice: Choice | None
     calibration: Calibration | None = None
 
@@ -126,11 +126,8 @@ def fit_beside(network: Network) -> Beside:
     if not network.config.trains:
         return Beside(model, (1.0, 1.0), choice)
     of_texts = frozen.vectors_of(batching.of_texts(model.__call__), valid.texts, len(network.splits.classes), None)
-    calibration = calibrate([network.logits(valid), of_texts], valid.labels, _SHARES)
-    of_network, of_ngrams = calibration.factors
-    share = of_ngrams / (of_network + of_ngrams)
-    console.say(f"  of the logits, {1 - share:.0%} are the network's and {share:.0%} those of the linear model")
-    return Beside(model, (1 - share, share), choice, calibration)
+    calibration = calibrate_together(network.logits(valid), of_texts, valid.labels, _SHARES)
+    return Beside(model, tuple(member["share"] for member in calibration.members), choice, calibration)
 
 
 def fit_beside_again(network: Network, beside: Beside) -> None:

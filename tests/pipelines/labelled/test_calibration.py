@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from pipelines.labelled.calibration import calibrate, logits_of
+from pipelines.labelled.calibration import calibrate, calibrate_together, logits_of
 
 
 def texts(rows=2000, classes=3, seed=0):
@@ -74,3 +74,18 @@ def test_probabilities_have_logits(multi_label):
     logits = logits_of(probabilities, multi_label)
     again = special.expit(logits) if multi_label else special.softmax(logits, axis=1)
     np.testing.assert_allclose(again, probabilities, atol=1e-6)
+
+
+def test_together_each_model_has_its_share_and_its_own_scores(capsys):
+    logits, labels = texts()
+    rng = np.random.default_rng(1)
+    network, of_ngrams = (logits + rng.normal(size=logits.shape) * noise for noise in (1.5, 2.5))
+    found = calibrate_together(network, of_ngrams, labels)
+    alone = [calibrate([each], labels).scores(labels) for each in (network, of_ngrams)]
+    shares = [factor / sum(found.factors) for factor in found.factors]
+    assert found.members == (
+        {"name": "network", "share": shares[0], **alone[0]},
+        {"name": "n-grams", "share": shares[1], **alone[1]},
+    )
+    assert 0.5 < shares[0] < 1
+    assert f"{shares[0]:.0%} are the network's" in capsys.readouterr().err

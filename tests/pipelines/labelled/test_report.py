@@ -89,6 +89,18 @@ def test_the_report_has_scores_mistakes_and_data(result, tmp_path):
     }
 
 
+def test_a_network_and_n_grams_are_shown_with_what_each_gives(result, tmp_path):
+    assert report.member_lines(result) == []
+    names = "network", "n-grams"
+    members = [{"name": name, "share": share, "accuracy": 0.75, "loss": 0.5} for name, share in zip(names, (0.6, 0.4))]
+    scores = {"validation": {**result.scores["validation"], "members": members}}
+    details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
+    report.write(dataclasses.replace(result, scores=scores), details, tmp_path)
+    text = (tmp_path / "report.md").read_text()
+    assert "## Network and n-grams" in text
+    assert "| network | 60.0 % | 75.0 % | 0.500 |\n| n-grams | 40.0 % | 75.0 % | 0.500 |" in text
+
+
 def test_of_prepared_data_the_report_names_what_is_missing(result, tmp_path):
     details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
     missing = "no baselines and no count of repeated texts, which need all training texts in memory"

@@ -169,6 +169,9 @@ def test_the_summary_in_words_comes_first():
     assert "- Train on data of your own: `python main.py train classification --data FILE`." in reports.header_lines(
         make_result(sample=True), "title", "result"
     )
+    encoded = make_result(sample=True, config={**result.config, "encoder": "an encoder/1"})
+    with_encoder = "train classification --encoder 'an encoder/1' --data FILE`."
+    assert any(with_encoder in line for line in reports.header_lines(encoded, "title", "result"))
 
 
 def test_the_record_has_the_command():
