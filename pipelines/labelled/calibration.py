@@ -43,7 +43,7 @@ class Calibration(NamedTuple):
         log = np.log(np.clip(self.probabilities, _SMALLEST_PROBABILITY, 1))
         if labels.ndim == 1:
             is_right = self.probabilities.argmax(axis=1) == labels
-            return {"accuracy": float(is_right.mean()), "loss": float(-log[np.arange(len(labels)), labels].mean())}
+            return {"accuracy": float(is_right.mean()), "loss": float(0.0 - log[np.arange(len(labels)), labels].mean())}
         other = np.log(np.clip(1 - self.probabilities, _SMALLEST_PROBABILITY, 1))
         is_right = (self.probabilities >= 0.5) == (labels == 1)
         return {"accuracy": float(is_right.mean()), "loss": float(-np.where(labels == 1, log, other).mean())}

@@ -38,7 +38,8 @@ def measure(config, splits: LabelledSplits, encoded, servable, best_row: dict) -
         scores[name] = compute_scores(part, outputs, splits.classes, servable.decision.ordinal)
         scores[name] |= _decision(servable.decision, splits.classes)
         if name == "validation" and servable.calibration.members:
-            scores[name]["members"] = list(servable.calibration.members)
+            # TensorFlow wraps the dicts of what a servable keeps.
+            scores[name]["members"] = [dict(each) for each in servable.calibration.members]
     if not config.no_baseline and not splits.sharded:
         # A threshold trades accuracy for something else: the baselines are compared without it.
         labels = {

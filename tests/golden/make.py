@@ -38,6 +38,12 @@ TRAININGS = {
     "linear-names": "tagging --data names.tsv --model linear",
     "transfer": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
     "--head-epochs 1 --top-epochs 0 --all-epochs 0",
+    "encoded": "classification --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
+    "--model linear",
+    "tuned": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
+    "--recipe unfrozen",
+    "encoded-names": "tagging --data names.tsv --encoder {folder}/saved/encoder-sample/1 "
+    f"--model lstm --embedding-size 8 {_TINY}",
 }
 
 

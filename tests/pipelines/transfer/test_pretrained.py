@@ -56,6 +56,15 @@ def test_a_solved_head_reads_each_text_once_and_is_fitted_to_all_in_the_end(plac
     assert result["scores"]["validation"]["accuracy"] > 0.9 or recipe == "frozen"  # the encoder knows nothing
 
 
+def test_what_the_network_and_the_n_grams_give_is_in_result_and_report(place):
+    own = ("--solve-head", "--ngrams", "--head-epochs", "0", "--top-epochs", "1")
+    result = result_of(train_here(place, *command(place, place / "bert", "both", *own)))
+    members = result["scores"]["validation"]["members"]
+    assert [each["name"] for each in members] == ["network", "n-grams"]
+    assert sum(each["share"] for each in members) == pytest.approx(1)
+    assert "| n-grams | " in (place / "runs" / "transfer" / "both" / "report.md").read_text()
+
+
 def test_layers_can_be_left_out(place):
     result_of(train_here(place, *command(place, place / "bert", "lower", "--drop-layers", "1", *FEW)))
 
