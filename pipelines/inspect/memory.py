@@ -16,6 +16,7 @@ import pandas as pd
 
 from pipelines.inspect.sentences import VERBS, AgreementSentence
 from pipelines.labelled.metrics import wilson_interval
+from pipelines.support import blas
 from pipelines.support.errors import UserError
 
 _TRAINED_FRACTION = 0.7
@@ -176,6 +177,9 @@ def _fit(model, inputs: np.ndarray, labels: np.ndarray) -> None:
 
     from sklearn.exceptions import ConvergenceWarning
 
-    with warnings.catch_warnings():  # a probe that has not converged after 300 iterations is good enough
+    with (
+        blas.one_thread(),
+        warnings.catch_warnings(),
+    ):  # a probe that has not converged after 300 iterations is good enough
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(inputs, labels)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize, special
 
-from pipelines.support import console
+from pipelines.support import blas, console
 
 # See `fit_factors`: a few texts do not move a factor far from its start.
 _PRIOR, _PRIOR_OF_SEVERAL = 1.0, 20.0
@@ -133,7 +133,8 @@ def fit_factors(
         distance = factors - start
         return losses @ weight + prior * (distance @ distance), gradient + 2 * prior * distance
 
-    found = optimize.minimize(loss, start, jac=True, bounds=[(0, _MAX_FACTOR)] * len(members), method="L-BFGS-B")
+    with blas.one_thread():
+        found = optimize.minimize(loss, start, jac=True, bounds=[(0, _MAX_FACTOR)] * len(members), method="L-BFGS-B")
     return found.x, float(found.fun)
 
 

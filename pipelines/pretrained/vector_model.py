@@ -12,6 +12,8 @@ from typing import NamedTuple
 import keras
 import numpy as np
 
+from pipelines.support import blas
+
 COSTS = (1.0, 10.0)  # C
 _TOLERANCE, _MAX_ITERATIONS = 1e-3, 300
 _NEVER = -20.0  # logit of a class that no text has
@@ -93,7 +95,8 @@ def _fit(scaled: np.ndarray, labels: np.ndarray, text_weight, cost: float, num_c
         bias[known] = 0.0
         return VectorModel(weights, bias)
     model = LogisticRegression(C=cost, tol=_TOLERANCE, max_iter=_MAX_ITERATIONS)
-    model.fit(scaled, labels, sample_weight=text_weight)
+    with blas.one_thread():
+        model.fit(scaled, labels, sample_weight=text_weight)
     if len(known) == 2:
         weights[:, known] = np.concatenate([-model.coef_, model.coef_]).T / 2
         bias[known] = np.array([-0.5, 0.5]) * model.intercept_

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize, sparse
 
-from pipelines.support import machine
+from pipelines.support import blas, machine
 
 _MAX_ITERATIONS = 60
 _CURVATURE = 0.02  # of the loss along a parameter, for each time that it counts in training: a typical p (1 - p)
@@ -101,7 +101,7 @@ def fit(
         if ends_at is not None and time.monotonic() > ends_at:
             raise StopIteration
 
-    with futures.ThreadPoolExecutor(machine.processor()["cores"]) as pool:
+    with futures.ThreadPoolExecutor(machine.processor()["cores"]) as pool, blas.one_thread():
 
         def scaled(vector: np.ndarray) -> tuple[float, np.ndarray]:
             loss, gradient = problem.loss(scale * vector, pool)

@@ -42,8 +42,6 @@ TRAININGS = {
     "--model linear",
     "tuned": "transfer --data topics.csv --label-column mood --encoder {folder}/saved/encoder-sample/1 "
     "--recipe unfrozen",
-    "encoded-names": "tagging --data names.tsv --encoder {folder}/saved/encoder-sample/1 "
-    f"--model lstm --embedding-size 8 {_TINY}",
 }
 
 
