@@ -30,7 +30,7 @@ NEEDS = {
     "Training": ("minutes", "epochs", "trials", "grid"),
     "Answers": (
         "explain", "next", "search", "score", "temperature", "max_length", "n_best", "beam_width", "pretokenized",
-        "near", "word", "sort", "limit", "reference",
+        "near", "word", "sort", "limit", "tool", "reference",
     ),
     "Server": ("open", "engine", "host", "rest_port", "grpc_port", "tls_certificate", "tls_key"),
     "What is written": ("output", "name", "run", "json"),

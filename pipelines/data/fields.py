@@ -67,6 +67,22 @@ class Field:
         return [f"{self.name} < {limits[0]}", *reached, f"{self.name} {MISSING}"]
 
 
+class ComposedText(str):
+    """A text that is made of columns which it does not have itself.
+
+    Attributes:
+        shown: the columns, for people.
+    """
+
+    __slots__ = ("shown",)
+
+    def __new__(cls, text: str, shown: str = ""):
+        """Returns a text that is equal to `text`."""
+        composed = super().__new__(cls, text)
+        composed.shown = shown
+        return composed
+
+
 def of_table(
     path, table: pd.DataFrame, texts: Sequence[str], features: Sequence[str], options: TableOptions = DEFAULTS
 ) -> tuple[Field, ...]:
@@ -121,9 +137,12 @@ def read_fields(fields: Sequence[Field]) -> list[Field]:
 def readable(fields: Sequence[Field], texts: Sequence[str]) -> list[str]:
     """Returns composed texts for people: fields with their names, numbers as the highest limit that they reach.
 
-    What two texts have in common is only there where the texts themselves are not. Without fields, texts stay.
+    What two texts have in common is only there where the texts themselves are not known. Without fields, texts stay.
     """
-    return [_readable(read_fields(fields), text) if fields else text for text in texts]
+    read = read_fields(fields)
+    return [
+        text.shown if isinstance(text, ComposedText) else _readable(read, text) if fields else text for text in texts
+    ]
 
 
 def _readable(read: Sequence[Field], text: str) -> str:
@@ -163,8 +182,12 @@ def composed(fields: Sequence[Field], table: pd.DataFrame, path="") -> np.ndarra
             columns.append([str(each[field.kind]) for each in pairs])
         elif field.is_read:
             columns.append(_of_texts(table[field.name]))
-    rows = zip(*columns, strict=True)
-    return np.fromiter(map(BETWEEN.join, rows), object, len(table))
+    rows = map(BETWEEN.join, zip(*columns, strict=True))
+    if unread := [field.name for field in fields if not field.is_read]:
+        cells = zip(*(_of_texts(table[name]) for name in unread), strict=True)
+        shown = ("; ".join(f"{name}: {cell}" for name, cell in zip(unread, each, strict=True)) for each in cells)
+        rows = map(ComposedText, rows, shown)
+    return np.fromiter(rows, object, len(table))
 
 
 def of_cells(fields: Sequence[Field], cells: Sequence[str], path="the command line") -> list[str]:

@@ -20,5 +20,9 @@ def compared(first: str, second: str) -> dict[str, str | float]:
     """Returns the fields of a pair: the words of each set, sorted by their bytes; SHARED is |common| / |all|, or 0."""
     a, b = words(first), words(second)
     sets = {COMMON: a & b, ONLY_FIRST: a - b, ONLY_SECOND: b - a, DIFFERENT: a ^ b}
-    joined: dict[str, str | float] = {name: " ".join(sorted(each, key=str.encode)) for name, each in sets.items()}
+    joined: dict[str, str | float] = {name: " ".join(sorted(each, key=_bytes)) for name, each in sets.items()}
     return joined | {SHARED: len(a & b) / len(a | b) if a | b else 0.0}
+
+
+def _bytes(word: str) -> bytes:
+    return word.encode("utf-8", "surrogatepass")  # it may have bytes that are not in the encoding of its file

@@ -156,12 +156,14 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     used = [*names, *label_names]
     read_columns = [*used, *_weight_columns(files[0], first_rows, used, options)]
     table, dropped = _all_rows(files, first_rows, list(first_rows) if options.other_columns else read_columns, options)
-    others = table[list(first_rows)].drop(columns=used) if options.other_columns else None
+    without = label_names if len(names) > 1 else used  # the text of several columns has other names than these
+    others = table[list(first_rows)].drop(columns=without) if options.other_columns else None
     weights = _weights(table[options.weight_column], options) if options.weight_column else None
     known = options.fields
     if len(names) > 1:
         known = known or fields.of_table(files[0], table, texts, features, options)
-        table = table.assign(**{text: fields.composed(known, table, files[0])})
+        composed = pd.Series(fields.composed(known, table, files[0]), table.index, object)
+        table = table.assign(**{text: composed})
     return *_fields(files[0], table, text, label_names, options), dropped, others, weights, None, known
 
 

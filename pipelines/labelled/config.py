@@ -124,8 +124,8 @@ class LabelledConfig(TrainingConfig):
     """Further columns that the model reads, such as price,country: numbers or names. --text-column takes several
     columns, too: title,body."""
     pair_columns: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME", help_behavior_hint="")] = None
-    """Two columns with texts that are compared, such as question1,question2, in place of --text-column: whether one
-    follows from the other, or means the same."""
+    """Two columns with texts to compare, such as question1,question2: whether one follows from the other or, with
+    --symmetric, both mean the same."""
     symmetric: bool = False
     """With --pair-columns: the order of the two texts changes nothing."""
     missing_labels: Annotated[str | None, tyro.conf.arg(metavar="LABEL,LABEL", help_behavior_hint="")] = None

@@ -1,14 +1,19 @@
 """What a run states about its labelled texts: on the terminal, in its record, and as weights of the classes."""
 
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from pipelines.data.fields import Field, columns_of
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.splits import LEFT_OUT, class_rows
 from pipelines.labelled.top_classes import NUM_TOP
 from pipelines.support.examples import example_text, text_to_try
+
+_MAX_CELLS = 3  # that a command is shown with
 
 
 def describe(splits: LabelledSplits) -> str:
@@ -68,7 +73,7 @@ def describe_splits(config: LabelledConfig, splits: LabelledSplits) -> dict[str,
     """Returns what `Task.describe_data` says about the rows and the classes."""
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     return {
-        "example": "--input FILE" if splits.fields else text_to_try(splits.valid.texts),
+        "example": _cells_to_try(splits.fields) if splits.fields else text_to_try(splits.valid.texts),
         **({} if splits.fields else {"example_text": example_text(splits.valid.texts)}),
         "classes": list(splits.classes),
         "outputs": describe_outputs(config, len(splits.classes), bool(splits.fields)),
@@ -79,3 +84,9 @@ def describe_splits(config: LabelledConfig, splits: LabelledSplits) -> dict[str,
         "findings": {"duplicates": splits.duplicates} if splits.duplicates else {},
         "prepared": splits.sharded is not None,
     }
+
+
+def _cells_to_try(fields: Sequence[Field]) -> str:
+    """Returns the arguments of `predict` for a model of several columns: one for each of them; of many, a file."""
+    names = columns_of(fields)
+    return " ".join(shlex.quote(f"{name} ...") for name in names) if len(names) <= _MAX_CELLS else "--input FILE"

@@ -24,6 +24,7 @@ from pipelines.data.table_options import TableOptions
 from pipelines.data.table_rows import SURROGATES
 from pipelines.data.text_chunks import Chunk, Columns
 from pipelines.export.exported import Exported
+from pipelines.text.special_tokens import FIELD_MARK
 
 NOT_UNICODE = "not valid Unicode"
 _UNDECODED = re.compile("[\udc80-\udcff]")  # bytes that are not in the encoding, as `surrogateescape` keeps them
@@ -128,7 +129,7 @@ def _check_encoding(path: str, chunk: Chunk, options: TableOptions) -> None:
     Raises:
         UserError: it has; the message names the likely one.
     """
-    texts = [text for text in chunk.texts() if not text.isascii()]
+    texts = [text for text in (each.replace(FIELD_MARK, "") for each in chunk.texts()) if not text.isascii()]
     undecoded = [text for text in texts if _UNDECODED.search(text)]
     if len(undecoded) < max(_MIN_UNDECODED, len(texts)):
         return

@@ -184,6 +184,17 @@ def test_a_symmetric_model_of_pairs(folder, run):
     found = json.loads(run("predict", "classification", a, b, b, a, a, a, "--name", "pairs", "--json").stdout)
     first, swapped, same = found["predictions"]
     assert first["probabilities"] == swapped["probabilities"] and same["label"] == "same"
+    # The model reads what both texts have in common. People are shown the texts.
+    (folder / "wrong.csv").write_text("first,second,label\nred cat house,house cat red,other\nred,blue train,same\n")
+    done = run("evaluate", "classification", "--data", "wrong.csv", "--name", "pairs", "--mistakes", "wrong-pairs.csv")
+    assert done.returncode == 0, done.stderr
+    mistakes = pd.read_csv(folder / "wrong-pairs.csv")
+    assert list(mistakes)[-2:] == ["first", "second"] and len(mistakes)
+    assert mistakes["text"][0] == f"first: {mistakes['first'][0]}; second: {mistakes['second'][0]}"
+    # A file in another encoding is refused, as one with a single column of texts is.
+    (folder / "latin.csv").write_text("first,second\n" + "das Haus für München,für München\n" * 9, "cp1252")
+    done = run("predict", "classification", "--input", "latin.csv", "--output", "out.csv", "--name", "pairs")
+    assert done.returncode == 2 and "--encoding cp1252" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pandas as pd
 import pytest
 
-from pipelines.data import fields, labelled_texts
+from pipelines.data import fields, labelled_texts, pair_fields
 from pipelines.data.fields import NUMBER, Field
 from pipelines.data.table_options import TableOptions
 from pipelines.support.errors import UserError
@@ -107,9 +107,15 @@ def test_texts_for_people_have_names_and_ranges_but_no_internal_words():
     ("is_symmetric", "shown"),
     [(False, "a: red cat; b: cat "), (True, "common: cat; different: red; shared >= 0.5")],
 )
-def test_what_a_pair_has_in_common_is_shown_in_place_of_texts_that_are_not_read(is_symmetric, shown):
+def test_what_a_pair_has_in_common_is_shown_where_the_texts_themselves_are_not_known(is_symmetric, shown):
     pair = fields.of_pair("a", "b", is_symmetric)
-    assert fields.readable(pair, fields.composed(pair, pd.DataFrame({"a": ["red cat"], "b": ["cat "]}))) == [shown]
+    texts = fields.composed(pair, pd.DataFrame({"a": ["red cat"], "b": ["cat "]}))
+    assert fields.readable(pair, texts) == ["a: red cat; b: cat "]
+    assert fields.readable(pair, [str(texts[0]) + ""]) == [shown]
+
+
+def test_a_pair_with_bytes_that_are_not_in_the_encoding_of_its_file_is_compared():
+    assert pair_fields.compared("M\udcfcnchen ist", "ist M\udcfcnchen")["common"] == "ist m\udcfcnchen"
 
 
 def test_numbers_that_are_not_finite_or_too_large_for_32_bits():
