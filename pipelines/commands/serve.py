@@ -166,7 +166,7 @@ class Serve:
         from serving.memory import limit_arenas
 
         limit_arenas()  # before TensorFlow starts its threads
-        import_tensorflow()
+        import_tensorflow(keeps_memory=False)  # a version that is replaced returns its memory
         from serving import logs, server
 
         limits = Limits(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Limits)})

@@ -56,7 +56,9 @@ def hidden(packages: Iterable[str]):
 
 
 def import_tensorflow(
-    parallel_ops: int | None = None, before_first_operation: Callable[[], None] = lambda: None
+    parallel_ops: int | None = None,
+    before_first_operation: Callable[[], None] = lambda: None,
+    keeps_memory: bool = True,
 ) -> None:
     """Imports TensorFlow, its text operations and Keras. Afterwards `import tensorflow` is silent and takes no time.
 
@@ -67,13 +69,14 @@ def import_tensorflow(
         parallel_ops: number of operations that run in parallel and share the cores. By default TensorFlow chooses. Only
             the first call of a process has an effect.
         before_first_operation: called after the import; what it writes on stderr is captured, too.
+        keeps_memory: whether the memory of large tensors is kept for the next ones. By default TensorFlow returns it to
+            the system, and the pages of the next tensors are filled with zeros again, in each step of a training.
     """
     os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    # Keeps the memory of large tensors for the next ones. By default TensorFlow returns it to the system, and the
-    # pages of the next ones are filled with zeros again. The default limit of 64 GB is lifted.
-    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
-    os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(2**24))
+    if keeps_memory:
+        os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "1")
+        os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(2**24))  # no limit; the default is 64 GB
     if parallel_ops:
         os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(parallel_ops))
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, (os.cpu_count() or 1) // parallel_ops)))

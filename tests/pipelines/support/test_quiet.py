@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,19 @@ def test_tensorflow_is_imported_in_silence_with_the_number_of_parallel_operation
     assert lines[0] == "tensorflow"
     assert lines[1] == f"2 {max(1, os.cpu_count() // 2)}"
     assert lines[2] == "[]"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("keeps_memory", [True, False])
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_the_memory_of_a_large_tensor_is_kept_or_returned(keeps_memory):
+    code = (
+        f"from pipelines.support.quiet import import_tensorflow; import_tensorflow(keeps_memory={keeps_memory})\n"
+        "import tensorflow as tf\n"
+        "from pathlib import Path\n"
+        "resident_pages = lambda: int(Path('/proc/self/statm').read_text().split()[1])\n"
+        "x = tf.ones([2**24]); before = resident_pages(); del x; print((before - resident_pages()) / before)"
+    )
+    process = import_in_a_process(code)
+    assert process.returncode == 0, process.stderr
+    assert (float(process.stdout) < 0.01) == keeps_memory
