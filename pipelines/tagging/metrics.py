@@ -1,6 +1,7 @@
 """Measures of a tagger, computed from its tags."""
 
 import collections
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -197,13 +198,25 @@ def _resampled(counts: Counts) -> np.ndarray:
 def _span_f1_interval(counts: Counts) -> tuple[float, float] | None:
     if len(counts.expected) < MIN_SENTENCES:
         return None
-    return interval(micro_f1(*_resampled(_pooled(counts))))
+    if not counts.predicted.sum() + counts.expected.sum():
+        return interval(micro_f1(*_resampled(_pooled(counts))))
+    return _widest(counts)
 
 
 def _accuracy_interval(counts: Counts) -> tuple[float, float]:
-    low, high = wilson_interval(int(counts.correct.sum()), int(counts.expected.sum()))
     if len(counts.expected) < MIN_SENTENCES:
-        return low, high
+        return wilson_interval(int(counts.correct.sum()), int(counts.expected.sum()))
+    return _widest(counts)
+
+
+def _widest(counts: Counts) -> tuple[float, float]:
+    """Returns the interval from the lower to the higher limits of the bootstrap's and Wilson's.
+
+    The bootstrap's is a point if all is right, and Wilson's knows nothing of sentences. F1 is taken for the fraction of
+    the mean number of what is predicted and expected; of tags, both are the number of tokens.
+    """
+    correct, predicted, expected = (int(count.sum()) for count in counts[1:])
+    low, high = wilson_interval(correct, math.ceil((predicted + expected) / 2))
     resampled = interval(micro_f1(*_resampled(_pooled(counts))))
     return min(low, resampled[0]), max(high, resampled[1])
 

@@ -152,3 +152,10 @@ def test_rare_tags_do_not_shift_the_interval_of_macro_f1():
     scores = metrics.score(expected, predicted, expected, None, False)
     low, high = scores["macro_f1_interval"]
     assert scores["macro_f1"] < 0.03 and low == pytest.approx(scores["macro_f1"]) == pytest.approx(high)
+
+
+def test_a_tagger_without_mistakes_is_not_certain_to_make_none():
+    tags = [["B-PER", "O"]] * 30
+    scores = metrics.score([["Ann", "sees"]] * 30, tags, tags, {"Ann"}, True)
+    low, high = scores["span_f1_interval"]
+    assert scores["span_f1"] == high == 1 and low == pytest.approx(wilson_interval(30, 30)[0]) and low < 0.9
