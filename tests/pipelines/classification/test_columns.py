@@ -193,7 +193,7 @@ def test_a_symmetric_model_of_pairs(folder, run):
     assert mistakes["text"][0] == f"first: {mistakes['first'][0]}; second: {mistakes['second'][0]}"
     # A file in another encoding is refused, as one with a single column of texts is.
     (folder / "latin.csv").write_text("first,second\n" + "das Haus für München,für München\n" * 9, "cp1252")
-    done = run("predict", "classification", "--input", "latin.csv", "--output", "out.csv", "--name", "pairs")
+    done = run("predict", "classification", "--input", "latin.csv", "--output", "latin-out.csv", "--name", "pairs")
     assert done.returncode == 2 and "--encoding cp1252" in done.stderr
 
 
