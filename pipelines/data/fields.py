@@ -182,12 +182,18 @@ def composed(fields: Sequence[Field], table: pd.DataFrame, path="") -> np.ndarra
             columns.append([str(each[field.kind]) for each in pairs])
         elif field.is_read:
             columns.append(_of_texts(table[field.name]))
-    rows = map(BETWEEN.join, zip(*columns, strict=True))
-    if unread := [field.name for field in fields if not field.is_read]:
-        cells = zip(*(_of_texts(table[name]) for name in unread), strict=True)
-        shown = ("; ".join(f"{name}: {cell}" for name, cell in zip(unread, each, strict=True)) for each in cells)
-        rows = map(ComposedText, rows, shown)
-    return np.fromiter(rows, object, len(table))
+    rows = zip(*columns, strict=True)
+    return np.fromiter(map(BETWEEN.join, rows), object, len(table))
+
+
+def with_unread(fields: Sequence[Field], table: pd.DataFrame, texts: np.ndarray) -> np.ndarray:
+    """Returns composed texts that remember the columns which they do not have, for `readable`."""
+    unread = [field.name for field in fields if not field.is_read]
+    if not unread:
+        return texts
+    cells = zip(*(_of_texts(table[name]) for name in unread), strict=True)
+    shown = ("; ".join(f"{name}: {cell}" for name, cell in zip(unread, each, strict=True)) for each in cells)
+    return np.fromiter(map(ComposedText, texts, shown), object, len(texts))
 
 
 def of_cells(fields: Sequence[Field], cells: Sequence[str], path="the command line") -> list[str]:

@@ -162,8 +162,8 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     known = options.fields
     if len(names) > 1:
         known = known or fields.of_table(files[0], table, texts, features, options)
-        composed = pd.Series(fields.composed(known, table, files[0]), table.index, object)
-        table = table.assign(**{text: composed})
+        composed = fields.with_unread(known, table, fields.composed(known, table, files[0]))
+        table = table.assign(**{text: pd.Series(composed, table.index, object)})
     return *_fields(files[0], table, text, label_names, options), dropped, others, weights, None, known
 
 

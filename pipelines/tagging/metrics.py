@@ -196,11 +196,8 @@ def _resampled(counts: Counts) -> np.ndarray:
 
 
 def _span_f1_interval(counts: Counts) -> tuple[float, float] | None:
-    if len(counts.expected) < MIN_SENTENCES:
-        return None
-    if not counts.predicted.sum() + counts.expected.sum():
-        return interval(micro_f1(*_resampled(_pooled(counts))))
-    return _widest(counts)
+    has_spans = counts.predicted.any() or counts.expected.any()
+    return _widest(counts) if has_spans and len(counts.expected) >= MIN_SENTENCES else None
 
 
 def _accuracy_interval(counts: Counts) -> tuple[float, float]:

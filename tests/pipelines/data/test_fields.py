@@ -109,9 +109,11 @@ def test_texts_for_people_have_names_and_ranges_but_no_internal_words():
 )
 def test_what_a_pair_has_in_common_is_shown_where_the_texts_themselves_are_not_known(is_symmetric, shown):
     pair = fields.of_pair("a", "b", is_symmetric)
-    texts = fields.composed(pair, pd.DataFrame({"a": ["red cat"], "b": ["cat "]}))
-    assert fields.readable(pair, texts) == ["a: red cat; b: cat "]
-    assert fields.readable(pair, [str(texts[0]) + ""]) == [shown]
+    table = pd.DataFrame({"a": ["red cat"], "b": ["cat "]})
+    texts = fields.composed(pair, table)
+    assert fields.readable(pair, texts) == [shown]
+    known = fields.with_unread(pair, table, texts)
+    assert list(known) == list(texts) and fields.readable(pair, known) == ["a: red cat; b: cat "]
 
 
 def test_a_pair_with_bytes_that_are_not_in_the_encoding_of_its_file_is_compared():
