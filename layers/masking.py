@@ -19,8 +19,11 @@ def masked_softmax(scores, mask=None):
     scores = ops.cast(scores, keras.backend.result_type(scores.dtype, "float32"))
     if mask is None:
         return _softmax(scores)
-    mask = ops.cast(mask, "bool")
-    return ops.where(mask, _softmax(ops.where(mask, scores, -1e30)), 0.0)
+    # A sum and a product are faster than two selections by a mask that is broadcast. -1e30 absorbs every score, so that
+    # e^(score - maximum) is exactly 0.
+    valid = ops.cast(ops.cast(mask, "bool"), scores.dtype)
+    has_valid = ops.max(valid, axis=-1, keepdims=True)  # 0 for a row without a True position
+    return _softmax(scores + (valid - 1) * 1e30) * has_valid
 
 
 def _softmax(scores):

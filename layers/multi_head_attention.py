@@ -33,7 +33,13 @@ class CachedMultiHeadAttention(keras.layers.Layer):
     not fit into the cache give NaN or, for different positions in TensorFlow on a CPU, an error.
 
     If all rows write to the same slot, the cache is updated without a copy. This is the case if `position` is a scalar,
-    or if `slot` gives the slot for all rows; then `mask` has to state which slots each row may attend to.
+    or if `slot` gives the slot for all rows; then `mask` has to state which slots each row may attend to. The slot has
+    to be one of the cache.
+
+    Beam search extends k hypotheses of each row, which share most of their past. With `hypotheses`, k rows of the query
+    share one row of the cache: they write to the k slots from `slot` on, and `mask` states which slots belong to the
+    past of each. So a search that continues with other hypotheses changes the mask, and never moves keys and values.
+    `projected` is shared in the same way.
 
     For cross-attention call `projected = project(value)` once, then `call(query, projected=projected)` at each step.
 
@@ -53,6 +59,8 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         projected, cache: {"key": [batch, H, Tk, D], "value": [batch, H, Tk, D]}; in a cache Tk is max_length
         position: int [batch] or [], with `cache`: position of the first of the steps, which is also its slot
         slot: int [], with `cache`, `mask` and a single step: the slot that all rows write to
+        hypotheses: int [], k, with `slot` or `projected` and a single step: the query has k rows for each of their
+            rows; `mask` is [batch or 1, k or 1, Tk]
         -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, with a cache, the new
             cache
 
@@ -129,19 +137,21 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         cache=None,
         position=None,
         slot=None,
+        hypotheses=None,
         return_weights=False,
     ):
-        self._check_arguments(query, value, mask, projected, cache, position, slot)
+        self._check_arguments(query, value, mask, projected, cache, position, slot, hypotheses)
         start = ops.cast(0 if position is None else position, "int32")  # NumPy's default is int64
-        q = self._heads(self._query, query, start)  # [batch, H, Tq, D]
+        q = self._heads(self._query, query, start, hypotheses)  # [batch, H, Tq, D]
         if projected is None:
-            projected = self.project(query if value is None else value, start)
+            projected = self.project(query if value is None else value, start, hypotheses)
         first_slot = start if slot is None else ops.cast(slot, "int32")
         if cache is not None:
-            cache = projected = _write(cache, projected, first_slot)
+            num_slots = ops.shape(cache["key"] if slot is None else mask)[2 if slot is None else -1]
+            cache = projected = _write(cache, projected, first_slot, num_slots, hypotheses)
 
-        time, num_slots = ops.shape(q)[2], ops.shape(projected["key"])[2]
-        mask = self._full_mask(mask, time, num_slots, start if self.causal and slot is None else None)
+        time, num_keys = ops.shape(q)[2], ops.shape(projected["key"])[2]
+        mask = self._full_mask(mask, time, num_keys, start if self.causal and slot is None else None)
         scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))  # [batch, H, Tq, Tk]
         weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
         context = ops.matmul(self._drop(weights), projected["value"])  # [batch, H, Tq, D]
@@ -150,7 +160,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         rows = ops.reshape(context, (-1, self.num_heads * self._dim))  # [batch * Tq, H * D]
         output = as_sequences(self._output(rows), query)
 
-        if cache is not None:
+        if cache is not None and slot is None:
             # Where a scatter cannot raise, it drops the write. Then the output must not look like a result.
             fits = ops.logical_and(first_slot >= 0, first_slot + time <= num_slots)
             output = ops.where(ops.reshape(fits, (-1, 1, 1)), output, ops.cast(float("nan"), output.dtype))
@@ -161,13 +171,16 @@ class CachedMultiHeadAttention(keras.layers.Layer):
             results.append(cache)
         return tuple(results) if len(results) > 1 else output
 
-    def project(self, value, start=0):
+    def project(self, value, start=0, hypotheses=None):
         """Returns keys and values of all heads, each [batch, H, Tk, D], for all steps of a decoding.
 
         The layer must be built.
         """
         self._check_built()
-        return {"key": self._heads(self._key, value, start), "value": self._heads(self._value, value)}
+        return {
+            "key": self._heads(self._key, value, start, hypotheses),
+            "value": self._heads(self._value, value, hypotheses=hypotheses),
+        }
 
     def initial_cache(self, batch_size, max_length):
         """Returns an empty cache for at most max_length steps per row; batch_size may be a tensor.
@@ -182,12 +195,17 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         if not self.built:
             raise ValueError(f"{self.name} is not built: call it or build(query_shape) first")
 
-    def _heads(self, dense, x, start=None):
-        """[batch, time, depth] -> [batch, H, time, D]; with start, a rotary layer rotates by the positions."""
+    def _heads(self, dense, x, start=None, hypotheses=None):
+        """[batch, time, depth] -> [batch, H, time, D], or with hypotheses [batch * k, 1, depth] -> [batch, H, k, D].
+
+        With start, a rotary layer rotates by the positions.
+        """
         x = as_sequences(dense(as_rows(x)), x, (self.num_heads, self._dim))
         if self._rotate and start is not None:
             x = self._rotate(x, start=start)
-        if x.shape[1] == 1:
+        if hypotheses is not None:
+            x = ops.reshape(x, (-1, hypotheses, self.num_heads, self._dim))
+        elif x.shape[1] == 1:
             return ops.reshape(x, (-1, self.num_heads, 1, self._dim))
         return ops.transpose(x, (0, 2, 1, 3))
 
@@ -204,7 +222,9 @@ class CachedMultiHeadAttention(keras.layers.Layer):
             mask = causal if mask is None else ops.logical_and(mask, causal)
         return mask
 
-    def _check_arguments(self, query, value, mask, projected, cache, position, slot):
+    def _check_arguments(self, query, value, mask, projected, cache, position, slot, hypotheses):
+        if hypotheses is not None and (query.shape[1] != 1 or (slot is None and projected is None)):
+            raise ValueError("hypotheses need a slot or projected, and a single step")
         if slot is not None and (cache is None or mask is None or query.shape[1] != 1):
             raise ValueError("slot needs a cache, a mask of its slots, and a single step")
         if (cache is None) != (position is None):
@@ -242,9 +262,10 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         cache=None,
         position=None,
         slot=None,
+        hypotheses=None,
         return_weights=False,
     ):
-        self._check_arguments(query, value, mask, projected, cache, position, slot)
+        self._check_arguments(query, value, mask, projected, cache, position, slot, hypotheses)
         results = [keras.KerasTensor(query.shape, dtype=self.compute_dtype)]
         if return_weights:
             source = cache or projected
@@ -268,38 +289,42 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         }
 
 
-def _write(cache, steps, position):
+def _write(cache, steps, position, num_slots, num_steps=None):
     """Returns the cache with `steps` written into the slots position, position + 1, ... of each row.
 
-    Both hold keys and values: cache [batch, H, max_length, D], steps [batch, H, time, D]; position int [batch] or [].
+    Both hold keys and values: cache [batch, H, num_slots, D], steps [batch, H, num_steps, D]; position int [batch] or
+    [].
     """
     steps = {name: ops.cast(x, cache[name].dtype) for name, x in steps.items()}
+    num_steps = ops.shape(steps["key"])[2] if num_steps is None else num_steps
     if len(position.shape) == 0:
-        return {name: _write_one_slot(cache[name], x, position) for name, x in steps.items()}
-    batch, heads, time, dim = ops.shape(steps["key"])
-    slots = ops.reshape(position, (-1, 1, 1)) + ops.arange(time, dtype="int32")  # [batch, 1, time]
+        return {name: _write_one_slot(cache[name], x, position, num_slots, num_steps) for name, x in steps.items()}
+    batch, heads, _, dim = ops.shape(steps["key"])
+    slots = ops.reshape(position, (-1, 1, 1)) + ops.arange(num_steps, dtype="int32")  # [batch, 1, num_steps]
     axes = [ops.arange(batch, dtype="int32")[:, None, None], ops.arange(heads, dtype="int32")[:, None], slots]
-    indices = ops.reshape(ops.stack([ops.broadcast_to(x, (batch, heads, time)) for x in axes], axis=-1), (-1, 3))
+    indices = [ops.broadcast_to(x, (batch, heads, num_steps)) for x in axes]
+    indices = ops.reshape(ops.stack(indices, axis=-1), (-1, 3))
     return {name: ops.scatter_update(cache[name], indices, ops.reshape(x, (-1, dim))) for name, x in steps.items()}
 
 
-def _write_one_slot(cache, x, slot):
-    """Returns the cache [batch, H, Tk, D] with x [batch, H, time, D] written into slot, slot + 1, ... of all rows."""
+def _write_one_slot(cache, x, slot, num_slots, num_steps):
+    """Returns the cache [batch, H, num_slots, D] with x [batch, H, num_steps, D] in slot, slot + 1, ... of all rows."""
     if keras.backend.backend() != "tensorflow":
         return ops.slice_update(cache, (0, 0, slot, 0), x)
     # In TensorFlow, slice_update is an XLA op, which TF Serving cannot run, and scatter_update copies the cache. The op
-    # below does not copy the cache if nothing else refers to it. The copy would take most of the time of a step.
+    # below does not copy the cache if nothing else refers to it. The copy would take most of the time of a step. The
+    # sizes are arguments, so that all layers of a network have those of one tensor: they are computed once.
     import tensorflow as tf
 
-    batch, heads, num_slots, dim = ops.shape(cache)
-    time, first_axis = ops.shape(x)[2], 0b01
+    _, heads, _, dim = cache.shape
+    first_axis = 0b01
     written = tf.raw_ops.TensorStridedSliceUpdate(  # on two axes, because its time grows with the number of axes
-        input=ops.reshape(cache, (batch * heads, num_slots * dim)),
-        value=ops.reshape(x, (batch * heads, time * dim)),
+        input=ops.reshape(cache, (-1, num_slots * dim)),
+        value=ops.reshape(x, (-1, num_steps * dim)),
         begin=[0, slot * dim],
-        end=[0, (slot + time) * dim],
+        end=[0, (slot + num_steps) * dim],
         strides=[1, 1],
         begin_mask=first_axis,
         end_mask=first_axis,
     )
-    return ops.reshape(written, (batch, heads, num_slots, dim))
+    return ops.reshape(written, (-1, heads, num_slots, dim))

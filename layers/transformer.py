@@ -229,7 +229,8 @@ class TransformerDecoderBlock(_TransformerBlock):
     Then `call(steps, cache=cache, position=position)` returns the outputs that a full pass would give at these
     positions, and the cache with these steps. The first axis of every tensor in a cache is the batch, so a beam search
     can gather its rows. Prompts of different lengths, padded on the right, are one call from position 0. Each row then
-    continues at its own length. A common `slot` for all rows makes this faster (see CachedMultiHeadAttention).
+    continues at its own length. A common `slot` for all rows makes this faster, and with `hypotheses` the k hypotheses
+    of a beam search share a row of the cache (see CachedMultiHeadAttention).
 
     Args: those of TransformerEncoderBlock; `rotary` is for the self-attention only.
 
@@ -243,6 +244,8 @@ class TransformerDecoderBlock(_TransformerBlock):
             only}, from initial_cache
         position: int [batch] or [], the number of steps before these, with `cache`
         slot: int [], the slot that all rows write a single step to, if it is not the position
+        hypotheses: int [], k, with `slot`: inputs [batch * k, 1, d] for a cache of `batch` rows; `mask` is then bool
+            [batch, k, max_length]
         -> float [batch, time, d]; then, if return_weights, {"self": [batch, heads, time, time or max_length],
             "cross": [batch, heads, time, source_time]}; then, if a cache was given, the new cache
 
@@ -277,6 +280,7 @@ class TransformerDecoderBlock(_TransformerBlock):
         cache=None,
         position=None,
         slot=None,
+        hypotheses=None,
         return_weights=False,
     ):
         self._check_arguments(encoder_outputs, mask, encoder_mask, cache, slot)
@@ -285,7 +289,13 @@ class TransformerDecoderBlock(_TransformerBlock):
 
         y = self._sublayer_input(self._attention_norm, inputs)
         y, weights["self"], *new_self_cache = self._self_attention(
-            y, mask=mask, cache=self_cache, position=position, slot=slot, return_weights=True
+            y,
+            mask=mask,
+            cache=self_cache,
+            position=position,
+            slot=slot,
+            hypotheses=hypotheses,
+            return_weights=True,
         )
         x = self._add_residual(self._attention_norm, inputs, y)  # [batch, time, d]
 
@@ -295,7 +305,9 @@ class TransformerDecoderBlock(_TransformerBlock):
             else:
                 projected, encoder_mask = cache["cross"], cache["cross"]["mask"]
             y = self._sublayer_input(self._cross_norm, x)
-            y, weights["cross"] = self._cross_attention(y, projected=projected, mask=encoder_mask, return_weights=True)
+            y, weights["cross"] = self._cross_attention(
+                y, projected=projected, mask=encoder_mask, hypotheses=hypotheses, return_weights=True
+            )
             x = self._add_residual(self._cross_norm, x, y)
 
         y = self._feed_forward(self._sublayer_input(self._feed_forward_norm, x))
@@ -340,6 +352,10 @@ class TransformerDecoderBlock(_TransformerBlock):
         elif mask is not None and slot is None:
             raise ValueError("mask with a cache needs a slot: without a slot, position determines the valid slots")
 
+    def compute_mask(self, inputs, previous_mask=None):
+        # A mask of slots for each hypothesis says nothing about the outputs.
+        return None if previous_mask is None or len(previous_mask.shape) == 3 else previous_mask
+
     def compute_output_shape(self, inputs_shape, encoder_outputs_shape=None):
         return inputs_shape
 
@@ -352,6 +368,7 @@ class TransformerDecoderBlock(_TransformerBlock):
         cache=None,
         position=None,
         slot=None,
+        hypotheses=None,
         return_weights=False,
     ):
         self._check_arguments(encoder_outputs, mask, encoder_mask, cache, slot)

@@ -3,11 +3,20 @@
 A model is seen as `step(ids int32 [rows], state) -> (logits float [rows, vocabulary], state)`, where `state` is a dict
 of tensors with the rows first on every leaf. Decoding starts with the logits of the first token and the state after
 everything that was read. The result of a row does not depend on the other rows of the batch.
+
+A state may grow. Then the model has a function `make_room(state)`, which gives it room for STAGE_STEPS more steps.
 """
 
+import keras
 import tensorflow as tf
 
 IMPOSSIBLE = -1e9  # a log-probability
+STAGE_STEPS = 8
+
+
+def weights_read_once(model: keras.Model) -> keras.StatelessScope:
+    """A scope in which layers have the weights of a model as tensors: a loop in it does not read them in each step."""
+    return keras.StatelessScope([(weight, tf.identity(weight.value)) for weight in model.weights])
 
 
 def shape_invariants(values):
@@ -28,4 +37,5 @@ def shape_invariants(values):
         return tf.TensorShape([None, *x.shape[1:]])
 
     *others, logits, state = values
-    return type(values)(*map(unknown_sizes, others), *tf.nest.map_structure(known_sizes, (logits, state)))
+    others = tf.nest.map_structure(unknown_sizes, others)
+    return type(values)(*others, *tf.nest.map_structure(known_sizes, (logits, state)))

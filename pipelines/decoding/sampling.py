@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from pipelines.decoding.loop import IMPOSSIBLE, shape_invariants
+from pipelines.decoding.loop import IMPOSSIBLE, STAGE_STEPS, shape_invariants
 from pipelines.text.tokenizers import PAD
 
 
@@ -47,6 +47,7 @@ def sample(
     banned_ids: Sequence[int] = (),
     seen: tf.Tensor | None = None,
     end_id: int | None = None,
+    make_room: Callable | None = None,
 ) -> Samples:
     """Samples a continuation for each row; decodes greedily where the temperature is 0.
 
@@ -59,6 +60,7 @@ def sample(
         banned_ids: ids that are never sampled.
         seen: bool [batch, vocabulary], tokens of the prompts, for the repetition penalty; by default none.
         end_id: a row ends after this token; None if there is none.
+        make_room: see loop.py; None for a state that does not grow.
     """
     batch_size, vocabulary_size = tf.shape(logits)[0], logits.shape[-1]
     max_lengths = options["max_length"]  # [batch]
@@ -77,6 +79,15 @@ def sample(
     can_stop = tf.reduce_any(stop_ids != PAD, axis=1)
     any_penalty = tf.reduce_any(options["repetition_penalty"] != 1)
 
+    if make_room is not None:
+        state = make_room(state)
+
+    def with_room(s: SampleState):
+        if make_room is None:
+            return s.state
+        is_full = (s.time > 0) & (s.time % STAGE_STEPS == 0)
+        return tf.cond(is_full, lambda: make_room(s.state), lambda: dict(s.state))
+
     def sample_step(s: SampleState):
         scores = _penalize_repetition(s.logits, s.seen, options["repetition_penalty"]) + banned
         chosen = tf.where(s.alive, _choose(scores, options, random_numbers[:, s.time]), PAD)  # [batch]
@@ -87,7 +98,7 @@ def sample(
             stopped |= chosen == end_id
         alive = s.alive & ~stopped & (s.time + 1 < max_lengths)
         next_logits, next_state = tf.cond(
-            tf.reduce_any(alive), lambda: step(chosen, s.state), lambda: (s.logits, s.state)
+            tf.reduce_any(alive), lambda: step(chosen, with_room(s)), lambda: (s.logits, s.state)
         )
         return [
             SampleState(

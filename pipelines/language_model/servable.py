@@ -10,6 +10,7 @@ import keras
 import tensorflow as tf
 
 from pipelines.decoding.beam_search import beam_search, num_columns
+from pipelines.decoding.loop import weights_read_once
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, clipped, defaults, filled, in_range, signature_specs
 from pipelines.decoding.sampling import sample
 from pipelines.language_model import cache
@@ -58,6 +59,7 @@ class Generator(tf.Module):
         self._end_id = END if config.documents else None
         self._banned_ids = never_generated(config.documents)
         self._network = lambda ids: model(ids, training=False)
+        self._weights_read_once = lambda: weights_read_once(model)
         self.is_traceable = is_traceable(model)
         self._make_trace = lambda: make_trace(
             model, tokenizer, config.window if self._is_transformer else MAX_TRACED_TOKENS + 1
@@ -139,9 +141,10 @@ class Generator(tf.Module):
         stop_ids = self._tokenizer.encode(options.pop("stop"))[:, 1:-1]
         stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
         stop_ids = tf.pad(stop_ids, [[0, 0], [1, 0]])  # at least one column
-        samples = sample(
-            step, logits, state, options, stop_ids, self._banned_ids, self._occurring(ids), end_id=self._end_id
-        )
+        with self._weights_read_once():
+            samples = sample(
+                step, logits, state, options, stop_ids, self._banned_ids, self._occurring(ids), end_id=self._end_id
+            )
         return {
             "text": self._decode_after(text, samples.tokens),
             "log_probability": samples.log_probabilities,
@@ -166,16 +169,17 @@ class Generator(tf.Module):
         with tf.control_dependencies(in_range(SEARCH, options)):
             text, options = tf.identity(text), clipped(SEARCH, options)
         _, logits, state = self._read_prompts(text)
-        hypotheses = beam_search(
-            self._step,
-            logits,
-            state,
-            lengths=options["max_length"],
-            beam_width=options["beam_width"],
-            length_penalty=options["length_penalty"],
-            end_id=self._end_id,
-            banned_ids=self._banned_ids,
-        )
+        with self._weights_read_once():
+            hypotheses = beam_search(
+                self._step,
+                logits,
+                state,
+                lengths=options["max_length"],
+                beam_width=options["beam_width"],
+                length_penalty=options["length_penalty"],
+                end_id=self._end_id,
+                banned_ids=self._banned_ids,
+            )
         k, time = tf.shape(hypotheses.tokens)[1], tf.shape(hypotheses.tokens)[2]
         texts = self._decode_after(tf.repeat(text, k), tf.reshape(hypotheses.tokens, [-1, time]))  # [batch * k]
         n = num_columns(hypotheses.scores)

@@ -179,15 +179,24 @@ def append_context(config: TranslationConfig, x, weights, memory):
     return x if config.attention_style == "luong" else ops.concatenate([x, ops.matmul(weights, memory)], axis=-1)
 
 
-def output_logits(config: TranslationConfig, parts: dict, x, embedded):
+def output_kernel(parts: dict):
+    """Returns the matrix of the output layer, float [size, target_size], for a loop of many steps."""
+    tokens = parts["target_tokens"]
+    return ops.cast(ops.transpose(tokens.embeddings), tokens.reverse_dtype or tokens.compute_dtype)
+
+
+def output_logits(config: TranslationConfig, parts: dict, x, embedded, kernel=None):
     """Computes logits float32 [..., target_size] from the decoder's outputs x, float [..., size].
 
     Args:
+        kernel: from `output_kernel`: the embeddings are not transposed again.
         embedded: embeddings of the tokens that the decoder has just read, float [..., embedding_size]; recurrent models
             use them, too.
     """
     if config.model != "transformer":
         x = parts["read_out"](ops.concatenate([x, embedded], axis=-1))  # [..., embedding_size]
+    if kernel is not None:
+        return ops.matmul(ops.cast(x, kernel.dtype), kernel)
     return parts["target_tokens"](parts["dropout"](x), reverse=True)
 
 

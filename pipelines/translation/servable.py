@@ -8,7 +8,9 @@ import tensorflow as tf
 
 from pipelines.decoding import sampling
 from pipelines.decoding.beam_search import Hypotheses, beam_search, length_divisor, num_columns
+from pipelines.decoding.loop import weights_read_once
 from pipelines.decoding.options import (
+    MAX_BEAM_WIDTH,
     MAX_TRANSLATION_LENGTH,
     SAMPLED_TRANSLATION,
     TRANSLATION,
@@ -102,10 +104,9 @@ class Translator(tf.Module):
         Returns:
             translation: string [batch]; score: float32 [batch].
         """
-        outputs = self.translate(text, filled(TRANSLATION, self._defaults, text))
+        outputs = self._translate(text, filled(TRANSLATION, self._defaults, text), 1)
         return {name: outputs[name] for name in ("translation", "score")}
 
-    @tf.function(input_signature=[_TEXT, signature_specs(TRANSLATION)], autograph=False)
     def translate(self, text, options):
         """Translates by beam search (beam_search): the signature translate.
 
@@ -124,11 +125,16 @@ class Translator(tf.Module):
         Raises:
             InvalidArgumentError: an option is below its minimum.
         """
+        return self._translate(text, options, MAX_BEAM_WIDTH)
+
+    @tf.function(input_signature=[_TEXT, signature_specs(TRANSLATION), tf.TensorSpec([], tf.int32)], autograph=False)
+    def _translate(self, text, options, num_best):
+        """As `translate`; the search ends when it cannot find better ones than the `num_best` best hypotheses."""
         # All operations below need the text or the maximum length, so none runs before the options are checked.
         with tf.control_dependencies(in_range(TRANSLATION, options)):
             text, options = tf.identity(text), clipped(TRANSLATION, options)
         source = self._read_source(text)
-        hypotheses = self._search(source, options)
+        hypotheses = self._search(source, options, num_best)
         ranked = self._rank(source, hypotheses, options["length_penalty"])
         n = num_columns(ranked[1])
         translations, scores, log_probabilities = (each[:, :n] for each in ranked)
@@ -159,12 +165,15 @@ class Translator(tf.Module):
         with tf.control_dependencies(in_range(SAMPLED_TRANSLATION, options)):
             text, options = tf.identity(text), clipped(SAMPLED_TRANSLATION, options)
         source = self._read_source(text)
-        logits, state = self._start(source)
         options |= {
             "max_length": self._max_lengths(source, options["max_length"]),
             "repetition_penalty": tf.ones_like(options["temperature"]),
         }
-        samples = sampling.sample(self._step, logits, state, options, banned_ids=BANNED_IDS, end_id=END)
+        with weights_read_once(self._model):
+            step, logits, state = self._start(source)
+            samples = sampling.sample(
+                step, logits, state, options, banned_ids=BANNED_IDS, end_id=END, make_room=steps.make_room
+            )
         tokens = tf.where(samples.tokens == END, PAD, samples.tokens)
         return {
             "translation": self._target.decode(tokens),
@@ -235,32 +244,33 @@ class Translator(tf.Module):
         ids = append(tokens, END).to_tensor()  # [batch, Ts], END after each text, then PAD
         return _Source(networks.encode(self._config, self._parts, ids), lengths, all_lengths > lengths)
 
-    def _search(self, source: _Source, options: dict) -> Hypotheses:
+    def _search(self, source: _Source, options: dict, num_best) -> Hypotheses:
         """The hypotheses of beam search; a text without words has the empty one."""
-        logits, state = self._start(source)
-        return beam_search(
-            self._step,
-            logits,
-            state,
-            self._max_lengths(source, options["max_length"]),
-            options["beam_width"],
-            options["length_penalty"],
-            END,
-            BANNED_IDS,
-            fixed=("memory",),
-        )
+        with weights_read_once(self._model):
+            step, logits, state = self._start(source)
+            return beam_search(
+                step,
+                logits,
+                state,
+                self._max_lengths(source, options["max_length"]),
+                options["beam_width"],
+                options["length_penalty"],
+                END,
+                BANNED_IDS,
+                num_best=num_best,
+                make_room=steps.make_room,
+                **steps.sharing(self._config),
+            )
 
     def _start(self, source: _Source):
-        """Returns the logits of the first token, and the state after START."""
+        """Returns the function of a step, the logits of the first token, and the state after START."""
+        step = functools.partial(steps.step, self._config, self._parts, kernel=networks.output_kernel(self._parts))
         state = steps.start(self._config, self._parts, source.encoded)
-        return self._step(tf.fill(tf.shape(source.lengths), START), state)
+        return step, *step(tf.fill(tf.shape(source.lengths), START), state)
 
     def _max_lengths(self, source: _Source, max_length):
         """Returns the maximum number of tokens of each translation, int32 [batch]; 0 for a text without words."""
         return tf.where(source.lengths > 0, tf.minimum(max_length, 2 * source.lengths + 10), 0)
-
-    def _step(self, ids, state):
-        return steps.step(self._config, self._parts, ids, state)
 
     def _rank(self, source: _Source, hypotheses: Hypotheses, length_penalty):
         """The different texts of the hypotheses, the best first.
@@ -276,31 +286,54 @@ class Translator(tf.Module):
         is_repeated = tf.reduce_any((translations[:, :, None] == translations[:, None, :]) & earlier, axis=2)
         is_kept = (hypotheses.scores > NO_TRANSLATION_SCORE / 10) & ~is_repeated  # [batch, n]
         translations = tf.where(is_kept, translations, "")
-        log_probabilities, lengths = self._score_translations(source.encoded, translations)
+        log_probabilities, lengths = self._score_hypotheses(source.encoded, translations, hypotheses, is_kept)
         log_probabilities = tf.where(is_kept, log_probabilities, NO_TRANSLATION_SCORE)
         scores = _normalize_by_length(log_probabilities, lengths, length_penalty[:, None])
         scores, order = tf.math.top_k(tf.where(is_kept, scores, NO_TRANSLATION_SCORE), n)
         return tf.gather(translations, order, batch_dims=1), scores, tf.gather(log_probabilities, order, batch_dims=1)
 
-    def _score_translations(self, encoded, translations):
-        """Scores several translations of each source.
+    def _score_hypotheses(self, encoded, translations, hypotheses: Hypotheses, is_kept):
+        """The scores of the texts of the hypotheses.
+
+        The search has scored the tokens that it wrote. A text that is usually written with others is scored again.
 
         Args:
             encoded: the sources, from `networks.encode`.
-            translations: string [batch, n].
+            translations: string [batch, n], the texts.
+            is_kept: bool [batch, n], whether the score matters.
 
         Returns:
             (log-probabilities float32 [batch, n], numbers of tokens including the end token int32 [batch, n]).
         """
+        n, time = tf.shape(hypotheses.tokens)[1], tf.shape(hypotheses.tokens)[2]
+        usual = self._target.encode(tf.reshape(translations, [-1]))[:, 1:]  # tokens, END
+        written = tf.reshape(hypotheses.tokens, [-1, time])
+        is_usual = tf.reduce_all(usual.to_tensor(shape=tf.stack([-1, time])) == written, axis=1)  # [batch * n]
+        is_usual &= tf.cast(usual.row_lengths(), tf.int32) == tf.reshape(hypotheses.lengths, [-1])
+        is_unusual = is_kept & ~tf.reshape(is_usual, [-1, n])
 
-        def score(translation):
-            by_token, lengths = self._score_tokens(encoded, translation)
-            return tf.reduce_sum(by_token, axis=1), lengths
+        def score(inputs):
+            translation, is_unusual, *known = inputs  # one translation of each source
 
-        # One translation per source at a time: the logits of all, [batch, n, Tt, vocabulary], can be gigabytes.
-        specs = (tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32))
-        scored = tf.map_fn(score, tf.transpose(translations), fn_output_signature=specs, parallel_iterations=1)
-        return tuple(tf.transpose(each) for each in scored)
+            def again():
+                rows = tf.where(is_unusual)  # [m, 1]
+                sources = tf.nest.map_structure(lambda x: tf.gather_nd(x, rows), encoded)
+                by_token, lengths = self._score_tokens(sources, tf.gather_nd(translation, rows))
+                new = tf.reduce_sum(by_token, axis=1), lengths
+                return tuple(tf.tensor_scatter_nd_update(x, rows, y) for x, y in zip(known, new, strict=True))
+
+            return tf.cond(tf.reduce_any(is_unusual), again, lambda: tuple(known))
+
+        def score_unusual():
+            # One translation per source at a time: the logits of all, [batch, n, Tt, vocabulary], can be gigabytes.
+            specs = (tf.TensorSpec([None], tf.float32), tf.TensorSpec([None], tf.int32))
+            inputs = (translations, is_unusual, hypotheses.log_probabilities, hypotheses.lengths)
+            by_column = tuple(tf.transpose(each) for each in inputs)
+            scored = tf.map_fn(score, by_column, fn_output_signature=specs, parallel_iterations=1)
+            return tuple(tf.transpose(each) for each in scored)
+
+        known = hypotheses.log_probabilities, hypotheses.lengths
+        return tf.cond(tf.reduce_any(is_unusual), score_unusual, lambda: known)
 
     def _score_tokens(self, encoded, translation):
         """Scores one translation of each source, string [batch].

@@ -3,21 +3,29 @@
 The state is a dict of tensors, batch first on every leaf.
 
 The entry "memory" depends on the source alone: no step changes it.
+
+The hypotheses of a beam search share the cache of a transformer: each has a bool for each slot, whether its token
+belongs to the past of the hypothesis. A search that continues with other hypotheses moves these, and no keys and
+values.
 """
 
 import tensorflow as tf
 from keras import ops
 
+from pipelines.decoding.loop import STAGE_STEPS
 from pipelines.translation import networks
 from pipelines.translation.config import TranslationConfig
 
-# A key/value cache grows by this number of tokens. Beam search copies the cache at every step, and most translations
-# are much shorter than the maximum, so a cache of the maximum length would be slow.
-_CACHE_GROWTH = 16
+
+def sharing(config: TranslationConfig) -> dict[str, tuple[str, ...]]:
+    """Returns the arguments of `beam_search` that say which entries of the state depend on the row alone."""
+    if config.model == "transformer":
+        return {"shared": ("slot", "caches", "memory", "in_source")}
+    return {"fixed": ("memory",)}
 
 
 def start(config: TranslationConfig, parts: dict, encoded: dict) -> dict:
-    """Returns the state before the first token of the translation.
+    """Returns the state before the first token of the translation, with room for it.
 
     Args:
         parts: from `networks.layers_by_name`.
@@ -26,11 +34,14 @@ def start(config: TranslationConfig, parts: dict, encoded: dict) -> dict:
     if config.model == "transformer":
         rows = tf.shape(encoded["memory"])[0]
         blocks = [parts[f"decoder_{i + 1}"] for i in range(config.num_layers)]
-        caches = [block.initial_cache(rows, _CACHE_GROWTH, encoded["memory"], encoded["mask"]) for block in blocks]
+        caches = [block.initial_cache(rows, 1, encoded["memory"], encoded["mask"]) for block in blocks]
         return {
-            "position": tf.zeros([rows], tf.int32),
+            "position": tf.zeros([rows], tf.int32),  # the number of tokens, equal in all rows
+            "past": tf.zeros([rows, 1], tf.bool),  # [rows, slots], the slots of the row's tokens
+            "slot": tf.zeros([rows], tf.int32),  # the next slot, equal in all rows
             "caches": [cache["self"] for cache in caches],  # key and value [batch, heads, slots, size]
-            "memory": [cache["cross"] for cache in caches],
+            "memory": [{name: cache["cross"][name] for name in ("key", "value")} for cache in caches],
+            "in_source": encoded["mask"],  # [batch, source_time]
         }
     if config.model == "single-rnn":
         return {"states": encoded["states"]}
@@ -42,12 +53,41 @@ def start(config: TranslationConfig, parts: dict, encoded: dict) -> dict:
     return {"states": states, "upper": upper, "memory": [value, keys, mask]}
 
 
-def step(config: TranslationConfig, parts: dict, ids, state: dict):
-    """Reads one token per row.
+def make_room(state: dict) -> dict:
+    """Gives the caches of a transformer room for STAGE_STEPS more tokens; other models need none.
+
+    Attention reads the whole cache at every step, and most translations are much shorter than the maximum: a cache of
+    the maximum length would be slow.
+    """
+    if "caches" not in state:
+        return state
+    growth = STAGE_STEPS * _num_hypotheses(state)
+
+    def longer(x, axis=2):
+        padding = [[0, growth if i == axis else 0] for i in range(len(x.shape))]
+        # In a loop, the number of slots has to be unknown, even where TensorFlow could infer it.
+        shape = [None if i == axis else size for i, size in enumerate(x.shape)]
+        return tf.compat.v1.placeholder_with_default(tf.pad(x, padding), shape)
+
+    return state | {
+        "past": longer(state["past"], axis=1),
+        "caches": tf.nest.map_structure(longer, state["caches"]),
+    }
+
+
+def _num_hypotheses(state):
+    """The number of hypotheses that share a row of the caches."""
+    hypotheses, rows = (tf.shape(state[name])[0] for name in ("position", "slot"))
+    return tf.maximum(1, hypotheses // tf.maximum(1, rows))
+
+
+def step(config: TranslationConfig, parts: dict, ids, state: dict, kernel=None):
+    """Reads one token per row. In a state without room for it, the logits are NaN.
 
     Args:
         ids: int32 [rows].
         state: from `start` or the previous step.
+        kernel: from `networks.output_kernel`, for a loop of many steps.
 
     Returns:
         (logits float32 [rows, vocabulary] of the next token, the state after this one).
@@ -55,7 +95,7 @@ def step(config: TranslationConfig, parts: dict, ids, state: dict):
     embedded = parts["target_tokens"](ids[:, None])  # [rows, 1, embedding_size]
     if config.model == "transformer":
         x, state = _step_transformer(config, parts, embedded, state)  # [rows, 1, hidden_size]
-        return networks.output_logits(config, parts, x, embedded)[:, 0], state
+        return networks.output_logits(config, parts, x[:, 0], embedded, kernel), state
     embedded = embedded[:, 0]  # [rows, embedding_size]
     if config.model == "single-rnn":
         x, states = _step_layers(parts, embedded, state["states"])
@@ -71,19 +111,35 @@ def step(config: TranslationConfig, parts: dict, ids, state: dict):
         x, upper = _step_layers(parts, x, state["upper"], first=2)
         x = networks.append_context(config, x[:, None], weights[:, None], memory[0])[:, 0]
         state = state | {"states": states[: -len(memory)], "upper": upper}
-    return networks.output_logits(config, parts, x, embedded), state
+    return networks.output_logits(config, parts, x, embedded, kernel), state
 
 
 def _step_transformer(config, parts, embedded, state):
-    # All rows are at the same position. As a scalar it lets the blocks write into their caches without a copy.
-    position = tf.reduce_max(tf.concat([state["position"], [0]], axis=0))
+    """Reads one token of each hypothesis, embedded [rows, 1, hidden_size]; there are k hypotheses for a row of caches.
+
+    Each hypothesis writes to a slot of its own: the next k slots are used.
+    """
+    # All rows are at the same position. As scalars, position and slot let the blocks write without copying the caches.
+    position, slot = (tf.reduce_max(tf.concat([state[name], [0]], axis=0)) for name in ("position", "slot"))
+    k, num_slots = _num_hypotheses(state), tf.shape(state["past"])[1]
+    own = tf.range(num_slots) == (slot + tf.range(k))[:, None]  # [k, slots]
+    past = tf.reshape(state["past"], [-1, k, num_slots]) | own
+
     x = networks.add_positions(config, parts, embedded, start=position)
-    caches = []
-    for i, (cache, memory) in enumerate(zip(_with_free_slot(state["caches"], position), state["memory"], strict=True)):
-        x, updated = parts[f"decoder_{i + 1}"](x, cache={"self": cache, "cross": memory}, position=position)
-        caches.append(updated["self"])
+    options = {"position": position, "slot": slot, "mask": past, "hypotheses": k}
+    new_caches = []
+    for i, (cache, memory) in enumerate(zip(state["caches"], state["memory"], strict=True)):
+        cache = {"self": cache, "cross": memory | {"mask": state["in_source"]}}
+        x, updated = parts[f"decoder_{i + 1}"](x, cache=cache, **options)
+        new_caches.append(updated["self"])
     x = networks.final_norm(config, parts, "decoder_norm", x)
-    return x, state | {"position": state["position"] + 1, "caches": caches}
+    x *= tf.cast(tf.where(slot + k <= num_slots, 1.0, float("nan")), x.dtype)
+    return x, state | {
+        "position": state["position"] + 1,
+        "past": tf.reshape(past, [-1, num_slots]),
+        "slot": state["slot"] + k,
+        "caches": new_caches,
+    }
 
 
 def _step_layers(parts, x, layer_states, first=1):
@@ -93,16 +149,3 @@ def _step_layers(parts, x, layer_states, first=1):
         x, states = parts[f"decoder_{i}"].cell(x, states)
         new_states.append(list(states))
     return x, new_states
-
-
-def _with_free_slot(caches: list[dict], position) -> list[dict]:
-    """The caches, made longer if they have no slot for the token at `position`."""
-
-    def grown():
-        padding = [[0, 0], [0, 0], [0, _CACHE_GROWTH], [0, 0]]
-        return tf.nest.map_structure(lambda x: tf.pad(x, padding), caches)
-
-    grown = tf.cond(position < tf.shape(caches[0]["key"])[2], lambda: caches, grown)
-    return tf.nest.map_structure(
-        lambda x, like: tf.ensure_shape(x, [None, like.shape[1], None, like.shape[3]]), grown, caches
-    )

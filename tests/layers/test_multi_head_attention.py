@@ -176,6 +176,9 @@ def test_invalid_arguments_are_refused():
     for options in ({}, {"mask": np.ones((2, 4), bool), "query": x[:, :2]}):
         with pytest.raises(ValueError, match="slot needs a cache, a mask"):
             causal(**{"query": x[:, :1], "cache": cache, "position": start, "slot": 1, **options})
+    for options in ({"slot": None}, {"query": x[:, :2], "slot": None, "projected": cache, "cache": None}):
+        with pytest.raises(ValueError, match="hypotheses need a slot"):
+            causal(**{"query": x[:, :1], "cache": cache, "position": start, "hypotheses": 2, **options})
     with pytest.raises(ValueError, match="give one of them"):
         causal(x, x, projected=cache)
     with pytest.raises(ValueError, match="a cache needs causal"):

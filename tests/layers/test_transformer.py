@@ -274,6 +274,27 @@ def test_a_ring_of_slots_equals_the_full_pass(style):
             close(got[row, 0], call(block, x[row : row + 1, :length], mask=window)[0, -1])
 
 
+@pytest.mark.any_backend
+@STYLES
+def test_hypotheses_that_share_a_cache_equal_the_full_pass_of_each(style):
+    """Two rows of three hypotheses; each step continues others, and only the mask of their past moves."""
+    block, k, steps = decoder(True, **style), 3, 4
+    z, in_source = normal(2, 5, 6, seed=1), np.arange(5) < np.array([[5], [2]])
+    cache = block.initial_cache(2, steps * k, z, in_source)
+    past, texts = np.zeros((2, k, steps * k), bool), np.zeros((2, k, 0, 8), "float32")
+    for time in range(steps):
+        parents = np.random.default_rng(time).integers(0, k, (2, k))
+        past, texts = (np.take_along_axis(a, parents.reshape(2, k, *[1] * (a.ndim - 2)), axis=1) for a in (past, texts))
+        x = normal(2, k, 1, 8, seed=10 + time)
+        past[:, np.arange(k), time * k + np.arange(k)], texts = True, np.concatenate([texts, x], axis=2)
+        options = {"position": time, "slot": time * k, "mask": past, "hypotheses": k}
+        got, weights, cache = call(block, x.reshape(2 * k, 1, 8), cache=cache, return_weights=True, **options)
+        whole = texts.reshape(2 * k, time + 1, 8)
+        expected = call(block, whole, np.repeat(z, k, axis=0), encoder_mask=np.repeat(in_source, k, axis=0))
+        close(got[:, 0], expected[:, -1])
+        assert weights["self"].shape == (2, 2, k, steps * k) and weights["cross"].shape == (2, 2, k, 5)
+
+
 def test_bfloat16_keeps_its_cache_in_bfloat16():
     block, x = decoder(False, dtype="mixed_bfloat16"), normal(2, 3, 8)
     cache = block.initial_cache(2, 3)

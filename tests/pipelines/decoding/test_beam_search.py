@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.decoding.beam_search import Hypotheses, beam_search, num_columns
+from pipelines.decoding.loop import STAGE_STEPS
 from pipelines.text.tokenizers import PAD
 from tests.pipelines.decoding.table_model import (
     VOCABULARY,
@@ -93,6 +94,60 @@ def test_a_row_with_a_smaller_beam_width_gets_what_it_gets_alone():
     np.testing.assert_array_equal(together.tokens[0, :2], alone.tokens[0])
     np.testing.assert_allclose(together.scores[0, :2], alone.scores[0], atol=1e-5)
     assert (together.lengths[0, 2:] == 0).all() and (together.scores[0, 2:] < -1e8).all()
+
+
+def test_rows_that_are_done_at_different_times_get_what_they_get_alone():
+    """The search has several stages: it goes on without the rows that are done."""
+    lengths = [1, 20, 3, 12, 0, 8]
+    together = beam([1, 2, 3, 4, 1, 2], lengths, 3, 1.0)
+    for row, (first, length) in enumerate(zip([1, 2, 3, 4, 1, 2], lengths, strict=True)):
+        alone = beam([first], [length], 3, 1.0)
+        np.testing.assert_array_equal(together.lengths[row], alone.lengths[0])
+        width = alone.tokens.shape[2]
+        np.testing.assert_array_equal(together.tokens[row, :, :width], alone.tokens[0])
+        assert (together.tokens[row, :, width:] == PAD).all()
+        np.testing.assert_allclose(together.scores[row], alone.scores[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("num_best", [1, 2])
+def test_a_search_for_the_best_hypotheses_alone_finds_those(num_best):
+    whole = beam([1, 2, 3, 4], [12] * 4, 4, 1.0, end_id=4)
+    short = beam([1, 2, 3, 4], [12] * 4, 4, 1.0, end_id=4, num_best=num_best)
+    np.testing.assert_array_equal(short.tokens[:, :num_best], whole.tokens[:, :num_best])
+    np.testing.assert_allclose(short.scores[:, :num_best], whole.scores[:, :num_best], atol=1e-5)
+
+
+def test_what_a_row_shares_with_its_hypotheses_and_its_room_follow_the_row():
+    """The state of a model that adds the number of the row to the logits of a token, and that uses its room up."""
+
+    def counting_step(ids, state):
+        logits, new = step(ids, {"last": state["last"]})
+        k = tf.shape(ids)[0] // tf.shape(state["row"])[0]
+        bonus = tf.repeat(tf.cast(state["row"], tf.float32), k)[:, None] * tf.one_hot(3, VOCABULARY)
+        return logits + bonus, new | {"row": state["row"], "room": state["room"][:, 1:]}
+
+    def make_room(state):
+        longer = tf.pad(state["room"], [[0, 0], [0, STAGE_STEPS]])
+        return state | {"room": tf.compat.v1.placeholder_with_default(longer, [None, None])}
+
+    def run(rows, lengths):
+        @tf.function
+        def search():
+            logits, state = after(*[2] * len(rows))
+            logits += tf.cast(rows, tf.float32)[:, None] * tf.one_hot(3, VOCABULARY)
+            state |= {"row": tf.constant(rows), "room": tf.zeros([len(rows), 0])}
+            widths, penalty = tf.fill([len(rows)], 2), tf.fill([len(rows)], 1.0)
+            options = {"shared": ("row", "room"), "make_room": make_room}
+            return beam_search(counting_step, logits, state, tf.constant(lengths), widths, penalty, None, **options)
+
+        return search()
+
+    together = run([0, 1, 2, 3], [3, 20, 1, 11])
+    for row, length in enumerate([3, 20, 1, 11]):
+        alone = run([row], [length])
+        np.testing.assert_array_equal(together.tokens[row, :, :length], alone.tokens[0])
+        np.testing.assert_allclose(together.scores[row], alone.scores[0], atol=1e-5)
+    assert not np.array_equal(together.tokens[0, 0], together.tokens[3, 0])
 
 
 def test_the_beam_width_is_limited():

@@ -1,9 +1,11 @@
+import contextlib
 from typing import Any, NamedTuple
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from pipelines.decoding.loop import IMPOSSIBLE, shape_invariants
+from pipelines.decoding.loop import IMPOSSIBLE, shape_invariants, weights_read_once
 
 VOCABULARY = 5
 
@@ -73,3 +75,21 @@ def test_an_impossible_token_has_the_probability_zero():
 def test_if_every_token_is_impossible_the_probabilities_are_finite():
     np.testing.assert_allclose(tf.nn.softmax(tf.fill([4], IMPOSSIBLE)), 0.25)
     assert np.isfinite(tf.nn.log_softmax(tf.fill([4], 2 * IMPOSSIBLE)).numpy()).all()
+
+
+def test_a_loop_does_not_read_the_weights_in_each_step():
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(3)])
+
+    def body_ops(is_read_once):
+        @tf.function(autograph=False)
+        def run(x):
+            with weights_read_once(model) if is_read_once else contextlib.nullcontext():
+                return tf.while_loop(lambda x: tf.reduce_sum(x) < 1, lambda x: [model(x)], [x])[0]
+
+        library = run.get_concrete_function(tf.ones([2, 3])).graph.as_graph_def().library
+        return {node.op for function in library.function for node in function.node_def}, run(tf.ones([2, 3]))
+
+    ops, result = body_ops(True)
+    ops_without, expected = body_ops(False)
+    assert "MatMul" in ops and "ReadVariableOp" not in ops and "ReadVariableOp" in ops_without
+    np.testing.assert_array_equal(result, expected)

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.decoding.beam_search import beam_search
+from pipelines.decoding.loop import STAGE_STEPS
 from pipelines.decoding.options import (
     MAX_BEAM_WIDTH,
     MAX_TRANSLATION_LENGTH,
@@ -42,7 +43,9 @@ def decode_greedily(small, source, num_tokens):
         steps.start(config, parts, networks.encode(config, parts, source)),
     )
     tokens, log_probabilities = [], []
-    for _ in range(num_tokens):
+    for time in range(num_tokens):
+        if time % STAGE_STEPS == 1:  # the state has room for START
+            state = steps.make_room(state)
         logits, state = steps.step(config, parts, tf.constant(ids), state)
         allowed = logits.numpy()
         allowed[:, list(BANNED_IDS)] = -np.inf
@@ -107,7 +110,8 @@ def test_the_log_probabilities_of_the_beam_are_those_of_the_network(small_decode
     def search():
         logits, state = step(tf.fill([3], START), steps.start(config, parts, networks.encode(config, parts, source)))
         lengths, beam_width, length_penalty = tf.fill([3], 12), tf.fill([3], 4), tf.fill([3], 1.0)
-        return beam_search(step, logits, state, lengths, beam_width, length_penalty, END, BANNED_IDS, fixed=("memory",))
+        options = {"make_room": steps.make_room, **steps.sharing(config)}
+        return beam_search(step, logits, state, lengths, beam_width, length_penalty, END, BANNED_IDS, **options)
 
     hypotheses = search()
     for k in range(4):

@@ -39,6 +39,7 @@ def test_steps_of_every_variant_give_the_logits_of_the_whole_target(name):
     expected = model({"source": source, "target": target}).numpy()
     parts = networks.layers_by_name(model)
     state = steps.start(config, parts, networks.encode(config, parts, source))
+    state = steps.make_room(state)
     for time in range(6):
         logits, state = steps.step(config, parts, target[:, time], state)
         np.testing.assert_allclose(logits, expected[:, time], atol=1e-4)
@@ -46,12 +47,14 @@ def test_steps_of_every_variant_give_the_logits_of_the_whole_target(name):
 
 
 def test_steps_give_the_logits_of_the_whole_target(small, pairs, encode, monkeypatch):
-    monkeypatch.setattr(steps, "_CACHE_GROWTH", 3)  # so that the caches grow
+    monkeypatch.setattr(steps, "STAGE_STEPS", 3)
     source, target = encode(small, pairs, 3)
     logits_of_whole_target = small.model({"source": source, "target": target}).numpy()
     parts = networks.layers_by_name(small.model)
     state = steps.start(small.config, parts, networks.encode(small.config, parts, source))
     for time in range(8):
+        if time % 3 == 1:  # the state has room for the first token
+            state = steps.make_room(state)
         logits, state = steps.step(small.config, parts, target[:, time], state)
         np.testing.assert_allclose(logits, logits_of_whole_target[:, time], atol=1e-4)
     assert all(leaf.shape[0] == 3 for leaf in tf.nest.flatten(state)), "batch first on every leaf"
@@ -65,3 +68,14 @@ def test_a_step_does_not_change_the_memory(small, pairs, encode):
     assert sorted(after) == sorted(state)
     assert ("memory" in state) == (small.config.model != "single-rnn")
     tf.nest.map_structure(np.testing.assert_array_equal, after.get("memory"), state.get("memory"))
+
+
+def test_a_state_without_room_gives_no_result(make_small, pairs, encode):
+    small = make_small("transformer")
+    source, target = encode(small, pairs, 2)
+    parts = networks.layers_by_name(small.model)
+    state = steps.start(small.config, parts, networks.encode(small.config, parts, source))
+    logits, state = steps.step(small.config, parts, target[:, 0], state)
+    assert np.isfinite(logits).all()
+    logits, _ = steps.step(small.config, parts, target[:, 1], state)
+    assert np.isnan(logits).all()
