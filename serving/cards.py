@@ -1,6 +1,7 @@
 """What the server takes from a model_card.json: only words for people, so a wrong card is as good as none."""
 
 import json
+import math
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,10 +16,12 @@ class Words(NamedTuple):
     Attributes:
         class_names: the names of a classifier's classes in the order of its probabilities.
         example: a text to try; "" if the card has none.
+        example_row: a row to try of a model of several columns: column -> cell; {} if the card has none.
     """
 
     class_names: tuple[str, ...] = ()
     example: str = ""
+    example_row: dict[str, str | float] = {}
 
 
 def read(folder: Path) -> Words:
@@ -32,8 +35,18 @@ def read(folder: Path) -> Words:
         if path.stat().st_size > _MAX_BYTES:
             return Words()
         card = json.loads(path.read_text(encoding="utf-8"))
-        names, example = card.get("classes"), card.get("example_text")
+        names, example, row = (card.get(field) for field in ("classes", "example_text", "example_row"))
     except (OSError, ValueError, AttributeError, RecursionError):
         return Words()
     are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return Words(tuple(names) if are_names else (), example[:_MAX_EXAMPLE] if isinstance(example, str) else "")
+    return Words(
+        tuple(names) if are_names else (),
+        example[:_MAX_EXAMPLE] if isinstance(example, str) else "",
+        _example_row(row) if isinstance(row, dict) else {},
+    )
+
+
+def _example_row(row: dict) -> dict[str, str | float]:
+    texts = {name: cell[:_MAX_EXAMPLE] for name, cell in row.items() if isinstance(cell, str)}
+    numbers = {name: cell for name, cell in row.items() if isinstance(cell, float) and math.isfinite(cell)}
+    return texts | numbers

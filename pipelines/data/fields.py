@@ -71,15 +71,15 @@ class ComposedText(str):
     """A text that is made of columns which it does not have itself.
 
     Attributes:
-        shown: the columns, for people.
+        cells: the columns: name -> cell.
     """
 
-    __slots__ = ("shown",)
+    __slots__ = ("cells",)
 
-    def __new__(cls, text: str, shown: str = ""):
+    def __new__(cls, text: str, cells: dict[str, str] | None = None):
         """Returns a text that is equal to `text`."""
         composed = super().__new__(cls, text)
-        composed.shown = shown
+        composed.cells = cells or {}
         return composed
 
 
@@ -140,9 +140,36 @@ def readable(fields: Sequence[Field], texts: Sequence[str]) -> list[str]:
     What two texts have in common is only there where the texts themselves are not known. Without fields, texts stay.
     """
     read = read_fields(fields)
-    return [
-        text.shown if isinstance(text, ComposedText) else _readable(read, text) if fields else text for text in texts
-    ]
+
+    def readable_text(text):
+        if isinstance(text, ComposedText):
+            return "; ".join(f"{name}: {cell}" for name, cell in text.cells.items())
+        return _readable(read, text) if fields else text
+
+    return [readable_text(text) for text in texts]
+
+
+def cells_of(fields: Sequence[Field], text: str) -> dict[str, str | float]:
+    """Returns the columns of a composed text, as far as it has or remembers them: name -> cell.
+
+    A number is one that the model reads in the same way; one that is missing is left out.
+    """
+    cells: dict[str, str | float] = dict(text.cells) if isinstance(text, ComposedText) else {}
+    for field, part in zip(read_fields(fields), text.split(BETWEEN), strict=True):
+        if field.kind == TEXT:
+            cells[field.name] = part
+        elif field.kind == NUMBER and part != MISSING:
+            cells[field.name] = _short_number(field.limits, field.words().index(part))
+    return cells
+
+
+def _short_number(limits: Sequence[float], reached: int) -> float:
+    """A number of few digits that reaches so many of the limits."""
+    if not reached:
+        return limits[0] - 1.0
+    low, high = (*limits, math.inf)[reached - 1 : reached + 1]
+    rounded = (float(f"{low:.{digits}g}") for digits in range(1, 9))
+    return next((number for number in rounded if low <= number < high), low)
 
 
 def _readable(read: Sequence[Field], text: str) -> str:
@@ -192,8 +219,8 @@ def with_unread(fields: Sequence[Field], table: pd.DataFrame, texts: np.ndarray)
     if not unread:
         return texts
     cells = zip(*(_of_texts(table[name]) for name in unread), strict=True)
-    shown = ("; ".join(f"{name}: {cell}" for name, cell in zip(unread, each, strict=True)) for each in cells)
-    return np.fromiter(map(ComposedText, texts, shown), object, len(texts))
+    remembered = (dict(zip(unread, each, strict=True)) for each in cells)
+    return np.fromiter(map(ComposedText, texts, remembered), object, len(texts))
 
 
 def of_cells(fields: Sequence[Field], cells: Sequence[str], path="the command line") -> list[str]:

@@ -36,7 +36,7 @@ def make_card(result: RunResult, config: TrainingConfig) -> dict:
         if "://" not in handle:
             settings[field] = Path(handle).name
     kept = {name: values[name] for name in _FIELDS if values[name] is not None}
-    hidden = ("example_text",) if config.no_example_text else ()
+    hidden = ("example_text", "example_row") if config.no_example_text else ()
     about = {name: value for name, value in result.about.items() if name not in hidden}
     return kept | about | {"config": settings}
 

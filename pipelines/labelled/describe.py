@@ -1,17 +1,16 @@
 """What a run states about its labelled texts: on the terminal, in its record, and as weights of the classes."""
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pipelines.data.fields import Field, columns_of
+from pipelines.data.fields import NUMBER, Field, cells_of
 from pipelines.labelled.config import LabelledConfig
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.splits import LEFT_OUT, class_rows
 from pipelines.labelled.top_classes import NUM_TOP
-from pipelines.support.examples import example_text, text_to_try
+from pipelines.support.examples import example_row, example_text, text_to_try
 
 _MAX_CELLS = 3  # that a command is shown with
 
@@ -73,8 +72,7 @@ def describe_splits(config: LabelledConfig, splits: LabelledSplits) -> dict[str,
     """Returns what `Task.describe_data` says about the rows and the classes."""
     parts = {"train": splits.train, "valid": splits.valid, "test": splits.test}
     return {
-        "example": _cells_to_try(splits.fields) if splits.fields else text_to_try(splits.valid.texts),
-        **({} if splits.fields else {"example_text": example_text(splits.valid.texts)}),
+        **_example(splits),
         "classes": list(splits.classes),
         "outputs": describe_outputs(config, len(splits.classes), bool(splits.fields)),
         "rows": {name: len(part) for name, part in parts.items() if part},
@@ -86,7 +84,20 @@ def describe_splits(config: LabelledConfig, splits: LabelledSplits) -> dict[str,
     }
 
 
-def _cells_to_try(fields: Sequence[Field]) -> str:
+def _example(splits: LabelledSplits) -> dict[str, Any]:
+    """A validation row for the user to try, and for the model card: a text, or the cells of several columns."""
+    if not splits.fields:
+        texts = splits.valid.texts
+        return {"example": text_to_try(texts), "example_text": example_text(texts)}
+    row = example_row(cells_of(splits.fields, text) for text in splits.valid.texts)
+    return {"example": _cells_to_try(splits.fields, row), "example_row": row}
+
+
+def _cells_to_try(fields: Sequence[Field], row: dict) -> str:
     """Returns the arguments of `predict` for a model of several columns: one for each of them; of many, a file."""
-    names = columns_of(fields)
-    return " ".join(shlex.quote(f"{name} ...") for name in names) if len(names) <= _MAX_CELLS else "--input FILE"
+    columns = [field for field in fields if field.is_column]
+    if len(columns) > _MAX_CELLS:
+        return "--input FILE"
+    unknown = {field.name: "" if field.kind == NUMBER else f"{field.name} ..." for field in columns}
+    cells = [(unknown | row)[field.name] for field in columns]
+    return " ".join(f"{cell:g}" if isinstance(cell, float) else text_to_try([cell]) for cell in cells)

@@ -40,8 +40,22 @@ def example_text(texts: Iterable[str]) -> str:
     """
     read = list(itertools.islice(texts, _READ))
     usual = (text for text in read if len(text) <= _MAX_EXAMPLE and len(text.split()) > _WORDS)
-    chosen = next(usual, None) or next(iter(read), "")[:_MAX_EXAMPLE]
-    return chosen.encode("utf-8", "replace").decode()  # halves of surrogate pairs are no UTF-8
+    return _short(next(usual, None) or next(iter(read), ""))
+
+
+def example_row(rows: Iterable[dict[str, str | float]]) -> dict[str, str | float]:
+    """Returns a row, column -> cell, for the model card: the first of the first 1,000 whose texts are short.
+
+    If there is none, it is the first row with the starts of its texts; of no rows, it is {}.
+    """
+    read = list(itertools.islice(rows, _READ))
+    usual = (row for row in read if all(len(str(cell)) <= _MAX_EXAMPLE for cell in row.values()))
+    chosen = next(usual, None) or next(iter(read), {})
+    return {name: _short(cell) if isinstance(cell, str) else cell for name, cell in chosen.items()}
+
+
+def _short(text: str) -> str:
+    return text[:_MAX_EXAMPLE].encode("utf-8", "replace").decode()  # halves of surrogate pairs are no UTF-8
 
 
 def _argument(text: str) -> str:

@@ -13,6 +13,7 @@ FACTS = {
     "class_rows": dict[str, int] | None,  # label -> training rows
     "outputs": dict[str, str] | None,  # output of serving_default -> what it is
     "example_text": str | None,  # a validation text, cut to 300 characters
+    "example_row": dict[str, str | float] | None,  # the same of a model of several columns: column -> cell
     "columns": list[dict] | None,  # of a model that reads several: see `fields.Field.to_json`
     "pair": str | None,  # languages such as "en-de"
     "characters": dict[str, int] | None,  # split -> characters
@@ -74,7 +75,7 @@ class RunResult(RunRecord):
         command: the command line that trains with these settings; "" if no record has it.
         seconds: duration of the last process of the run.
         about: what its task alone states about the data and the model: fact -> value, for JSON. The model card has it,
-            too: it holds no text of the data but `example_text`.
+            too: it holds no text of the data but `example_text` and `example_row`.
         findings: what its task alone found in the data or while training, for its report: name -> value, for JSON.
 
         Of `Task.describe_data`, where the task states them:

@@ -9,7 +9,10 @@ window.livePage = window.livePage || {};
   const { element, errorLine } = page.elements;
   const get = (id) => document.getElementById(id);
   const words = new Map( // model -> what its card says
-    JSON.parse(get("model-names").textContent).map(([name, classNames, example]) => [name, { classNames, example }]),
+    JSON.parse(get("model-names").textContent).map(([name, ...said]) => {
+      const [classNames, example, exampleRow] = said;
+      return [name, { classNames, example, exampleRow }];
+    }),
   );
   const names = [...words.keys()];
   const opened = new Set(); // models that the person wants to look into
@@ -22,7 +25,7 @@ window.livePage = window.livePage || {};
   function load(name) {
     if (!models.has(name)) {
       const describe = async (signatures) => {
-        const columns = await page.columns.of({ name, signatures });
+        const columns = await page.columns.of({ name, signatures }, words.get(name).exampleRow);
         return { name, signatures, columns, kind: page.answers.kindOf(signatures), ...words.get(name) };
       };
       const loading = page.rest.signatures(name).then(describe);

@@ -279,7 +279,8 @@ def signatures() -> dict[str, dict]:
 
 
 def save_all(root: Path) -> None:
-    """Writes root/<name>/1 for each model. Only the card of "several" names its classes; it also has an example."""
+    """Writes root/<name>/1 for each model. "several" and "prices" have a card, with names of classes and examples."""
     for name, functions in signatures().items():
         tf.saved_model.save(tf.Module(), str(root / name / "1"), signatures=functions)
     (root / "several" / "1" / CARD).write_text(json.dumps({"classes": LABELS, "example_text": EXAMPLE}))
+    (root / "prices" / "1" / CARD).write_text(json.dumps({"example_row": {"a title": EXAMPLE, "price": 12.5}}))

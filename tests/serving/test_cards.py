@@ -1,4 +1,5 @@
 import json
+import math
 
 import pytest
 
@@ -7,14 +8,22 @@ from serving import cards
 
 def test_the_words_of_a_card(tmp_path):
     (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["negative", "\u00fcber"], "example_text": "<b>" * 200}))
-    assert cards.read(tmp_path) == (("negative", "\u00fcber"), "<b>" * 100)
+    assert cards.read(tmp_path) == (("negative", "\u00fcber"), "<b>" * 100, {})
 
 
 def test_a_card_may_have_one_of_them(tmp_path):
     (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["a"], "example_text": 3}))
-    assert cards.read(tmp_path) == (("a",), "")
+    assert cards.read(tmp_path) == (("a",), "", {})
     (tmp_path / cards.CARD).write_text(json.dumps({"classes": ["a", 1], "example_text": "a text"}))
-    assert cards.read(tmp_path) == ((), "a text")
+    assert cards.read(tmp_path) == ((), "a text", {})
+
+
+def test_an_example_row_has_texts_and_finite_numbers(tmp_path):
+    row = {"title": "t" * 400, "price": 2.5, "none": None, "list": [1.0], "large": math.inf}
+    (tmp_path / cards.CARD).write_text(json.dumps({"example_row": row}))
+    assert cards.read(tmp_path) == ((), "", {"title": "t" * 300, "price": 2.5})
+    (tmp_path / cards.CARD).write_text(json.dumps({"example_row": [row], "example_text": "a text"}))
+    assert cards.read(tmp_path) == ((), "a text", {})
 
 
 @pytest.mark.parametrize(

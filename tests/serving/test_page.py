@@ -52,7 +52,7 @@ def test_the_page_names_its_scripts_and_its_models(client):
     headers, page = page_of(client)
     elements = Elements(page)
     assert elements.sources()[1:] == [f"/page/{name}" for name in static_files.SCRIPTS]
-    assert json.loads(elements.texts["script"]) == [["upper", [], ""]]
+    assert json.loads(elements.texts["script"]) == [["upper", [], "", {}]]
     assert "script-src 'self';" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"] and headers["cache-control"] == "no-store"
 
@@ -71,7 +71,7 @@ def test_without_javascript_the_page_shows_the_models_and_one_sentence(client):
 def test_a_hostile_name_is_text():
     page = front_page.render(Core(Version(HOSTILE, 1, state=State.END, error=HOSTILE)), "http://localhost").decode()
     elements = Elements(page)
-    assert json.loads(elements.texts["script"]) == [[HOSTILE, [], ""]] and elements.texts["h3"] == HOSTILE
+    assert json.loads(elements.texts["script"]) == [[HOSTILE, [], "", {}]] and elements.texts["h3"] == HOSTILE
     assert len(elements.sources()) == 1 + len(static_files.SCRIPTS)
     assert page.count("1 model.") == 1  # a name cannot contain a place of the template
 

@@ -114,6 +114,18 @@ def test_what_a_pair_has_in_common_is_shown_where_the_texts_themselves_are_not_k
     assert fields.readable(pair, texts) == [shown]
     known = fields.with_unread(pair, table, texts)
     assert list(known) == list(texts) and fields.readable(pair, known) == ["a: red cat; b: cat "]
+    assert fields.cells_of(pair, known[0]) == {"a": "red cat", "b": "cat "}
+    assert fields.cells_of(pair, texts[0]) == ({} if is_symmetric else {"a": "red cat", "b": "cat "})
+
+
+def test_the_cells_of_a_text_give_the_text_again():
+    found = fields.of_table("x.csv", ROWS, ["title", "body"], ["price", "country"])
+    rows = ROWS.assign(price=["", "-1", "1e9", *ROWS.price[3:]])
+    texts = fields.composed(found, rows)
+    cells = [fields.cells_of(found, text) for text in texts]
+    assert cells[0] == {"title": "title 0", "body": "body 0   end", "country": "DE"}  # a missing price has no cell
+    again = pd.DataFrame([{name: str(cell) for name, cell in each.items()} for each in cells]).fillna("")
+    assert fields.composed(found, again).tolist() == texts.tolist()
 
 
 def test_a_pair_with_bytes_that_are_not_in_the_encoding_of_its_file_is_compared():

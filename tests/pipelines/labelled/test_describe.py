@@ -3,6 +3,7 @@ import pytest
 import tensorflow as tf
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.data.fields import BETWEEN, NUMBER, Field
 from pipelines.labelled.describe import class_weight, describe_outputs, describe_splits
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.outputs import Decision, label_outputs, with_top_classes
@@ -31,6 +32,16 @@ def test_class_weights_give_all_classes_the_same_weight():
         "findings": {},
         "prepared": False,
     }
+
+
+def test_a_model_of_several_columns_has_an_example_of_each():
+    texts = np.array([BETWEEN.join(("a title", "na nb"))] * 4, dtype=object)
+    data = Labelled(texts, np.array([0, 1, 0, 1], np.int32))
+    columns = (Field("title"), Field("price", NUMBER, (1.0, 2.0)))
+    described = describe_splits(
+        ClassificationConfig(), LabelledSplits(data, data, None, ("no", "yes"), {}, fields=columns)
+    )
+    assert described["example_row"] == {"title": "a title", "price": 2.0} and "example_text" not in described
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import shlex
 
 import pytest
 
-from pipelines.support.examples import example_text, excerpt, start_to_try, starting_lines, text_to_try
+from pipelines.support.examples import example_row, example_text, excerpt, start_to_try, starting_lines, text_to_try
 
 HAN = "\u6211"  # of a language without spaces
 
@@ -61,6 +61,18 @@ def test_the_example_of_a_card(texts, expected):
 def test_the_example_is_one_of_the_first_texts():
     texts = iter(["x"] * 1500 + ["a text of some words"])
     assert example_text(texts) == "x" and len(list(texts)) == 501
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([{"a": "x" * 301, "b": 1.0}, {"a": "short", "b": 2.0}], {"a": "short", "b": 2.0}),
+        ([{"a": "x" * 301, "b": "half \ud800"}], {"a": "x" * 300, "b": "half ?"}),
+        ([], {}),
+    ],
+)
+def test_the_example_row_of_a_card(rows, expected):
+    assert example_row(iter(rows)) == expected
 
 
 def test_the_first_line_comes_last():

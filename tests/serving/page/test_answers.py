@@ -115,6 +115,21 @@ def test_models_of_several_columns_have_a_field_for_each(open_page):
     assert title.is_visible()
 
 
+def test_the_fields_have_a_row_of_the_validation_data_until_it_is_changed(open_page):
+    page = open_page()
+    page.get_by_role("checkbox", name="prices").check()
+    title, price = page.get_by_label("a title", exact=True), page.get_by_label("price", exact=True)
+    assert (title.input_value(), price.input_value()) == (page_models.EXAMPLE, "12.5")
+    title.fill("")
+    page.get_by_role("checkbox", name="columns").check()
+    page.get_by_role("button", name="Run").click()
+    wait_until_done(page)
+    assert card(page, "prices").locator(".result").text_content() == "12.5" and title.input_value() == ""
+    page.reload()
+    price.wait_for()
+    assert (title.input_value(), price.input_value()) == ("", "12.5")
+
+
 def test_a_tagger_shows_tags_under_tokens_and_their_scores(open_page):
     page = open_page(["tagger"], "Ana lives here")
     tokens = card(page, "tagger").locator(".token")
