@@ -138,6 +138,7 @@ def existing(data: str, kind: str) -> Path:
         names = ", ".join(name for name in CORPORA if named(name, kind))
         raise UserError(
             f"no such file or folder: {data or repr(data)} (a path, or a corpus that can be downloaded: {names})"
+            f"{paths.suggested(data)}"
         )
     if not path.is_file() and not path.is_dir():  # data is read several times
         raise UserError(f"{data} is a pipe or a device: write its content to a file, and give that")

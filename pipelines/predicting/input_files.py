@@ -93,7 +93,7 @@ def _find_here(path: str) -> list[InputFile]:
         matches = [Path(each) for each in paths.each(paths.expanded(path) or ())]
         _check_suffixes([str(each) for each in matches])
     elif not Path(path).exists():
-        raise UserError(f"no such file: {path}")
+        raise UserError(f"no such file: {path}{paths.suggested(path)}")
     else:
         matches = [Path(path)]
     return [InputFile(str(each), each.stat().st_size, each.stat().st_mtime_ns) for each in matches]

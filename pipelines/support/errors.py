@@ -31,9 +31,15 @@ def too_long_name(error: BaseException) -> str | None:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean ...?" with the known name that is most similar in any case of letters; "" if none is."""
+    found = most_similar(name, known)
+    return "" if found is None else f"; did you mean {found}?"
+
+
+def most_similar(name: str, known: Iterable[str]) -> str | None:
+    """Returns the known name that is most similar in any case of letters; None if none is."""
     by_lower = {each.lower(): each for each in known}
     similar = difflib.get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
-    return f"; did you mean {by_lower[similar[0]]}?" if similar else ""
+    return by_lower[similar[0]] if similar else None
 
 
 def shortened(error: BaseException) -> str:

@@ -1,11 +1,14 @@
 """The paths that a user gives: one, several, or patterns such as 'reviews/*.csv'. Configs use it: no heavy imports."""
 
 import glob
+import itertools
 import os
 from pathlib import Path
 
 from pipelines.support import object_storage
-from pipelines.support.errors import UserError
+from pipelines.support.errors import UserError, most_similar
+
+_MAX_ENTRIES = 10_000  # of a folder, that a wrong name is compared with
 
 Data = str | tuple[str, ...]  # one path or name of a corpus, or several paths
 
@@ -44,6 +47,17 @@ def shown(data: Data | None) -> str:
         return "the embedded sample"
     first, *others = ("stdin" if name == "-" else name for name in each(data))
     return f"{first} and {len(others)} more" if others else first
+
+
+def suggested(path: str) -> str:
+    """Returns "; did you mean ...?" with what is in the same folder and has a similar name; "" if nothing is."""
+    folder = Path(path).parent
+    try:
+        with os.scandir(os.path.expanduser(folder)) as entries:
+            found = most_similar(Path(path).name, [entry.name for entry in itertools.islice(entries, _MAX_ENTRIES)])
+    except (OSError, ValueError):  # no folder; a name with a zero
+        return ""
+    return "" if found is None else f"; did you mean {folder / found}?"
 
 
 def _matches(path: str) -> list[str]:

@@ -51,3 +51,17 @@ def test_a_name_for_messages():
 def test_a_flag_without_a_value_is_one_line():
     with pytest.raises(UserError, match="a flag of files, such as --data, has no value: give a path"):
         paths.expanded(())
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("review.csv", "reviews.csv"), ("Reviews.CSV", "reviews.csv"), ("other.txt", None), ("no/reviews.csv", None)],
+)
+def test_a_wrong_name_has_a_suggestion(tmp_path, monkeypatch, path, found):
+    (tmp_path / "reviews.csv").write_text("text")
+    (tmp_path / "dates.json").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert paths.suggested(path) == ("" if found is None else f"; did you mean {found}?")
+    whole = str(tmp_path / path)
+    assert paths.suggested(whole) == ("" if found is None else f"; did you mean {tmp_path / found}?")
+    assert paths.suggested("a\0b") == ""
