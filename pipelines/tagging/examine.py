@@ -149,6 +149,11 @@ def _of_tags(tags: collections.Counter, train: _Sentences) -> list[Finding]:
     if all(tag.isdecimal() for tag in tags):
         text = f"the tags are numbers, from {min(tags, key=int)} to {max(tags, key=int)}"
         found.append(Finding("numbered-tags", text, "--tag-names O,B-PER,I-PER: their names in this order"))
+    elif numbers := sorted(name for name in names if name.isdecimal()):
+        count = sum(names[name] for name in numbers)
+        text = f"{counted(count, 'token')} with a number as label, which says nothing to a reader: {listed(numbers)}"
+        shown = _with_tag(train, lambda tag: _label(tag) in numbers)
+        found.append(Finding("numbered-labels", text, "their names in the file, in place of the numbers", shown))
     tag, count = tags.most_common(1)[0]
     if len(tags) > 1 and count >= _MIN_SHARE * tags.total():
         text = f"{percent(count, tags.total())} of the tokens have the tag {tag!r}: a model may learn nothing else"

@@ -104,6 +104,9 @@ def test_one_tag_numbers_and_texts_in_place_of_tokens(tmp_path, rows):
     (finding,) = found(path)
     assert finding.name == "numbered-tags" and finding.remedy.startswith("--tag-names")
     assert names(path, tag_names="B-PER,O") != ["numbered-tags"]
+    path.write_text(written([[(token, tag.replace("PER", "3")) for token, tag in row] for row in rows]))
+    (finding,) = found(path)
+    assert finding.name == "numbered-labels" and "label" in finding.text and "3" in finding.text
     path.write_text(written([[("a whole text", tag) for _, tag in row] for row in rows]))
     assert "spaces" in names(path)
 
