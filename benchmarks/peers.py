@@ -10,7 +10,6 @@ sentence with its range, and how many translations are equal. Needs an otherwise
 """
 
 import argparse
-import gzip
 import os
 import statistics
 import sys
@@ -30,7 +29,7 @@ def arguments_given() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", required=True, type=Path)
     parser.add_argument("--export", required=True)
-    parser.add_argument("--text", required=True, help="a file of sentences, also .gz")
+    parser.add_argument("--text", required=True, type=Path, help="a file of sentences, also .gz")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     return parser.parse_args()
@@ -40,7 +39,7 @@ def load_run(folder: Path):
     """Returns (config, tokenizers, layers by name) of a run."""
     from pipelines.settings.config import from_dict
     from pipelines.support.records import read_record
-    from pipelines.training import checkpoints
+    from pipelines.training import fit
     from pipelines.translation import networks
     from pipelines.translation.config import TranslationConfig
     from pipelines.translation.tokenizers import load_tokenizer
@@ -48,7 +47,7 @@ def load_run(folder: Path):
     config = from_dict(TranslationConfig, read_record(folder / "config.json", "train it again")["config"])
     tokenizers = load_tokenizer(folder / "tokenizer")
     model = networks.build(config, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
-    checkpoints.restore(folder / "checkpoints" / "best.npz", model.weights)
+    fit.restore_best(model, folder)
     return config, tokenizers, networks.layers_by_name(model)
 
 
@@ -109,6 +108,7 @@ def main() -> None:
     arguments = arguments_given()
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
     os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = str(arguments.threads)
+    from pipelines.data.encodings import opened_text
     from pipelines.support.quiet import import_tensorflow
 
     import_tensorflow()
@@ -118,8 +118,7 @@ def main() -> None:
     ours = tf.saved_model.load(arguments.export).signatures
     with tempfile.TemporaryDirectory() as folder:
         peer = ctranslate2_model(config, parts, Path(folder), arguments.threads)
-    opened = gzip.open if arguments.text.endswith(".gz") else open
-    with opened(arguments.text, "rt", encoding="utf-8") as file:
+    with opened_text(arguments.text) as file:
         sentences = sorted(file.read().splitlines()[: 4 * BATCH], key=len)
 
     def translate(texts: list[str], beam_width: int) -> list[bytes]:

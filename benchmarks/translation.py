@@ -1,22 +1,19 @@
-"""The figures in docs/translation.md: BLEU of the full preset, BLEU of each model after the same time, and speed.
+"""The figures in docs/translation.md: BLEU of the full preset, of few pairs, and of each model after the same time.
 
     python benchmarks/translation.py full --data multi30k --pair en-de [--folder PATH] [-- --no-split-batches ...]
     python benchmarks/translation.py table --data multi30k --pair en-de [--minutes 15] [--folder PATH] [--models ...]
     python benchmarks/translation.py few --data spa.txt --pair en-es [--pairs 20000] [-- --preset quick ...]
-    python benchmarks/translation.py speed --export saved_models/nmt-en-de/1 --text test_2016_flickr.en
 
 `full` trains with main.py and its defaults, and prints scores and seconds; the training prints pairs per second after
 each epoch. `few` does so on some pairs of a file of lines with tabs, drawn with a seed, and scores 1,000 other
 sentences. `table` trains each model for as many epochs as fit into the time, which it finds with two epochs
-beforehand, and prints Markdown tables: BLEU on the validation and test pairs, of all pairs and by length. `speed`
-translates the lines of a file greedily and with beam width 5. All need an otherwise idle machine.
+beforehand, and prints Markdown tables: BLEU on the validation and test pairs, of all pairs and by length. All need an
+otherwise idle machine. peers.py measures the speed of an export.
 """
 
 import argparse
 import collections
-import gzip
 import math
-import os
 import random
 import sys
 import tempfile
@@ -93,30 +90,6 @@ def print_by_length(results: dict[str, dict]) -> None:
             print(f"| {model} | {' | '.join(values)} |")
 
 
-def speed(arguments) -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow as tf
-    import tensorflow_text  # noqa: F401  (registers the tokenizer's ops)
-
-    opened = gzip.open if arguments.text.endswith(".gz") else open
-    with opened(arguments.text, "rt", encoding="utf-8") as file:
-        lines = sorted(file.read().splitlines(), key=len)
-    translate = tf.saved_model.load(arguments.export).signatures["translate"]
-
-    def run(beam_width: int, lines: list[str]) -> None:
-        for start in range(0, len(lines), arguments.batch_size):
-            text = lines[start : start + arguments.batch_size]
-            options = {"beam_width": beam_width, "length_penalty": 1.0, "max_length": 1000}
-            translate(text=tf.constant(text), **{name: tf.fill([len(text)], value) for name, value in options.items()})
-
-    for beam_width in (1, 5):
-        run(beam_width, lines[: arguments.batch_size])  # warm-up
-        started = time.perf_counter()
-        run(beam_width, lines)
-        seconds = time.perf_counter() - started
-        print(f"{len(lines):,} sentences, beam width {beam_width}: {seconds:.1f} s", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -131,15 +104,9 @@ def main() -> None:
             command.add_argument("--pairs", type=int, default=20_000)
     command.add_argument("--models", nargs="+", default=["single-rnn", "rnn", "attention", "transformer"])
     command.add_argument("--minutes", type=float, default=15)
-    command = commands.add_parser("speed")
-    command.add_argument("--export", required=True, help="folder of a version")
-    command.add_argument("--text", required=True, help="a file of sentences, also .gz")
-    command.add_argument("--batch-size", type=int, default=64)
-    command.set_defaults(run=speed)
     arguments = parser.parse_args()
-    if "folder" in arguments:
-        arguments.folder = Path(arguments.folder or tempfile.mkdtemp(prefix="unroll-benchmark-"))
-        arguments.folder.mkdir(parents=True, exist_ok=True)
+    arguments.folder = Path(arguments.folder or tempfile.mkdtemp(prefix="unroll-benchmark-"))
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     arguments.run(arguments)
 
 

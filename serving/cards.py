@@ -48,5 +48,5 @@ def read(folder: Path) -> Words:
 
 def _example_row(row: dict) -> dict[str, str | float]:
     texts = {name: cell[:_MAX_EXAMPLE] for name, cell in row.items() if isinstance(cell, str)}
-    numbers = {name: cell for name, cell in row.items() if isinstance(cell, float) and math.isfinite(cell)}
+    numbers = {name: cell for name, cell in row.items() if type(cell) in (int, float) and math.isfinite(cell)}
     return texts | numbers

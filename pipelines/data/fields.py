@@ -164,7 +164,10 @@ def cells_of(fields: Sequence[Field], text: str) -> dict[str, str | float]:
 
 
 def _short_number(limits: Sequence[float], reached: int) -> float:
-    """A number of few digits that reaches so many of the limits."""
+    """Returns a number that is at least as large as the first `reached` limits and below the next one.
+
+    Of such numbers, it is one with few digits: it is an example for people.
+    """
     if not reached:
         return limits[0] - 1.0
     low, high = (*limits, math.inf)[reached - 1 : reached + 1]

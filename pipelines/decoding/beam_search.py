@@ -1,7 +1,7 @@
 """Beam search, as a loop in the graph over one `step` (see loop.py).
 
-The loop has stages. A stage ends when half of its rows are done, and the next one goes on without those: a batch does
-not wait for its longest row.
+The loop is divided into stages of at most STAGE_STEPS steps. A stage ends early when half of its rows are done. After
+each stage, the rows that are done are removed from the batch, so that the next steps do not compute them.
 """
 
 from collections.abc import Callable, Sequence

@@ -9,10 +9,10 @@ window.livePage = window.livePage || {};
   const { element, errorLine } = page.elements;
   const get = (id) => document.getElementById(id);
   const words = new Map( // model -> what its card says
-    JSON.parse(get("model-names").textContent).map(([name, ...said]) => {
-      const [classNames, example, exampleRow] = said;
-      return [name, { classNames, example, exampleRow }];
-    }),
+    JSON.parse(get("model-names").textContent).map(([name, classNames, example, exampleRow]) => [
+      name,
+      { classNames, example, exampleRow },
+    ]),
   );
   const names = [...words.keys()];
   const opened = new Set(); // models that the person wants to look into

@@ -19,9 +19,9 @@ def test_a_card_may_have_one_of_them(tmp_path):
 
 
 def test_an_example_row_has_texts_and_finite_numbers(tmp_path):
-    row = {"title": "t" * 400, "price": 2.5, "none": None, "list": [1.0], "large": math.inf}
+    row = {"title": "t" * 400, "price": 2.5, "year": 7, "none": None, "new": True, "list": [1.0], "large": math.inf}
     (tmp_path / cards.CARD).write_text(json.dumps({"example_row": row}))
-    assert cards.read(tmp_path) == ((), "", {"title": "t" * 300, "price": 2.5})
+    assert cards.read(tmp_path) == ((), "", {"title": "t" * 300, "price": 2.5, "year": 7})
     (tmp_path / cards.CARD).write_text(json.dumps({"example_row": [row], "example_text": "a text"}))
     assert cards.read(tmp_path) == ((), "a text", {})
 

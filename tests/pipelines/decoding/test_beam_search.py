@@ -97,7 +97,7 @@ def test_a_row_with_a_smaller_beam_width_gets_what_it_gets_alone():
 
 
 def test_rows_that_are_done_at_different_times_get_what_they_get_alone():
-    """The search has several stages: it goes on without the rows that are done."""
+    """The rows are removed from the batch at different times, after one of the stages of the search."""
     lengths = [1, 20, 3, 12, 0, 8]
     together = beam([1, 2, 3, 4, 1, 2], lengths, 3, 1.0)
     for row, (first, length) in enumerate(zip([1, 2, 3, 4, 1, 2], lengths, strict=True)):
