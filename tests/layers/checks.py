@@ -41,8 +41,10 @@ def randomized(layer, *shapes, seed=1, scale=0.5):
     return layer
 
 
-def call(layer, *args, **kwargs):
+def call(layer, *args, static=(), **kwargs):
     """Returns layer(*args, **kwargs) as numpy arrays. Keyword arguments are arrays, bool or None; the layer is built.
+
+    `static` names keyword arguments that give a shape: integers that stay integers in compiled code.
 
     On JAX the call is compiled as a whole: to compile each operation by itself takes ten times longer. The states of
     the layer's seed generators do not change there.
@@ -51,7 +53,7 @@ def call(layer, *args, **kwargs):
         return numpy_of(layer(*args, **kwargs))
     import jax
 
-    options = {name: value for name, value in kwargs.items() if value is None or isinstance(value, bool)}
+    options = {name: x for name, x in kwargs.items() if x is None or isinstance(x, bool) or name in static}
     arrays = {name: value for name, value in kwargs.items() if name not in options}
 
     def function(values, args, arrays):

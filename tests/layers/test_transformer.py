@@ -287,8 +287,8 @@ def test_hypotheses_that_share_a_cache_equal_the_full_pass_of_each(style):
         past, texts = (np.take_along_axis(a, parents.reshape(2, k, *[1] * (a.ndim - 2)), axis=1) for a in (past, texts))
         x = normal(2, k, 1, 8, seed=10 + time)
         past[:, np.arange(k), time * k + np.arange(k)], texts = True, np.concatenate([texts, x], axis=2)
-        options = {"position": time, "slot": time * k, "mask": past, "hypotheses": k}
-        got, weights, cache = call(block, x.reshape(2 * k, 1, 8), cache=cache, return_weights=True, **options)
+        options = {"position": time, "slot": time * k, "mask": past, "hypotheses": k, "return_weights": True}
+        got, weights, cache = call(block, x.reshape(2 * k, 1, 8), cache=cache, static={"hypotheses"}, **options)
         whole = texts.reshape(2 * k, time + 1, 8)
         expected = call(block, whole, np.repeat(z, k, axis=0), encoder_mask=np.repeat(in_source, k, axis=0))
         close(got[:, 0], expected[:, -1])
