@@ -6,7 +6,7 @@ import json
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -223,8 +223,36 @@ class ServedModelFlags(ModelFlags):
         """
         return self._call(model, lambda client: client.signatures(self.server, model, ca_file=self.ca_file))
 
+    def stream(self, model: str, text: str, options: dict[str, Any]) -> Iterator[str]:
+        """Yields the pieces of a text that the server generates.
+
+        Args:
+            model: name of the model on the server.
+            text: the prompt, or the text to translate.
+            options: option of generation -> value; None takes the default of the model.
+
+        Raises:
+            UserError: see `ask`.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        client = self._client(model)
+        from serving import streaming_client
+
+        try:
+            yield from streaming_client.stream(client.Address(self.server, self.ca_file), model, text, given)
+        except client.Unanswered as error:
+            raise UserError(f"--server {self.server}: {error}") from error
+
     def _call(self, model: str, function: Callable):
         """Returns what a function of `serving.client` returns."""
+        client = self._client(model)
+        try:
+            return function(client)
+        except client.Unanswered as error:
+            raise UserError(f"--server {self.server}: {error}") from error
+
+    def _client(self, model: str):
+        """Checks the flags, and returns the module `serving.client`."""
         if self.version is not None:
             raise UserError(f"--version {self.version}: a server always uses its newest version: leave out --version")
         from pipelines.support.quiet import import_tensorflow
@@ -236,10 +264,7 @@ class ServedModelFlags(ModelFlags):
         from serving import client
 
         _announce(model, self.server)
-        try:
-            return function(client)
-        except client.Unanswered as error:
-            raise UserError(f"--server {self.server}: {error}") from error
+        return client
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,7 @@ class Reservation:
     def __init__(self, admission: "Admission", client: str):
         self._admission = admission
         self._holders: list[Hashable] = []
+        self._num_places = 1
         self.client = client
         self.num_bytes = 0
         self.is_held_by_thread = False
@@ -47,15 +48,18 @@ class Reservation:
         shares.take(num_bytes, client)
         self.num_bytes += num_bytes
 
-    def start(self, model: str) -> None:
-        """Takes a place among the predictions in progress.
+    def start(self, model: str, num_places: int = 1) -> None:
+        """Takes places among the predictions in progress.
+
+        Args:
+            num_places: one, or as many as texts are generated token by token.
 
         Raises:
-            ServingError: there is none.
+            ServingError: there are not enough.
         """
-        self._admission.check_free(self.client, model)
-        self._holders = [("client", self.client), ("model", model)]
-        self._admission.requests.take(1, *self._holders)
+        self._admission.check_free(self.client, model, num_places)
+        self._holders, self._num_places = [("client", self.client), ("model", model)], num_places
+        self._admission.requests.take(num_places, *self._holders)
 
     def join_lane(self, lane: Hashable) -> None:
         """Counts a prediction in progress for its lane. Called in the thread of the prediction.
@@ -76,7 +80,7 @@ class Reservation:
         self._admission.bytes.give_back(self.num_bytes, ("client", self.client))
         self.num_bytes = 0
         if self._holders:
-            self._admission.requests.give_back(1, *self._holders)
+            self._admission.requests.give_back(self._num_places, *self._holders)
             self._holders = []
 
 
@@ -101,18 +105,19 @@ class Admission:
         self._predictions = ThreadPoolExecutor(limits.max_requests, "prediction")
         self._queries = ThreadPoolExecutor(_NUM_QUERY_THREADS, "query")
 
-    def check_free(self, client: str, model: str | None = None) -> None:
+    def check_free(self, client: str, model: str | None = None, num_places: int = 1) -> None:
         """Refuses a prediction, before its body is read.
 
         Args:
             client: who sends it.
             model: the model that it names, if that is known already.
+            num_places: how many places it needs.
 
         Raises:
             ServingError: too many predictions are in progress, or too many of this client or model.
         """
         shares = self.requests
-        if shares.is_used_up():
+        if shares.is_used_up(num_places):
             raise _exhausted(f"{shares.number} requests are in progress already")
         if shares.has_its_share(("client", client), _CLIENT_WEIGHT, shares.number // _CLIENT_MINIMUM):
             raise _exhausted(f"this client has its share of {shares.number} requests in progress")

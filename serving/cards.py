@@ -17,11 +17,13 @@ class Words(NamedTuple):
         class_names: the names of a classifier's classes in the order of its probabilities.
         example: a text to try; "" if the card has none.
         example_row: a row to try of a model of several columns: column -> cell; {} if the card has none.
+        generation: option of generation -> its default.
     """
 
     class_names: tuple[str, ...] = ()
     example: str = ""
     example_row: dict[str, str | float] = {}
+    generation: dict[str, str | float] = {}
 
 
 def read(folder: Path) -> Words:
@@ -35,18 +37,21 @@ def read(folder: Path) -> Words:
         if path.stat().st_size > _MAX_BYTES:
             return Words()
         card = json.loads(path.read_text(encoding="utf-8"))
-        names, example, row = (card.get(field) for field in ("classes", "example_text", "example_row"))
+        names, example, row, options = (
+            card.get(field) for field in ("classes", "example_text", "example_row", "generation_defaults")
+        )
     except (OSError, ValueError, AttributeError, RecursionError):
         return Words()
     are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return Words(
         tuple(names) if are_names else (),
         example[:_MAX_EXAMPLE] if isinstance(example, str) else "",
-        _example_row(row) if isinstance(row, dict) else {},
+        _cells(row) if isinstance(row, dict) else {},
+        _cells(options) if isinstance(options, dict) else {},
     )
 
 
-def _example_row(row: dict) -> dict[str, str | float]:
+def _cells(row: dict) -> dict[str, str | float]:
     texts = {name: cell[:_MAX_EXAMPLE] for name, cell in row.items() if isinstance(cell, str)}
     numbers = {name: cell for name, cell in row.items() if type(cell) in (int, float) and math.isfinite(cell)}
     return texts | numbers

@@ -63,7 +63,7 @@ def predict(
         Unanswered: the server answered with an error, or not at all.
     """
     address = Address(server, ca_file)
-    _check(address)
+    check(address)
     if address.is_rest:
         return _predict_over_rest(address, model, inputs, signature, timeout, version)
     return _predict_over_grpc(address, model, inputs, signature, timeout, version)
@@ -76,7 +76,7 @@ def versions(address: Address, model: str, timeout: float = 60.0) -> dict[int, s
         Refused: the server does not have the model.
         Unanswered: it does not answer.
     """
-    _check(address)
+    check(address)
     if address.is_rest:
         document = _get_json(address, _model_url(address, model, None), None, timeout)
         try:
@@ -106,7 +106,7 @@ def signatures(
         Unanswered: the server answered with an error, or not at all.
     """
     address = Address(server, ca_file)
-    _check(address)
+    check(address)
     if address.is_rest:
         document = _get_json(address, f"{_model_url(address, model, version)}/metadata", None, timeout)
         try:
@@ -128,7 +128,12 @@ def signatures(
     return set(found.signature_def)
 
 
-def _check(address: Address) -> None:
+def check(address: Address) -> None:
+    """Checks that the address and the certificates fit together.
+
+    Raises:
+        Unanswered: they do not.
+    """
     if address.ca_file and address.server.startswith("http://"):
         raise Unanswered(f"{address.server} has no TLS, so {address.ca_file} is of no use: write https://")
     if address.ca_file:
@@ -169,14 +174,12 @@ def _predict_over_rest(address, model, inputs, signature, timeout, version):
 
 
 def _get_json(address, url, body, timeout):
-    server, context = address.server, _tls_context(address.ca_file) if address.ca_file else None
+    server = address.server
     try:
-        request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=timeout, context=context) as response:
+        with open_url(address, url, body, timeout) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        message = _error_message(error.read())
-        raise (Refused(message) if message else Unanswered(f"{url}: {error.code} {error.reason}")) from error
+        raise refusal(url, error) from error
     except urllib.error.URLError as error:
         raise Unanswered(f"no answer from {server}: {error.reason}") from error
     except OSError as error:  # TimeoutError among them
@@ -185,13 +188,27 @@ def _get_json(address, url, body, timeout):
         raise _not_tf_serving(server) from error
 
 
+def open_url(address: Address, url: str, body: bytes | None, timeout: float):
+    """Sends a request; returns the response."""
+    context = _tls_context(address.ca_file) if address.ca_file else None
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    return urllib.request.urlopen(request, timeout=timeout, context=context)
+
+
+def refusal(url: str, error: urllib.error.HTTPError) -> Unanswered:
+    """Returns the error for an HTTP status."""
+    message = _error_message(error.read())
+    return Refused(message) if message else Unanswered(f"{url}: {error.code} {error.reason}")
+
+
 def _not_tf_serving(server) -> Unanswered:
     return Unanswered(f"{server} does not answer as TF Serving's REST API does: check the address and the port")
 
 
 def _error_message(body: bytes) -> str:
     try:
-        return json.loads(body)["error"]
+        error = json.loads(body)["error"]
+        return error["message"] if isinstance(error, dict) else error  # OpenAI's API has an object
     except (ValueError, KeyError, TypeError):
         return ""
 
@@ -217,20 +234,32 @@ def _call_grpc(address, method, request, timeout):
     """Returns the answer of a method, which `method` makes of a channel."""
     import grpc
 
+    with grpc_channel(address) as channel:
+        try:
+            return method(channel)(request, timeout=timeout)
+        except grpc.RpcError as error:
+            raise grpc_error(address, error) from error
+
+
+def grpc_channel(address: Address):
+    """Opens a channel; a context manager."""
+    import grpc
+
     server, ca_file = address
     target, options = server.removeprefix(_GRPC_WITH_TLS), [("grpc.max_receive_message_length", -1)]  # else 4 MiB
     if ca_file or server.startswith(_GRPC_WITH_TLS):
         credentials = grpc.ssl_channel_credentials(ca_file.read_bytes() if ca_file else None)
-        channel = grpc.secure_channel(target, credentials, options)
-    else:
-        channel = grpc.insecure_channel(target, options)
-    with channel:
-        try:
-            return method(channel)(request, timeout=timeout)
-        except grpc.RpcError as error:
-            is_answer = error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
-            kind = Refused if is_answer else Unanswered
-            raise kind(f"no answer from {server}: {error.details()}") from error
+        return grpc.secure_channel(target, credentials, options)
+    return grpc.insecure_channel(target, options)
+
+
+def grpc_error(address: Address, error) -> Unanswered:
+    """Returns the error for a grpc.RpcError."""
+    import grpc
+
+    is_answer = error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
+    kind = Refused if is_answer else Unanswered
+    return kind(f"no answer from {address.server}: {error.details()}")
 
 
 def _decode(value):

@@ -2,19 +2,23 @@
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 
-from serving import work
+from serving import generation, work
+from serving.cards import Words
 from serving.errors import Code, ServingError, invalid
+from serving.generation import Piece, Text
 from serving.logs import logger
 from serving.manager import Manager
 from serving.metrics import Metrics
 from serving.servable import Signature
 from serving.settings import Limits
+from serving.streams import Stream
 
 _PROBES = ("Health", "Watch")  # frequent and uninteresting: logged at debug level
 
@@ -122,6 +126,58 @@ class Core:
             if output_names:
                 outputs = {name: outputs[name] for name in output_names}
             return Prediction(outputs, version.model, version.number, signature.name)
+
+    def stream(
+        self,
+        spec: ModelSpec,
+        make_inputs: Callable[[Signature, Words], dict[str, np.ndarray]],
+        texts: Sequence[Text],
+        deliver: Callable[[int, Piece | ServingError], None],
+        timeout: float | None = None,
+    ) -> tuple[int, list[Stream]]:
+        """Starts to generate texts token by token.
+
+        Args:
+            spec: the model and version.
+            make_inputs: called with the signature and the words of the model's card; returns input -> array, with a row
+                for each text.
+            texts: one for each row.
+            deliver: called in another thread with the row and a piece of its text, or the error that ends it.
+            timeout: see `predict`.
+
+        Returns:
+            The number of the version, and the texts.
+
+        Raises:
+            ServingError: the request is invalid, or the version cannot generate token by token.
+        """
+        longest = self.limits.timeout
+        deadline = time.monotonic() + (longest if timeout is None else min(longest, timeout))
+        with self.manager.hold(spec.name, spec.number, spec.label) as version:
+            servable = version.loaded()
+            if not set(generation.SIGNATURES) <= set(servable.signatures):
+                raise invalid(
+                    f"{spec.name} has no signature {generation.START}: only language models and translators that were "
+                    "exported by version 0.14 or later generate token by token"
+                )
+            signature = servable.signature(generation.START)
+            inputs = make_inputs(signature, servable.words)
+            signature.check(inputs)
+            signature.check_shapes(inputs)
+            self._check_size(inputs)
+            inputs = work.with_max_length(inputs, self.limits.max_length)
+            self._check_work(inputs)
+            streams = [
+                Stream(
+                    text,
+                    {name: array[i : i + 1] for name, array in inputs.items()},
+                    deadline,
+                    functools.partial(deliver, i),
+                )
+                for i, text in enumerate(texts)
+            ]
+            self.manager.streams(version).add(streams)
+            return version.number, streams
 
     @contextlib.contextmanager
     def record(self, api: str, entrypoint: str) -> Iterator[Request]:

@@ -7,17 +7,13 @@ never sends its message then occupies no thread.
 
 import asyncio
 import dataclasses
-import math
 import threading
 import time
 from collections.abc import Callable, Hashable
 
 import grpc
-import numpy as np
-import tensorflow as tf
 from google.protobuf.message import DecodeError, Message
 from grpc_health.v1 import health_pb2
-from tensorflow.core.framework import tensor_pb2, types_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
@@ -28,11 +24,12 @@ from tensorflow_serving.apis import (
     regression_pb2,
 )
 
-from serving import clients, models_config, statuses
+from serving import clients, grpc_generation, models_config, statuses
 from serving.admission import Admission
-from serving.core import Core, ModelSpec, Request
+from serving.core import Core, Request
 from serving.errors import Code, ServingError, invalid
 from serving.logs import printable
+from serving.protos import model_spec, to_arrays, to_proto
 from serving.settings import Limits
 from serving.shares import Shares
 
@@ -79,6 +76,8 @@ class Handlers(grpc.GenericRpcHandler):
         path = handler_call_details.method
         if path == "/grpc.health.v1.Health/Watch":
             return grpc.stream_stream_rpc_method_handler(self._watch)
+        if path == grpc_generation.METHOD:
+            return grpc.stream_stream_rpc_method_handler(self._generate)
         method = _METHODS.get(path)
 
         async def answer(_, context: grpc.aio.ServicerContext) -> bytes | None:
@@ -115,6 +114,21 @@ class Handlers(grpc.GenericRpcHandler):
                 name = message.model_spec.name
                 return await admission.predict(reservation, name, _run, *arguments, reservation.join_lane)
             return await admission.query(_run, *arguments)
+
+    async def _generate(self, _, context: grpc.aio.ServicerContext) -> None:
+        """Sends a text while it is generated."""
+        try:
+            with self._core.record("Generate", "GRPC") as record, self._admission.running.track():
+                client = clients.from_peer(context.peer())
+                self._admission.check_free(client)
+                with self._admission.reservation(client) as reservation:
+                    data = await _read(context, self._core.limits)
+                    record.num_bytes = len(data)
+                    reservation.add(len(data))
+                    request = _parse(predict_pb2.PredictRequest, data)
+                    await grpc_generation.answer(self._core, request, reservation, record, context)
+        except ServingError as error:
+            await context.abort(error.code, _details(error))
 
     async def _watch(self, _, context: grpc.aio.ServicerContext) -> None:
         """Sends the health now and whenever it changes, until the server stops."""
@@ -185,11 +199,11 @@ def _parse(message: type[Message], data: bytes) -> Message:
 
 
 def _predict(core: Core, request, record: Request, deadline: float, join_lane: Callable[[Hashable], None]):
-    record.spec = _model_spec(request)
+    record.spec = model_spec(request)
     core.check_started(record.spec)
     prediction = core.predict(
         record.spec,
-        lambda signature: _to_arrays(request, signature, core.limits),
+        lambda signature: to_arrays(request, signature, core.limits),
         tuple(request.output_filter),
         deadline - time.monotonic(),
         join_lane,
@@ -200,12 +214,12 @@ def _predict(core: Core, request, record: Request, deadline: float, join_lane: C
     response.model_spec.version.value = prediction.version
     response.model_spec.signature_name = prediction.signature
     for name, array in prediction.outputs.items():
-        response.outputs[name].CopyFrom(_to_proto(array))
+        response.outputs[name].CopyFrom(to_proto(array))
     return response
 
 
 def _get_model_metadata(core: Core, request, record: Request, deadline: float):
-    record.spec = _model_spec(request)
+    record.spec = model_spec(request)
     if not request.metadata_field:
         raise invalid("GetModelMetadataRequest must specify at least one metadata_field")
     for field in request.metadata_field:
@@ -215,12 +229,12 @@ def _get_model_metadata(core: Core, request, record: Request, deadline: float):
 
 
 def _classify(core: Core, request, record: Request, deadline: float):
-    record.spec = _model_spec(request)
+    record.spec = model_spec(request)
     raise statuses.wrong_method(core, record.spec, "classify")
 
 
 def _regress(core: Core, request, record: Request, deadline: float):
-    record.spec = _model_spec(request)
+    record.spec = model_spec(request)
     raise statuses.wrong_method(core, record.spec, "regress")
 
 
@@ -231,14 +245,14 @@ def _multi_inference(core: Core, request, record: Request, deadline: float):
     method = task.method_name.rsplit("/", 1)[-1]
     if not task.model_spec.name:
         raise invalid("Found ModelSpec with an empty model name.")
-    record.spec = _model_spec(task)
+    record.spec = model_spec(task)
     if method not in ("classify", "regress"):
         raise ServingError(Code.UNIMPLEMENTED, f"Unsupported signature method_name: {task.method_name}")
     raise statuses.wrong_method(core, record.spec, method)
 
 
 def _get_model_status(core: Core, request, record: Request, deadline: float):
-    record.spec = _model_spec(request)
+    record.spec = model_spec(request)
     return statuses.status(core, record.spec)
 
 
@@ -294,95 +308,3 @@ _METHODS = {
     ),
     "/grpc.health.v1.Health/Check": _Method("Health", health_pb2.HealthCheckRequest, _check_health),
 }
-
-
-def _model_spec(request) -> ModelSpec:
-    if not request.HasField("model_spec"):
-        raise invalid("Missing ModelSpec")
-    spec = request.model_spec
-    choice = spec.WhichOneof("version_choice")
-    number = spec.version.value if choice == "version" else None
-    label = spec.version_label if choice == "version_label" else None
-    return ModelSpec(spec.name, number, label, spec.signature_name)
-
-
-def _to_arrays(request, signature, limits: Limits) -> dict[str, np.ndarray]:
-    """The inputs of a request: input -> array.
-
-    Args:
-        request: the request.
-        signature: the signature that it names.
-        limits: the maximum rows, and bytes of an array.
-
-    Raises:
-        ServingError: an input is missing, unknown, too large or has the wrong type or shape.
-    """
-    signature.check(request.inputs)
-    arrays = {}
-    for name, proto in request.inputs.items():
-        _check_proto(name, proto, signature.definition.inputs[name], limits)
-        try:
-            arrays[name] = tf.make_ndarray(proto)
-        except (TypeError, ValueError) as error:
-            raise invalid(f"Invalid TensorProto for input {name}: {error}") from None
-    return arrays
-
-
-def _check_proto(name: str, proto: tensor_pb2.TensorProto, info, limits: Limits) -> None:
-    """Checks a tensor before it is decoded. A message of 60 bytes may contain one value and a shape that repeats it.
-
-    Raises:
-        ServingError: the tensor does not fit the signature, or is too large.
-    """
-    if proto.dtype != info.dtype:
-        given, expected = map(_type_name, (proto.dtype, info.dtype))
-        raise invalid(f"input {name} is of type {given}, but {expected} is expected")
-    sizes = tuple(dim.size for dim in proto.tensor_shape.dim)
-    if proto.tensor_shape.unknown_rank or min(sizes, default=0) < 0:
-        raise invalid(f"Invalid TensorProto for input {name}: its shape {sizes}")
-    expected_shape = tf.TensorShape(info.tensor_shape)
-    if not expected_shape.is_compatible_with(sizes):
-        raise invalid(f"Tensor {name} has shape {sizes}, but {expected_shape} is expected")
-    if sizes and sizes[0] > limits.max_rows:
-        raise invalid(f"{name} has {sizes[0]} rows: a request may have at most {limits.max_rows}")
-    num_values = math.prod(sizes)
-    num_bytes = num_values * tf.as_dtype(proto.dtype).size
-    if proto.dtype == types_pb2.DT_STRING and proto.string_val:
-        num_repeated = max(0, num_values - len(proto.string_val))  # the last value stands for those that are missing
-        num_bytes = max(num_bytes, sum(map(len, proto.string_val)) + num_repeated * len(proto.string_val[-1]))
-    if num_bytes > limits.max_body_bytes:
-        raise invalid(f"Invalid TensorProto for input {name}: its shape {sizes} needs {num_bytes} bytes")
-
-
-_VALUE_FIELDS = {
-    np.dtype("float32"): "float_val",
-    np.dtype("float64"): "double_val",
-    np.dtype("int8"): "int_val",
-    np.dtype("int16"): "int_val",
-    np.dtype("int32"): "int_val",
-    np.dtype("uint8"): "int_val",
-    np.dtype("uint16"): "int_val",
-    np.dtype("int64"): "int64_val",
-    np.dtype("uint32"): "uint32_val",
-    np.dtype("uint64"): "uint64_val",
-    np.dtype("bool"): "bool_val",
-    np.dtype("object"): "string_val",
-}
-
-
-def _to_proto(array: np.ndarray) -> tensor_pb2.TensorProto:
-    """Puts the values into the field of their type, as TF Serving does and clients expect, not `tensor_content`."""
-    if array.dtype not in _VALUE_FIELDS:
-        return tf.make_tensor_proto(array)
-    dtype = types_pb2.DT_STRING if array.dtype == object else tf.as_dtype(array.dtype).as_datatype_enum
-    proto = tensor_pb2.TensorProto(dtype=dtype)
-    proto.tensor_shape.SetInParent()  # the shape of a scalar is set, too
-    for size in array.shape:
-        proto.tensor_shape.dim.add(size=size)
-    getattr(proto, _VALUE_FIELDS[array.dtype]).extend(array.ravel().tolist())
-    return proto
-
-
-def _type_name(number: int) -> str:
-    names = types_pb2.DataType.DESCRIPTOR.values_by_number
-    return names[number].name if number in names else f"number {number}"

@@ -15,6 +15,7 @@ from serving.logs import printable
 from serving.models_config import Model
 from serving.servable import Servable
 from serving.settings import Limits, LoadRetries
+from serving.streams import Streams
 from serving.versions import State, Version, stamp_of
 
 _MAX_ERROR_LENGTH = 2000
@@ -140,6 +141,13 @@ class Manager:
                 on_batch = functools.partial(self._on_batch, version.model)
                 version.batchers[lane] = Batcher(function, limits.max_rows, limits.max_tokens, on_batch=on_batch)
             return version.batchers[lane]
+
+    def streams(self, version: Version) -> Streams:
+        """The texts that a version generates for its clients; the caller holds the version."""
+        with self._lock:
+            if version.streams is None:
+                version.streams = Streams(version.loaded(), functools.partial(self._on_batch, version.model))
+            return version.streams
 
     def num_waiting(self) -> int:
         """The number of requests that wait for a batch."""

@@ -1,22 +1,20 @@
 """TF Serving's REST API (https://www.tensorflow.org/tfx/serving/api_rest), and pages for people and probes."""
 
-import asyncio
 import gzip
 import json
 import re
 import time
 import urllib.parse
-import zlib
 from collections.abc import Callable, Hashable
 
 from google.protobuf import json_format
-from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Send
 
-from serving import clients, front_page, hosts, static_files, statuses, tensors
-from serving.admission import Admission, Reservation
+from serving import bodies, clients, front_page, hosts, openai_api, static_files, statuses, tensors
+from serving.admission import Admission
+from serving.bodies import HttpError
 from serving.core import Core, ModelSpec, Request
 from serving.errors import HTTP_STATUS, Code, ServingError, invalid
 
@@ -28,18 +26,6 @@ _MODEL = r"/v1/models/(?P<name>[^/:]+)(?:/versions/(?P<version>\d+)|/labels/(?P<
 _POST = re.compile(rf"{_MODEL}:(?P<method>classify|regress|predict)", re.IGNORECASE)
 _GET = re.compile(rf"(?:{_MODEL}|/v1/models)(?P<metadata>/metadata)?", re.IGNORECASE)
 _JSON_OPTIONS = {"preserving_proto_field_name": True, "always_print_fields_with_no_presence": True}
-
-
-class _HttpError(ServingError):
-    """An error whose HTTP status is not that of its code.
-
-    Attributes:
-        closes_connection: whether nobody knows where the next request of the connection begins.
-    """
-
-    def __init__(self, http_status: int, code: Code, message: str, closes_connection: bool = False):
-        super().__init__(code, message)
-        self.http_status, self.closes_connection = http_status, closes_connection
 
 
 def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp:
@@ -55,22 +41,28 @@ def app(core: Core, admission: Admission, host_names: frozenset[str]) -> ASGIApp
         request = HttpRequest(scope, receive)
         try:
             with core.record("unknown", "REST") as record, admission.running.track():
-                _check_length(request)
+                bodies.check_length(request)
                 hosts.check(request.headers.get("host"), request.headers.get("origin"), host_names)
-                response = await _answer(core, admission, request, record)
+                response = await _answer(core, admission, request, record, send)
         except ServingError as error:
-            response = _error_response(error)
-        await response(scope, receive, send)
+            response = _error_response(error, _raw_path(request))
+        if response is not None:
+            await response(scope, receive, send)
 
     return serve
 
 
-async def _answer(core: Core, admission: Admission, request: HttpRequest, record: Request) -> Response:
+async def _answer(
+    core: Core, admission: Admission, request: HttpRequest, record: Request, send: Send
+) -> Response | None:
+    """Returns the answer; None if it has been sent already."""
     path = _raw_path(request)
+    if request.method == "POST" and path in openai_api.PATHS:
+        return await openai_api.answer(core, admission, request, record, send)
     if request.method == "POST":
         return await _answer_post(core, admission, request, path, record)
     if request.method not in ("GET", "HEAD"):
-        raise _HttpError(405, Code.UNIMPLEMENTED, f"Malformed request: {request.method} {path}")
+        raise HttpError(405, Code.UNIMPLEMENTED, f"Malformed request: {request.method} {path}")
     if path == "/healthz":
         record.api = "Health"
         return Response(_to_json({"alive": True}), media_type="application/json")
@@ -111,14 +103,7 @@ async def _answer_post(core: Core, admission: Admission, request: HttpRequest, p
     client = clients.from_address(request.client.host if request.client else "")
     admission.check_free(client, record.spec.name)
     with admission.reservation(client) as reservation:
-        body = await _read_body(request, core, reservation)
-        record.num_bytes = len(body)
-        encoding = request.headers.get("content-encoding", "identity").strip().lower()
-        if encoding == "gzip":
-            body = await admission.query(_unzip, body, core.limits.max_body_bytes)
-            reservation.add(len(body))
-        elif encoding != "identity":
-            raise _HttpError(415, Code.UNIMPLEMENTED, f"Content-Encoding {encoding[:100]} is not supported: use gzip")
+        body = await bodies.read(request, core, admission, reservation, record)
         headers, name, arguments = {}, record.spec.name, (core, record, method, body, reservation.join_lane)
         if _accepts_gzip(request.headers.get("accept-encoding", "")):
             content, is_compressed = await admission.predict(reservation, name, _compressed, *arguments)
@@ -135,7 +120,7 @@ async def _static_file(admission: Admission, request: HttpRequest, name: str) ->
         raise ServingError(Code.NOT_FOUND, "the live page has no such file") from None
     except ImportError:
         message = "figures need the package vl-convert-python: pip install vl-convert-python"
-        raise _HttpError(501, Code.UNIMPLEMENTED, message) from None
+        raise HttpError(501, Code.UNIMPLEMENTED, message) from None
     headers = {
         "cache-control": "no-cache",  # browsers keep it, and ask with its etag whether it has changed
         "etag": file.etag,
@@ -228,72 +213,17 @@ def _raw_path(request: HttpRequest) -> str:
     return request.scope.get("raw_path", request.url.path.encode()).decode("ascii", "replace")
 
 
-def _check_length(request: HttpRequest) -> None:
-    """Refuses a body with two lengths: a proxy that believes the other one would see other requests than this server.
-
-    Raises:
-        ServingError: the request has both headers.
-    """
-    if "content-length" in request.headers and "transfer-encoding" in request.headers:
-        message = "a request has either Content-Length or Transfer-Encoding, not both"
-        raise _HttpError(400, Code.INVALID_ARGUMENT, message, closes_connection=True)
-
-
-async def _read_body(request: HttpRequest, core: Core, reservation: Reservation) -> bytes:
-    """The body of a request.
-
-    Raises:
-        ServingError: the body has too many bytes, or does not arrive in time.
-    """
-    limits, parts, size = core.limits, [], 0
-    too_large = _HttpError(413, Code.RESOURCE_EXHAUSTED, f"the body has more than {limits.max_body_bytes} bytes")
-    if int(request.headers.get("content-length", 0)) > limits.max_body_bytes:
-        raise too_large
-    try:
-        async with asyncio.timeout(limits.body_timeout):
-            async for part in request.stream():
-                size += len(part)
-                if size > limits.max_body_bytes:
-                    raise too_large
-                reservation.add(len(part))
-                parts.append(part)
-    except TimeoutError:
-        message = f"the body did not arrive within {limits.body_timeout:g} seconds"
-        raise _HttpError(408, Code.DEADLINE_EXCEEDED, message, closes_connection=True) from None
-    except ClientDisconnect:
-        raise ServingError(Code.CANCELLED, "the client has closed the connection") from None
-    return b"".join(parts)
-
-
-def _unzip(body: bytes, max_bytes: int) -> bytes:
-    """Decompresses a body. Runs in a thread.
-
-    Raises:
-        ServingError: the body is not gzip, or has too many bytes after decompression.
-    """
-    decompressor = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        content = decompressor.decompress(body, max_bytes + 1)
-    except zlib.error as error:
-        raise invalid(f"the body is not gzip: {error}") from None
-    if len(content) > max_bytes:
-        message = f"the body has more than {max_bytes} bytes after decompression"
-        raise _HttpError(413, Code.RESOURCE_EXHAUSTED, message)
-    if not decompressor.eof or decompressor.unused_data:
-        raise invalid("the body is not one complete gzip stream")
-    return content
-
-
 def _accepts_gzip(accept_encoding: str) -> bool:
     encodings = (part.replace(" ", "").lower().partition(";q=") for part in accept_encoding.split(","))
     return any(name == "gzip" and quality not in ("0", "0.0", "0.00", "0.000") for name, _, quality in encodings)
 
 
-def _error_response(error: ServingError) -> Response:
+def _error_response(error: ServingError, path: str) -> Response:
     status, headers = HTTP_STATUS[error.code], {}
-    if isinstance(error, _HttpError):
+    if isinstance(error, HttpError):
         status, headers = error.http_status, {"connection": "close"} if error.closes_connection else {}
-    return Response(_to_json({"error": error.message}), status, headers, media_type="application/json")
+    described = openai_api.described(error) if path in openai_api.PATHS else error.message
+    return Response(_to_json({"error": described}), status, headers, media_type="application/json")
 
 
 def _to_json(value) -> bytes:

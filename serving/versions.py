@@ -6,6 +6,7 @@ from pathlib import Path
 
 from serving.batching import Batcher
 from serving.servable import Servable
+from serving.streams import Streams
 
 
 class State(enum.IntEnum):
@@ -42,6 +43,7 @@ class Version:
     is_gone: bool = False
     servable: Servable | None = None
     batchers: dict[tuple[str, bool], Batcher] = dataclasses.field(default_factory=dict)
+    streams: Streams | None = None
 
     def loaded(self) -> Servable:
         """The model of a version that is available: `Manager.hold` gives such versions."""

@@ -24,16 +24,35 @@ class Samples(NamedTuple):
     log_probabilities: tf.Tensor
 
 
+class Rules(NamedTuple):
+    """What all steps of sampling share.
+
+    Attributes:
+        options: option -> tensor [batch], for all options in `SAMPLING` (options.py) except `stop` and `seed`.
+        random_numbers: float32 [batch, time], for each token that a row may get.
+        stop_ids: int32 [batch, n]: a row ends after these tokens. Padded with PAD on the left; a row of PAD never ends
+            early.
+        banned_ids: ids that are never sampled.
+        end_id: a row ends after this token; None if there is none.
+    """
+
+    options: dict[str, tf.Tensor]
+    random_numbers: tf.Tensor
+    stop_ids: tf.Tensor
+    banned_ids: Sequence[int]
+    end_id: int | None
+
+
 class SampleState(NamedTuple):
     """What a step of sampling changes."""
 
-    time: tf.Tensor  # int32 [], number of tokens sampled so far
+    time: tf.Tensor  # int32 [], number of steps so far
     alive: tf.Tensor  # bool [batch], rows that have not ended
     recent: tf.Tensor  # int32 [batch, n], the last n tokens, to be compared with the stop tokens
     seen: tf.Tensor  # bool [batch, vocabulary], tokens of the prompt and the continuation
-    lengths: tf.Tensor  # int32 [batch]
+    lengths: tf.Tensor  # int32 [batch], number of tokens
     log_probabilities: tf.Tensor  # float32 [batch]
-    tokens: tf.TensorArray  # of int32 [batch]
+    written: dict[str, tf.TensorArray]  # "tokens", of int32 [batch], and what else is written at each step
     logits: tf.Tensor  # float32 [batch, vocabulary], of the next token
     state: dict  # of the model
 
@@ -55,32 +74,73 @@ def sample(
         logits: float [batch, vocabulary], of the first token.
         state: of the model.
         options: option -> tensor [batch], for all options in `SAMPLING` (options.py) except `stop`.
-        stop_ids: int32 [batch, n]: a row ends after these tokens. Padded with PAD on the left; a row of PAD never ends
-            early.
-        banned_ids: ids that are never sampled.
+        stop_ids, banned_ids, end_id: see `Rules`; without `stop_ids` no row ends early.
         seen: bool [batch, vocabulary], tokens of the prompts, for the repetition penalty; by default none.
-        end_id: a row ends after this token; None if there is none.
         make_room: see loop.py; None for a state that does not grow.
     """
-    batch_size, vocabulary_size = tf.shape(logits)[0], logits.shape[-1]
-    max_lengths = options["max_length"]  # [batch]
-    max_time = tf.reduce_max(tf.concat([max_lengths, [0]], axis=0))
+    batch_size = tf.shape(logits)[0]
+    rules = make_rules(options, tf.fill([batch_size, 1], PAD) if stop_ids is None else stop_ids, banned_ids, end_id)
+    max_time = tf.shape(rules.random_numbers)[1]
+    tokens = tf.TensorArray(tf.int32, size=max_time, element_shape=[None])
+    start = first_state(rules, logits, state if make_room is None else make_room(state), seen, {"tokens": tokens})
+    end = run(step, rules, start, max_time, make_room)
+    # `stack` fills the steps that no row has reached with zeros, which is PAD. It needs one step to know the shape.
+    sampled = tf.cond(
+        end.time > 0, lambda: tf.transpose(end.written["tokens"].stack()), lambda: tf.zeros([batch_size, 0], tf.int32)
+    )  # [batch, time]
+    return Samples(sampled, end.lengths, end.log_probabilities)
+
+
+def make_rules(options: dict, stop_ids, banned_ids: Sequence[int], end_id: int | None) -> Rules:
+    """Returns the rules; draws the random numbers of each row.
+
+    Args:
+        options: with `seed`.
+    """
+    max_time = tf.reduce_max(tf.concat([options["max_length"], [0]], axis=0))
     # All random numbers of a row come from its own seed, so that they do not depend on the other rows.
     random_numbers = tf.map_fn(
         lambda seed: tf.random.stateless_uniform([max_time], [seed, 0]),
         options["seed"],
         fn_output_signature=tf.TensorSpec([None]),
     )  # [batch, time]
-    banned = (
-        tf.reduce_sum(tf.one_hot(list(banned_ids), vocabulary_size, on_value=IMPOSSIBLE), axis=0) if banned_ids else 0.0
+    others = {name: value for name, value in options.items() if name != "seed"}
+    return Rules(others, random_numbers, stop_ids, banned_ids, end_id)
+
+
+def first_state(rules: Rules, logits, state: dict, seen=None, written: dict | None = None) -> SampleState:
+    """Returns the state before the first token; see `sample`."""
+    batch_size, vocabulary_size = tf.shape(logits)[0], logits.shape[-1]
+    return SampleState(
+        time=0,
+        alive=rules.options["max_length"] > 0,
+        recent=tf.fill(tf.shape(rules.stop_ids), PAD),
+        seen=tf.zeros([batch_size, vocabulary_size], tf.bool) if seen is None else seen,
+        lengths=tf.zeros([batch_size], tf.int32),
+        log_probabilities=tf.zeros([batch_size]),
+        written=written or {},
+        logits=logits,
+        state=state,
     )
-    if stop_ids is None:
-        stop_ids = tf.fill([batch_size, 1], PAD)
+
+
+def run(
+    step: Callable, rules: Rules, start: SampleState, num_steps, make_room: Callable | None = None, num_top: int = 0
+) -> SampleState:
+    """Samples `num_steps` more tokens of each row, or fewer where all rows end.
+
+    Args:
+        num_steps: int32 [].
+        make_room: see loop.py; None for a state that has room for these steps.
+        num_top: above 0: `start.written` also has the arrays "log_probabilities", of the tokens, float32 [batch], and
+            "top_ids" and "top_log_probabilities", [batch, num_top], of the most likely tokens.
+    """
+    vocabulary_size = start.logits.shape[-1]
+    options, stop_ids, banned_ids = rules.options, rules.stop_ids, list(rules.banned_ids)
+    banned = tf.reduce_sum(tf.one_hot(banned_ids, vocabulary_size, on_value=IMPOSSIBLE), axis=0) if banned_ids else 0.0
     can_stop = tf.reduce_any(stop_ids != PAD, axis=1)
     any_penalty = tf.reduce_any(options["repetition_penalty"] != 1)
-
-    if make_room is not None:
-        state = make_room(state)
+    last = tf.maximum(tf.shape(rules.random_numbers)[1] - 1, 0)
 
     def with_room(s: SampleState):
         if make_room is None:
@@ -90,13 +150,20 @@ def sample(
 
     def sample_step(s: SampleState):
         scores = _penalize_repetition(s.logits, s.seen, options["repetition_penalty"]) + banned
-        chosen = tf.where(s.alive, _choose(scores, options, random_numbers[:, s.time]), PAD)  # [batch]
-        log_probability = tf.gather(tf.nn.log_softmax(s.logits), chosen, batch_dims=1)
+        random_numbers = tf.gather(rules.random_numbers, tf.minimum(s.lengths, last), batch_dims=1)  # [batch]
+        chosen = tf.where(s.alive, _choose(scores, options, random_numbers), PAD)  # [batch]
+        log_probabilities = tf.nn.log_softmax(s.logits)
+        log_probability = tf.gather(log_probabilities, chosen, batch_dims=1)
         recent = tf.concat([s.recent[:, 1:], chosen[:, None]], axis=1)
         stopped = can_stop & tf.reduce_all(tf.equal(recent, stop_ids) | tf.equal(stop_ids, PAD), axis=1)
-        if end_id is not None:
-            stopped |= chosen == end_id
-        alive = s.alive & ~stopped & (s.time + 1 < max_lengths)
+        if rules.end_id is not None:
+            stopped |= chosen == rules.end_id
+        lengths = s.lengths + tf.cast(s.alive, tf.int32)
+        alive = s.alive & ~stopped & (lengths < options["max_length"])
+        values = {"tokens": chosen}
+        if num_top:
+            top, top_ids = tf.math.top_k(log_probabilities, num_top)
+            values |= {"log_probabilities": log_probability, "top_ids": top_ids, "top_log_probabilities": top}
         next_logits, next_state = tf.cond(
             tf.reduce_any(alive), lambda: step(chosen, with_room(s)), lambda: (s.logits, s.state)
         )
@@ -110,33 +177,21 @@ def sample(
                     lambda: s.seen | tf.one_hot(chosen, vocabulary_size, True, False, dtype=tf.bool),
                     lambda: s.seen,
                 ),
-                lengths=s.lengths + tf.cast(s.alive, tf.int32),
+                lengths=lengths,
                 log_probabilities=s.log_probabilities + tf.where(s.alive, log_probability, 0.0),
-                tokens=s.tokens.write(s.time, chosen),
+                written={name: array.write(s.time, values[name]) for name, array in s.written.items()},
                 logits=next_logits,
                 state=next_state,
             )
         ]
 
-    start = SampleState(
-        time=0,
-        alive=max_lengths > 0,
-        recent=tf.fill(tf.shape(stop_ids), PAD),
-        seen=tf.zeros([batch_size, vocabulary_size], tf.bool) if seen is None else seen,
-        lengths=tf.zeros([batch_size], tf.int32),
-        log_probabilities=tf.zeros([batch_size]),
-        tokens=tf.TensorArray(tf.int32, size=max_time, element_shape=[None]),
-        logits=logits,
-        state=state,
-    )
     (end,) = tf.while_loop(
-        lambda s: tf.reduce_any(s.alive), sample_step, [start], shape_invariants=[shape_invariants(start)]
+        lambda s: tf.reduce_any(s.alive) & (s.time < num_steps),
+        sample_step,
+        [start],
+        shape_invariants=[shape_invariants(start)],
     )
-    # `stack` fills the steps that no row has reached with zeros, which is PAD. It needs one step to know the shape.
-    tokens = tf.cond(
-        end.time > 0, lambda: tf.transpose(end.tokens.stack()), lambda: tf.zeros([batch_size, 0], tf.int32)
-    )  # [batch, time]
-    return Samples(tokens, end.lengths, end.log_probabilities)
+    return end
 
 
 def _penalize_repetition(logits, seen, penalty):

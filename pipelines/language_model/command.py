@@ -28,6 +28,7 @@ _READ_BY = {
     "--next": set(SHAPING),
     "--score": {option.name for option in CACHE},
     "--search": {option.name for option in SEARCH},
+    "--stream": {option.name for option in SAMPLING},
 }
 
 
@@ -98,6 +99,8 @@ class Predict(PredictRowsCommand):
     --temperature, --top-k, --top-p and --min-p."""
     search: bool = False
     """Show the most likely continuations, found by beam search."""
+    stream: bool = False
+    """Print the text while it is generated."""
     score: bool = False
     """Score the texts instead of continuing them: log-probability, perplexity, and the surprisal of each token. Of
     files with --input, the texts can only be scored."""
@@ -119,6 +122,8 @@ class Predict(PredictRowsCommand):
             self._show_next()
         elif self.search:
             self._search()
+        elif self.stream:
+            self._stream()
         else:
             self._continue()
 
@@ -140,6 +145,8 @@ class Predict(PredictRowsCommand):
         if self.input and not self.score:
             raise UserError("--input has no effect without --score")
         self.check_files()
+        if self.stream and self.json:
+            raise UserError("--stream prints the text alone: leave out --json")
         if self.next is not None and not 1 <= self.next <= MAX_NEXT:
             raise UserError(f"--next {self.next}: it must be from 1 to {MAX_NEXT}")
         for name, value in {**vars(self.generation), **vars(self.beam), **vars(self.cache)}.items():
@@ -149,6 +156,7 @@ class Predict(PredictRowsCommand):
     def _way(self) -> str:
         """Returns the flag that states what to do; "" continues the texts."""
         given = {"--next": self.next is not None, "--score": self.score, "--search": self.search}
+        given["--stream"] = self.stream
         ways = [way for way, is_given in given.items() if is_given]
         if len(ways) > 1:
             raise UserError(f"{ways[0]} and {ways[1]} do not go together: leave out one of them")
@@ -165,6 +173,15 @@ class Predict(PredictRowsCommand):
             if "note" in result:
                 print_error(result["note"])
             print(result["prompt"] + result["text"])
+
+    def _stream(self) -> None:
+        from pipelines.language_model.predict import streams, streams_on_server
+        from pipelines.predicting.streamed import print_pieces
+
+        prompts = list(self.texts or ("",))
+        _, found = self._ask(streams, streams_on_server, prompts, vars(self.generation))
+        for prompt, pieces in zip(prompts, found, strict=True):
+            print_pieces(prompt, pieces)
 
     def _show_next(self) -> None:
         from pipelines.language_model.next_tokens import format_next, next_tokens, next_tokens_on_server
@@ -205,7 +222,7 @@ class Predict(PredictRowsCommand):
                 print_error(result["note"])
         print(format_scores(results, color))
 
-    def _ask(self, own, on_server, *arguments) -> tuple[str, list[dict]]:
+    def _ask(self, own, on_server, *arguments) -> tuple[str, list]:
         """Returns the title of the model, and the answer of the export or of the server."""
         if self.model.server:
             title = self.model.name or self.task

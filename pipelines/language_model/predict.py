@@ -1,9 +1,12 @@
 """`predict`: texts continued by an exported language model, or by a server that has it."""
 
+from collections.abc import Iterator
+
 from pipelines.command_line import ServedModelFlags
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, defaults, filled, with_defaults
 from pipelines.export.exported import Exported
 from pipelines.language_model.cache_options import cache_options, exported_cache_options, require_cache
+from pipelines.predicting import streamed
 
 _SEARCH_DEFAULTS = {"max_length": 20}
 _MIN_LOG_PROBABILITY = -1e8  # rows with fewer continuations are filled up with lower ones
@@ -61,6 +64,28 @@ def continue_texts_on_server(server: ServedModelFlags, model: str, prompts: list
     options |= cache or {}
     inputs = {"text": prompts} | {name: [value] * len(prompts) for name, value in options.items()}
     return _results(prompts, server.ask(model, inputs, "generate_with_cache" if cache else "generate"))
+
+
+def streams(exported: Exported, prompts: list[str], given: dict) -> list[Iterator[str]]:
+    """Returns the pieces of the continuation of each prompt; see `continue_texts`.
+
+    Raises:
+        UserError: an option is out of its range, or the export cannot generate token by token.
+    """
+    options = with_defaults(SAMPLING, given, exported.card()["generation_defaults"])
+    loaded = exported.load()
+    streamed.require_pieces(exported, loaded)
+    return [streamed.pieces(loaded, prompt, SAMPLING, options) for prompt in prompts]
+
+
+def streams_on_server(server: ServedModelFlags, model: str, prompts: list[str], given: dict) -> list[Iterator[str]]:
+    """As `streams`, with a model on a server and the usual defaults.
+
+    Raises:
+        UserError: an option is out of its range, or, from the iterators, the server does not answer.
+    """
+    options = with_defaults(SAMPLING, given, defaults(SAMPLING))
+    return [server.stream(model, prompt, options) for prompt in prompts]
 
 
 def search_texts(exported: Exported, prompts: list[str], given: dict, loaded=None) -> list[dict]:

@@ -9,6 +9,7 @@ import functools
 import keras
 import tensorflow as tf
 
+from pipelines.decoding import streaming
 from pipelines.decoding.beam_search import beam_search, num_columns
 from pipelines.decoding.loop import weights_read_once
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, clipped, defaults, filled, in_range, signature_specs
@@ -85,6 +86,12 @@ class Generator(tf.Module):
         )
 
     @functools.cached_property
+    def in_pieces(self) -> dict:
+        """The signatures `sample_start` and `sample_step` (streaming.py), which return what `generate` does."""
+        steps, rules = self._steps, (SAMPLING, self._banned_ids, self._end_id)
+        return streaming.make_signatures(self._begin, lambda: self._step, steps.align, self._weights_read_once, *rules)
+
+    @functools.cached_property
     def trace(self):
         """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
         return self._make_trace()
@@ -138,9 +145,7 @@ class Generator(tf.Module):
 
     def _sample(self, text, ids, logits, state, step, options):
         """Samples after the prompts; see `_generate`."""
-        stop_ids = self._tokenizer.encode(options.pop("stop"))[:, 1:-1]
-        stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
-        stop_ids = tf.pad(stop_ids, [[0, 0], [1, 0]])  # at least one column
+        stop_ids = self._stop_ids(options.pop("stop"))
         with self._weights_read_once():
             samples = sample(
                 step, logits, state, options, stop_ids, self._banned_ids, self._occurring(ids), end_id=self._end_id
@@ -150,6 +155,20 @@ class Generator(tf.Module):
             "log_probability": samples.log_probabilities,
             "tokens": samples.lengths,
         }
+
+    def _stop_ids(self, stop):
+        """Returns the tokens of the texts at which rows stop, see `sampling.Rules`."""
+        stop_ids = self._tokenizer.encode(stop)[:, 1:-1]
+        stop_ids = tf.reverse(tf.reverse(stop_ids, [1]).to_tensor(), [1])  # padded on the left
+        return tf.pad(stop_ids, [[0, 0], [1, 0]])  # at least one column
+
+    def _begin(self, text, options):
+        """Reads prompts for `streaming.make_signatures`."""
+        ids, logits, state = self._read_prompts(text)
+        others = {name: value for name, value in options.items() if name != "stop"}
+        lead, num_read = tf.where(self._needs_space(text), " ", ""), tf.cast(ids.row_lengths(), tf.int32) - 1
+        stop_ids, seen = self._stop_ids(options["stop"]), self._occurring(ids)
+        return streaming.Begun(logits, state, stop_ids, seen, lead, num_read), others
 
     def _search(self, text, **options):
         """Finds the most likely continuations of `max_length` tokens by beam search.
@@ -286,6 +305,7 @@ class Generator(tf.Module):
             **traced,
             "start": start,
             "step": step,
+            **self.in_pieces,
         }
 
     def _losses_in_windows(self, ids, targets):
@@ -340,10 +360,12 @@ class Generator(tf.Module):
     def _decode_after(self, prompts, tokens):
         """Returns tokens as text to be appended to the prompts: a word that follows a word gets a space before it."""
         text = self._tokenizer.decode(tokens)
-        if not self._has_word_tokens:
-            return text
-        needs_space = tf.strings.regex_full_match(prompts, r"(?s).*\S") & tf.not_equal(text, "")
-        return tf.where(needs_space, tf.strings.join([" ", text]), text)
+        needs_space = self._needs_space(prompts) & tf.not_equal(text, "")
+        return tf.where(needs_space, tf.strings.join([" ", text]), text) if self._has_word_tokens else text
+
+    def _needs_space(self, prompts):
+        """Returns whether a space stands between each prompt and the next token, bool [batch]."""
+        return tf.strings.regex_full_match(prompts, r"(?s).*\S") & self._has_word_tokens
 
     def _step(self, ids, state):
         logits, state = self._steps.advance(ids[:, None], state)

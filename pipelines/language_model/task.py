@@ -13,6 +13,7 @@ from pipelines.data import part, streams
 from pipelines.data.id_files import VALID, IdFiles, ShardedText
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.texts import TextSplits
+from pipelines.decoding import streaming
 from pipelines.decoding.options import CACHE, SAMPLING, SEARCH, example_values
 from pipelines.language_model import baseline, kneser_ney, networks, shards
 from pipelines.language_model.cache_search import best_cache_options
@@ -293,6 +294,7 @@ def example_requests(servable: Generator) -> dict[str, dict]:
         "decode": {"ids": ids},
         "start": {"text": prompts},
         "step": {"ids": chosen, **{name: value.tolist() for name, value in state.items()}},
+        **streaming.example_requests(servable.in_pieces, prompts, SAMPLING),
         **(with_cache if servable.can_cache else {}),
     }
     if servable.is_traceable:

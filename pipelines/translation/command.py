@@ -188,6 +188,9 @@ class Predict(PredictRowsCommand):
     rows and their translations. By default the translations are printed."""
     n_best: Annotated[int, tyro.conf.arg(metavar="N")] = 1
     """Print the N best translations of each sentence, with their scores; of samples N, with their log-probabilities."""
+    stream: bool = False
+    """Print each translation while it is generated: the most likely token each time, or a sample with --temperature and
+    the other flags of sampling. Beam search, the default without --stream, finds better ones."""
     reference: Annotated[tuple[str, ...], tyro.conf.arg(metavar="TEXT [TEXT ...]", help_behavior_hint="")] = ()
     """Score these translations instead of translating: log-probability, perplexity, and the surprisal of each token.
     One for each sentence, or several of one sentence."""
@@ -202,6 +205,8 @@ class Predict(PredictRowsCommand):
             self._score()
         elif self.input:
             self.predict_files()
+        elif self.stream:
+            self._stream()
         elif self.model.server:
             self._ask_server()
         else:
@@ -214,6 +219,10 @@ class Predict(PredictRowsCommand):
             raise UserError('--n-best is for sentences "in quotes": leave out --input')
         if self.reference:
             self._check_reference()
+        if self.stream and (self.input or self.json or self.reference or self.n_best > 1):
+            raise UserError(
+                "--stream prints one translation of each sentence: leave out --input, --json, --reference and --n-best"
+            )
         if self.prefix is not None and self.output and self.output.suffix not in PredictRowsCommand.suffixes:
             raise UserError("--prefix has no effect: a file of lines has no columns")
 
@@ -252,6 +261,18 @@ class Predict(PredictRowsCommand):
         exported = self.model.find(self.task)
         request = make_request(self._given, self.n_best, exported.card()["generation_defaults"])
         self._print(exported.title, translate_texts(exported, list(self.texts), request))
+
+    def _stream(self) -> None:
+        from pipelines.predicting.streamed import print_pieces
+        from pipelines.translation.predict import streams, streams_on_server
+
+        texts = list(self.texts)
+        if self.model.server:
+            found = streams_on_server(self.model, self.model.name_on_server(self.task), texts, self._given)
+        else:
+            found = streams(self.model.find(self.task), texts, self._given)
+        for pieces in found:
+            print_pieces("", pieces)
 
     def _ask_server(self) -> None:
         from pipelines.translation.predict import Request, ask, format_results, make_request

@@ -3,10 +3,11 @@
 import collections
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from pipelines.command_line import ServedModelFlags
 from pipelines.data.table_options import TableOptions
 from pipelines.decoding.options import (
     BEAM_WIDTH,
@@ -17,6 +18,7 @@ from pipelines.decoding.options import (
     with_defaults,
 )
 from pipelines.export.exported import SAMPLE_SUFFIX, Exported, find_export, versions
+from pipelines.predicting import streamed
 from pipelines.predicting.file_steps import FileSteps
 from pipelines.predicting.row_files import RowTask, row_steps
 from pipelines.settings.fields import flag, require
@@ -109,6 +111,36 @@ def translate_texts(exported: Exported, texts: list[str], request: Request, load
     """
     loaded = loaded or exported.load()
     return ask(lambda texts, request: _batched(loaded, request)(texts), texts, request)
+
+
+def streams(exported: Exported, texts: list[str], given: dict) -> list[Iterator[str]]:
+    """Returns the pieces of the translation of each text, by greedy decoding or sampling.
+
+    Args:
+        given: option of `SAMPLED_TRANSLATION` -> value; None where the flag is not given.
+
+    Raises:
+        UserError: a value is out of range, an option is for beam search, or the export cannot generate token by token.
+    """
+    options = _options_of_streams(given)
+    loaded = exported.load()
+    streamed.require_pieces(exported, loaded)
+    return [streamed.pieces(loaded, text, SAMPLED_TRANSLATION, options) for text in texts]
+
+
+def streams_on_server(server: ServedModelFlags, model: str, texts: list[str], given: dict) -> list[Iterator[str]]:
+    """As `streams`, with a model on a server.
+
+    Raises:
+        UserError: see `streams`, or, from the iterators, the server does not answer.
+    """
+    options = _options_of_streams(given)
+    return [server.stream(model, text, options) for text in texts]
+
+
+def _options_of_streams(given: dict) -> dict:
+    request = make_request({"temperature": 0.0} | {k: v for k, v in given.items() if v is not None}, 1, {})
+    return request.options
 
 
 def ask(signature: Callable[[list[str], Request], dict], texts: list[str], request: Request) -> list[dict]:

@@ -1,12 +1,13 @@
 """What is exported of a translator: sentences in; translations, their scores and attention weights out."""
 
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from pipelines.decoding import sampling
+from pipelines.decoding import sampling, streaming
 from pipelines.decoding.beam_search import Hypotheses, beam_search, length_divisor, num_columns
 from pipelines.decoding.loop import weights_read_once
 from pipelines.decoding.options import (
@@ -65,7 +66,7 @@ class Translator(tf.Module):
         )
 
     def signatures(self) -> dict:
-        """Returns the functions to export: serving_default, translate, sample, score, trace and maybe align."""
+        """Returns the functions to export: serving_default, translate, sample, in pieces, score, trace, maybe align."""
 
         @tf.function(autograph=False)
         def translate(text, **options):
@@ -80,6 +81,8 @@ class Translator(tf.Module):
             "translate": translate.get_concrete_function(text=_TEXT, **signature_specs(TRANSLATION)),
             "sample": sample.get_concrete_function(text=_TEXT, **signature_specs(SAMPLED_TRANSLATION)),
             "score": self.score.get_concrete_function(),
+            "decode": self.decode.get_concrete_function(),
+            **self.in_pieces,
         }
         if self._config.model in WITH_ATTENTION:
             functions["align"] = self.align.get_concrete_function()
@@ -165,21 +168,43 @@ class Translator(tf.Module):
         with tf.control_dependencies(in_range(SAMPLED_TRANSLATION, options)):
             text, options = tf.identity(text), clipped(SAMPLED_TRANSLATION, options)
         source = self._read_source(text)
-        options |= {
-            "max_length": self._max_lengths(source, options["max_length"]),
-            "repetition_penalty": tf.ones_like(options["temperature"]),
-        }
+        options = self._completed(source, options)
         with weights_read_once(self._model):
             step, logits, state = self._start(source)
             samples = sampling.sample(
                 step, logits, state, options, banned_ids=BANNED_IDS, end_id=END, make_room=steps.make_room
             )
-        tokens = tf.where(samples.tokens == END, PAD, samples.tokens)
         return {
-            "translation": self._target.decode(tokens),
+            "translation": self.decode(samples.tokens)["text"],
             "log_probability": samples.log_probabilities,
             "cut": source.cut,
         }
+
+    def _completed(self, source: _Source, options: dict) -> dict:
+        """Returns all options of sampling, from those of `SAMPLED_TRANSLATION`."""
+        max_length = self._max_lengths(source, options["max_length"])
+        return options | {"max_length": max_length, "repetition_penalty": tf.ones_like(options["temperature"])}
+
+    @functools.cached_property
+    def in_pieces(self) -> dict:
+        """The signatures `sample_start` and `sample_step` (streaming.py), which return the tokens of `sample`."""
+
+        def begin(text, options):
+            source = self._read_source(text)
+            _, logits, state = self._start(source)
+            state, stop_ids = steps.make_room(state), tf.fill([tf.size(text), 1], PAD)
+            seen, lead = tf.zeros_like(logits, tf.bool), tf.fill(tf.shape(text), "")
+            begun = streaming.Begun(logits, state, stop_ids, seen, lead, source.lengths)
+            return begun, self._completed(source, options)
+
+        rules = SAMPLED_TRANSLATION, BANNED_IDS, END
+        make_step = functools.partial(self._make_step, at_once=False)
+        return streaming.make_signatures(begin, make_step, steps.align, lambda: weights_read_once(self._model), *rules)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="ids")], autograph=False)
+    def decode(self, ids):
+        """Returns text: string [batch], of ids int32 [batch, time], up to the end token."""
+        return {"text": self._target.decode(tf.where(ids == END, PAD, ids))}
 
     @tf.function(input_signature=[_TEXT, _TRANSLATION], autograph=False)
     def score(self, text, translation):
@@ -264,9 +289,13 @@ class Translator(tf.Module):
 
     def _start(self, source: _Source):
         """Returns the function of a step, the logits of the first token, and the state after START."""
-        step = functools.partial(steps.step, self._config, self._parts, kernel=networks.output_kernel(self._parts))
+        step = self._make_step()
         state = steps.start(self._config, self._parts, source.encoded)
         return step, *step(tf.fill(tf.shape(source.lengths), START), state)
+
+    def _make_step(self, **options) -> Callable:
+        kernel = networks.output_kernel(self._parts)
+        return functools.partial(steps.step, self._config, self._parts, kernel=kernel, **options)
 
     def _max_lengths(self, source: _Source, max_length):
         """Returns the maximum number of tokens of each translation, int32 [batch]; 0 for a text without words."""

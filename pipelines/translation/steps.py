@@ -36,7 +36,7 @@ def start(config: TranslationConfig, parts: dict, encoded: dict) -> dict:
         blocks = [parts[f"decoder_{i + 1}"] for i in range(config.num_layers)]
         caches = [block.initial_cache(rows, 1, encoded["memory"], encoded["mask"]) for block in blocks]
         return {
-            "position": tf.zeros([rows], tf.int32),  # the number of tokens, equal in all rows
+            "position": tf.zeros([rows], tf.int32),  # the number of tokens
             "past": tf.zeros([rows, 1], tf.bool),  # [rows, slots], the slots of the row's tokens
             "slot": tf.zeros([rows], tf.int32),  # the next slot, equal in all rows
             "caches": [cache["self"] for cache in caches],  # key and value [batch, heads, slots, size]
@@ -75,26 +75,57 @@ def make_room(state: dict) -> dict:
     }
 
 
+def align(state: dict) -> dict:
+    """Makes a state of rows that were started separately one that `step` accepts, with `at_once` False.
+
+    A transformer's caches get room for STAGE_STEPS more tokens, all rows the same next slot, and the first slots, which
+    no row uses any more, are removed: what is left of rows that have gone.
+    """
+    if "caches" not in state:
+        return state
+    slot = _max_or_zero(state["slot"])
+    is_used = tf.concat([tf.reduce_any(state["past"], axis=0), [True]], axis=0)
+    first = tf.minimum(tf.argmax(is_used, output_type=tf.int32), slot)
+    num_slots = slot - first + STAGE_STEPS
+
+    def moved(x, axis=2):
+        kept = tf.gather(x, tf.range(first, tf.minimum(tf.shape(x)[axis], first + num_slots)), axis=axis)
+        missing = num_slots - tf.shape(kept)[axis]
+        shape = [None if i == axis else size for i, size in enumerate(x.shape)]
+        return tf.ensure_shape(tf.pad(kept, [[0, missing if i == axis else 0] for i in range(len(shape))]), shape)
+
+    return state | {
+        "slot": tf.fill(tf.shape(state["slot"]), slot - first),
+        "past": moved(state["past"], axis=1),
+        "caches": tf.nest.map_structure(moved, state["caches"]),
+    }
+
+
+def _max_or_zero(values):
+    return tf.reduce_max(tf.concat([values, [0]], axis=0))  # 0 for an empty batch
+
+
 def _num_hypotheses(state):
     """The number of hypotheses that share a row of the caches."""
     hypotheses, rows = (tf.shape(state[name])[0] for name in ("position", "slot"))
     return tf.maximum(1, hypotheses // tf.maximum(1, rows))
 
 
-def step(config: TranslationConfig, parts: dict, ids, state: dict, kernel=None):
+def step(config: TranslationConfig, parts: dict, ids, state: dict, kernel=None, at_once: bool = True):
     """Reads one token per row. In a state without room for it, the logits are NaN.
 
     Args:
         ids: int32 [rows].
         state: from `start` or the previous step.
         kernel: from `networks.output_kernel`, for a loop of many steps.
+        at_once: whether all rows were started at once, so that they have the same position.
 
     Returns:
         (logits float32 [rows, vocabulary] of the next token, the state after this one).
     """
     embedded = parts["target_tokens"](ids[:, None])  # [rows, 1, embedding_size]
     if config.model == "transformer":
-        x, state = _step_transformer(config, parts, embedded, state)  # [rows, 1, hidden_size]
+        x, state = _step_transformer(config, parts, embedded, state, at_once)  # [rows, 1, hidden_size]
         return networks.output_logits(config, parts, x[:, 0], embedded, kernel), state
     embedded = embedded[:, 0]  # [rows, embedding_size]
     if config.model == "single-rnn":
@@ -114,13 +145,14 @@ def step(config: TranslationConfig, parts: dict, ids, state: dict, kernel=None):
     return networks.output_logits(config, parts, x, embedded, kernel), state
 
 
-def _step_transformer(config, parts, embedded, state):
+def _step_transformer(config, parts, embedded, state, at_once):
     """Reads one token of each hypothesis, embedded [rows, 1, hidden_size]; there are k hypotheses for a row of caches.
 
     Each hypothesis writes to a slot of its own: the next k slots are used.
     """
-    # All rows are at the same position. As scalars, position and slot let the blocks write without copying the caches.
-    position, slot = (tf.reduce_max(tf.concat([state[name], [0]], axis=0)) for name in ("position", "slot"))
+    # As a scalar, the slot lets the blocks write without copying the caches. Equal positions are cheaper as a scalar.
+    slot = _max_or_zero(state["slot"])
+    position = _max_or_zero(state["position"]) if at_once else state["position"]
     k, num_slots = _num_hypotheses(state), tf.shape(state["past"])[1]
     own = tf.range(num_slots) == (slot + tf.range(k))[:, None]  # [k, slots]
     past = tf.reshape(state["past"], [-1, k, num_slots]) | own

@@ -11,6 +11,7 @@ import tensorflow as tf
 from pipelines.data import batching
 from pipelines.data.pairs import Pairs
 from pipelines.data.prepared import TOKENIZER
+from pipelines.decoding import streaming
 from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATION, TRANSLATION, example_values
 from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
@@ -18,7 +19,7 @@ from pipelines.support.errors import UserError
 from pipelines.support.examples import example_text, text_to_try
 from pipelines.task import grow_tokenizer, refit  # noqa: F401 (members of Task)
 from pipelines.text.subword_sampling import SubwordSampler
-from pipelines.text.tokenizers import END
+from pipelines.text.tokenizers import END, PAD
 from pipelines.training.fit import FitOptions
 from pipelines.training.optimizers import AveragingAdam, AveragingSGD
 from pipelines.training.schedules import InverseSquareRoot, warmup_schedule
@@ -81,8 +82,11 @@ def encode(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, fol
         UserError: no pair has at most --max-tokens tokens.
     """
     is_sharded = isinstance(splits.train, ShardedPairs)
-    train = shards.training(config, splits.train) if is_sharded else _training(config, tokenizer, splits.train)
-    valid, valid_ids, _ = _encode_pairs(config, tokenizer, splits.valid)
+    encoders = _encoders(tokenizer)
+    train = (
+        shards.training(config, splits.train) if is_sharded else _training(config, tokenizer, encoders, splits.train)
+    )
+    valid, valid_ids, _ = _encode_pairs(config, encoders, splits.valid)
     if not train.rows or not len(valid):
         which = "validation" if train.rows else "training"
         raise UserError(
@@ -91,9 +95,17 @@ def encode(config: TranslationConfig, splits: Splits, tokenizer: Tokenizers, fol
     return Encoded(train, valid, valid_ids)
 
 
-def _training(config: TranslationConfig, tokenizer: Tokenizers, pairs: Pairs) -> Training:
+def _encoders(tokenizer: Tokenizers) -> tuple[Callable, Callable]:
+    """The functions that encode sources and targets: one function, traced once, if both share a vocabulary."""
+    source = batching.of_texts(tokenizer.source.encode)
+    return source, source if tokenizer.target is tokenizer.source else batching.of_texts(tokenizer.target.encode)
+
+
+def _training(
+    config: TranslationConfig, tokenizer: Tokenizers, encoders: tuple[Callable, Callable], pairs: Pairs
+) -> Training:
     """The training pairs in memory."""
-    kept, ids, num_too_long = _encode_pairs(config, tokenizer, pairs)
+    kept, ids, num_too_long = _encode_pairs(config, encoders, pairs)
     lengths = _lengths(ids)
     plan = batching.token_plan(lengths, config.batch_tokens)
     is_sampled = config.subword_alpha and len(kept)
@@ -106,10 +118,10 @@ def _training(config: TranslationConfig, tokenizer: Tokenizers, pairs: Pairs) ->
     return Training(len(kept), num_too_long, len(plan), batches)
 
 
-def _encode_pairs(config: TranslationConfig, tokenizer: Tokenizers, part: Pairs):
+def _encode_pairs(config: TranslationConfig, encoders: tuple[Callable, Callable], part: Pairs):
     """The pairs with at most `max_tokens` tokens on both sides, their ids, and the number of the other pairs."""
-    sides = (tokenizer.source, part.source), (tokenizer.target, part.target)
-    ids = [batching.encode_texts(each.encode, texts)[:, 1:] for each, texts in sides]  # with END, without START
+    sides = zip(encoders, (part.source, part.target), strict=True)
+    ids = [batching.encode_texts(encode, texts)[:, 1:] for encode, texts in sides]  # with END, without START
     fits = _lengths(ids) <= config.max_tokens + 1
     return part.take(fits), tuple(tf.ragged.boolean_mask(side, fits) for side in ids), int((~fits).sum())
 
@@ -257,6 +269,7 @@ def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -
             "beam_width": config.beam_width,
             "length_penalty": config.length_penalty,
             "max_length": MAX_TRANSLATION_LENGTH,
+            "temperature": 0.0,  # of translations token by token; `sample` has the default of its option
         },
     }
 
@@ -275,5 +288,7 @@ def example_requests(servable: Translator) -> dict[str, dict]:
         "align": {"text": text},
         "trace": {"text": text},
         "score": {"text": text, "translation": ["A man.", "", "The house."]},
+        "decode": {"ids": [[5, 6, END, PAD], [7, END, PAD, PAD]]},
+        **streaming.example_requests(servable.in_pieces, text, SAMPLED_TRANSLATION),
     }
     return {name: requests[name] for name in servable.signatures()}

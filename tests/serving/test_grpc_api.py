@@ -1,7 +1,6 @@
 import threading
 
 import grpc
-import numpy as np
 import pytest
 import tensorflow as tf
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -19,7 +18,6 @@ from tests.serving import small_models
 from tests.serving.conftest import HANG_SECONDS, make_request, serving
 
 Code = grpc.StatusCode
-DTYPES = ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "c8", "?"]
 
 
 def get_error(call, *arguments):
@@ -327,25 +325,6 @@ def test_a_config_that_is_refused_changes_nothing(models, entry, code, message):
         status = get_model_status_pb2.GetModelStatusRequest()
         status.model_spec.name = "good"
         assert get_error(client.model.GetModelStatus, status)[0] == Code.NOT_FOUND
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        *(np.arange(6).reshape(2, 3).astype(dtype) for dtype in DTYPES),
-        np.array([[b"a", b"\xff"]], object),
-        np.array(3.5, np.float32),
-        np.zeros([0, 2], np.int64),
-        np.array([np.nan, -np.inf], np.float32),
-    ],
-    ids=lambda array: f"{array.dtype}{array.shape}",
-)
-def test_tensors_are_in_the_fields_that_clients_expect(array):
-    proto = grpc_api._to_proto(array)
-    np.testing.assert_array_equal(tf.make_ndarray(proto), array)
-    assert tf.make_ndarray(proto).dtype == array.dtype and proto.HasField("tensor_shape")
-    if array.dtype == np.float32:
-        assert len(proto.float_val) == array.size and not proto.tensor_content
 
 
 def test_the_deadline_of_a_client_applies(client, gate):

@@ -1,5 +1,4 @@
 import contextlib
-import gzip
 import http.client
 import json
 import math
@@ -14,8 +13,7 @@ import pytest
 from serving.logs import JsonFormatter, logger
 from serving.rest import METRICS
 from tests.serving.conftest import HANG_SECONDS, serving, wait_until
-
-PREDICT = "/v1/models/upper:predict"
+from tests.serving.test_bodies import PREDICT, compressed_request
 
 
 def test_the_answer_has_the_format_of_the_request(client):
@@ -187,11 +185,6 @@ def test_a_post_without_an_answer_has_an_error(client, path, status, message):
     assert got == status and message in answer["error"]
 
 
-def test_a_body_that_is_too_large_is_not_read(client):
-    status, answer = client.http(PREDICT, {"inputs": ["a" * 200_000]})
-    assert status == 413 and "100000 bytes" in answer["error"]
-
-
 def test_other_http_methods_are_refused(client):
     status, answer = client.http(PREDICT, b"{}", method="PUT")
     assert status == 405 and "Malformed request: PUT" in answer["error"]
@@ -249,61 +242,10 @@ def test_status_health_and_metrics_answer_while_all_predictions_are_occupied(mod
         assert client.http(PREDICT, {"inputs": ["a"]})[0] == 200
 
 
-def send(client, *parts):
-    """Sends bytes on a connection of their own. Returns the connection."""
-    connection = socket.create_connection(("127.0.0.1", client.server.rest_port), timeout=HANG_SECONDS)
-    for part in parts:
-        connection.sendall(part)
-    return connection
-
-
-def header(length, *lines):
-    lines = ["POST /v1/models/upper:predict HTTP/1.1", "Host: localhost", f"Content-Length: {length}", *lines]
-    return "\r\n".join([*lines, "", ""]).encode()
-
-
 def test_a_surrogate_pair_and_an_escaped_backslash_are_texts(client):
     body = b'{"inputs": ["\\ud83d\\ude00", "\\\\ud800"], "signature_name": "words"}'
     status, answer = client.http(PREDICT, body)
     assert status == 200 and answer["outputs"]["words"] == [["\U0001f600"], ["\\ud800"]]
-
-
-def test_two_lengths_of_one_body_are_refused(client):
-    """A proxy might believe the other one, and take the rest of the body for the next request."""
-    with send(client, header(3, "Transfer-Encoding: chunked") + b"0\r\n\r\n" + header(3)) as connection:
-        answer = connection.makefile("rb").read()  # until the server closes the connection
-    assert answer.startswith(b"HTTP/1.1 400 ") and answer.count(b"HTTP/1.1 ") == 1
-    assert b"either Content-Length or Transfer-Encoding" in answer
-
-
-def test_a_request_is_refused_before_its_body_is_sent(models, gate):
-    with serving(models, max_requests=1) as client, ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(client.http, PREDICT, {"inputs": ["wait"]})
-        gate.wait_for_run()
-        with send(client, header(1000)) as connection:
-            assert connection.recv(100).startswith(b"HTTP/1.1 429 ")
-        gate.open.set()
-        assert waiting.result()[0] == 200
-
-
-def test_a_body_that_does_not_arrive_in_time_occupies_no_prediction(models):
-    with serving(models, max_requests=1, body_timeout=1.0) as client:
-        with send(client, header(1000), b'{"inputs"') as connection:
-            assert client.http(PREDICT, {"inputs": ["a"]})[0] == 200  # the only slot is free while the body is read
-            answer = connection.makefile("rb").read()  # until the server closes the connection
-        assert answer.startswith(b"HTTP/1.1 408 ") and b"within 1 seconds" in answer
-
-
-def test_the_bytes_of_all_requests_together_have_a_limit(models, gate):
-    with serving(models, max_queued_bytes=3000) as client, ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(client.http, PREDICT, {"inputs": ["wait", "x" * 2000]})
-        gate.wait_for_run()
-        status, answer = client.http(PREDICT, {"inputs": ["x" * 2000]})
-        assert status == 429 and "3000 bytes" in answer["error"]
-        assert client.predict_error("x" * 2000) == grpc.StatusCode.RESOURCE_EXHAUSTED
-        gate.open.set()
-        assert waiting.result()[0] == 200
-        wait_until(lambda: ":tensorflow:serving:queued_bytes 0.0" in client.http(METRICS)[1])
 
 
 def test_the_deadline_counts_from_the_arrival(client, monkeypatch):
@@ -337,38 +279,6 @@ def test_predictions_wait_for_the_first_load(models):
         assert client.http("/v1/models/later:predict", {"inputs": ["a"]})[0] == 503
         assert client.http(PREDICT, {"inputs": ["a"]})[0] == 200  # this model is loaded already
         client.server.core.is_started = True
-
-
-def compressed_request(client, body, **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", client.server.rest_port)
-    connection.request("POST", PREDICT, body, headers)
-    response = connection.getresponse()
-    content = response.read()
-    connection.close()
-    return response, content
-
-
-def test_bodies_and_answers_can_be_gzip(client):
-    body = gzip.compress(json.dumps({"inputs": ["a" * 2000]}).encode())
-    response, content = compressed_request(client, body, **{"Content-Encoding": "gzip", "Accept-Encoding": "br, gzip"})
-    assert response.status == 200 and response.headers["Content-Encoding"] == "gzip"
-    assert json.loads(gzip.decompress(content))["outputs"]["length"] == [2000]
-    response, content = compressed_request(client, body, **{"Content-Encoding": "gzip", "Accept-Encoding": "gzip;q=0"})
-    assert "Content-Encoding" not in response.headers and json.loads(content)["outputs"]["length"] == [2000]
-
-
-@pytest.mark.parametrize(
-    ("body", "encoding", "status", "message"),
-    [
-        (b"no gzip", "gzip", 400, b"not gzip"),
-        (gzip.compress(b'{"inputs": ["a"]}', mtime=0)[:-5], "gzip", 400, b"not one complete gzip stream"),
-        (gzip.compress(b"a" * 10_000_000, mtime=0), "gzip", 413, b"100000 bytes after decompression"),
-        (b"{}", "br", 415, b"Content-Encoding br is not supported"),
-    ],
-)
-def test_an_encoding_that_cannot_be_used_is_refused(client, body, encoding, status, message):
-    response, content = compressed_request(client, body, **{"Content-Encoding": encoding})
-    assert response.status == status and message in content
 
 
 @pytest.mark.parametrize(("name", "value"), [("Host", "attacker.example"), ("Origin", "http://attacker.example")])

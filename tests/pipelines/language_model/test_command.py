@@ -97,6 +97,12 @@ def test_predict_ends_after_the_stop_text_and_starts_a_text_without_a_prompt(tra
     assert process.stdout.count(".") == 1 and process.stdout.endswith(".\n")
 
 
+def test_predict_streams_the_same_text(trained, place, run_main):
+    flags = ["predict", "char-lm", "the c", "", "--stop", "og", "--seed", 3, "--saved-models", place / "saved"]
+    streamed = run_main(place, *flags, "--stream")
+    assert streamed.returncode == 0 and streamed.stdout == run_main(place, *flags).stdout
+
+
 def test_evaluate_reports_the_perplexity_of_the_run(trained, place, run_main):
     (place / "end.txt").write_text(TEXT[int(len(TEXT) * 0.9) :])
     process = run_main(
@@ -205,6 +211,9 @@ def test_settings_that_do_not_fit_the_model_are_refused(tmp_path, run_main, flag
         ("a --search --temperature 1", "--temperature has no effect with --search"),
         ("a --score --seed 1", "--seed has no effect with --score"),
         ("a --beam-width 3", "--beam-width has no effect without --search"),
+        ("a --stream --cache-size 5", "--cache-size has no effect with --stream"),
+        ("a --stream --search", "--search and --stream do not go together"),
+        ("a --stream --json", "--stream prints the text alone: leave out --json"),
         ("a --next 3 --cache-size 5", "--cache-size has no effect with --next"),
         ("a --input b.txt --output c.csv", "--input has no effect without --score"),
         ("--score --input b.txt --json", "--json with --input needs --output"),
@@ -227,6 +236,11 @@ def test_a_server_answers_as_the_model_itself(trained, place, run_main, tmp_path
             asked = run_main(place, *command, "--server", server)
             assert asked.returncode == 0, asked.stderr
             assert json.loads(asked.stdout)["predictions"] == json.loads(own.stdout)["predictions"]
+        stream = ["predict", "char-lm", "the c", "", "--stream", "--stop", "o", "--seed", 3]
+        own = run_main(place, *stream, "--saved-models", place / "saved")
+        for server in (f"http://127.0.0.1:{client.server.rest_port}", f"127.0.0.1:{client.server.grpc_port}"):
+            asked = run_main(place, *stream, "--server", server)
+            assert asked.returncode == 0 and asked.stdout == own.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pipelines.decoding.options import SAMPLING, SEARCH, filled
 from pipelines.export import saved_model
 from pipelines.language_model import servable, task
 from pipelines.text.tokenizers import END, PAD, START, UNKNOWN
+from tests.pipelines.decoding.staggered import run_of, staggered
 from tests.pipelines.language_model.models import TEXT, make
 
 PLAIN = {option.name: option.default for option in SAMPLING} | {"max_length": 10, "temperature": 1.0, "top_p": 1.0}
@@ -140,6 +141,35 @@ def test_steps_of_clients_in_one_batch_give_each_what_it_gets_alone(made):
             without_logits = {k: v for k, v in state.items() if k != "logits"}
             alone[row] = signatures["step"](ids=ids[row : row + 1], **without_logits)
             np.testing.assert_allclose(together["logits"][row], alone[row]["logits"][0], atol=1e-4)
+
+
+def inputs_of(prompt, **options):
+    """A row of inputs."""
+    dtypes = {option.name: option.dtype for option in SAMPLING}
+    values = {name: np.array([value], dtypes[name]) for name, value in (PLAIN | options).items() if name != "stop"}
+    return values | {"text": [prompt], "stop": [options.get("stop", "")]}
+
+
+@pytest.mark.parametrize(
+    ("model", "tokenizer"),
+    [("lstm", "character"), ("lstm", "word"), ("transformer", "subword"), ("feedforward", "character")],
+)
+def test_texts_that_join_a_batch_later_get_what_generate_gives_each(model, tokenizer):
+    """The window has 12 tokens: the rings of the transformer turn, and are rotated where another text joins."""
+    generator = make(model, tokenizer)[-1]
+    cases = [
+        ("To be", {"max_length": 40, "seed": 3}),
+        ("", {"max_length": 9, "temperature": 0.0}),
+        ("Whether 'tis nobler in the mind", {"max_length": 21, "seed": 4, "repetition_penalty": 1.3}),
+        ("that ", {"max_length": 0}),
+        ("or", {"max_length": 60, "seed": 5, "stop": "e"}),
+    ]
+    pieces = staggered(run_of(generator), [inputs_of(prompt, **options) for prompt, options in cases])
+    for (prompt, options), of_text in zip(cases, pieces, strict=True):
+        whole = generate(generator, [prompt], **options)
+        assert "".join(piece.text for piece in of_text) == texts_of(whole)[0]
+        is_cut = whole["tokens"][0] == options["max_length"]
+        assert [piece.end for piece in of_text if piece.end] == (["length"] if is_cut else ["stop"])
 
 
 def test_search_with_beam_width_1_is_greedy_and_a_wider_beam_is_not_worse(made):

@@ -112,6 +112,8 @@ def test_predict_prints_the_translations(trained, folder, run_main):
     assert process.returncode == 0, process.stderr
     lines = process.stdout.splitlines()
     assert len(lines) == 2 and lines[0].endswith(".") and lines[1] == "" and "note: empty" in process.stderr
+    flags = ["predict", "nmt", "The dog sees a house.", "", "a", *saved(folder)]
+    assert run_main(folder, *flags, "--stream").stdout == run_main(folder, *flags, "--beam-width", 1).stdout
 
 
 @slow
@@ -182,6 +184,9 @@ def test_a_server_returns_the_same_translations(trained, folder, run_main, tmp_p
             process = run_main(folder, *flags, "--server", addresses[i % 2])
             assert process.returncode == 0, process.stderr
             assert json.loads(process.stdout)["predictions"] == predictions
+        stream = ["predict", "nmt", "the red house", "--pair", "en-es", "--stream", "--temperature", 1, "--seed", 3]
+        own = run_main(folder, *stream, *saved(folder)).stdout
+        assert own and [run_main(folder, *stream, "--server", each).stdout for each in addresses] == [own, own]
 
 
 @pytest.mark.parametrize(
@@ -217,6 +222,8 @@ def test_train_reports_a_mistake_in_one_line(folder, run_main, arguments, messag
         ("predict nmt x --input train.en", "either"),
         ("predict nmt x --output out.txt", "--output needs --input"),
         ("predict nmt x --pair en-es --server localhost:1 --seed 1 --beam-width 2", "--beam-width has no effect here"),
+        ("predict nmt x --stream --n-best 2", "--stream prints one translation of each sentence"),
+        ("predict nmt x --stream --json", "--stream prints one translation of each sentence"),
         ("predict nmt x --reference y --temperature 1", "leave out --input and all flags of search"),
         ("predict nmt --input train.en --json", "--json with --input needs --output"),
         ("predict nmt --input train.en --n-best 2", "leave out --input"),

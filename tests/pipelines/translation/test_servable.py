@@ -18,6 +18,7 @@ from pipelines.export import saved_model
 from pipelines.text.tokenizers import END, START
 from pipelines.translation import networks, steps, task
 from pipelines.translation.servable import BANNED_IDS, Translator
+from tests.pipelines.decoding.staggered import run_of, staggered
 
 DEFAULTS = {"beam_width": 1, "length_penalty": 1.0, "max_length": 12}
 
@@ -84,6 +85,23 @@ def test_a_sample_follows_its_seed_and_not_the_other_texts(small_decoder, pairs)
     assert samples(small_decoder.translator, texts, seed=2)["translation"].tolist() != together
     assert samples(small_decoder.translator, texts[2:3])["translation"].tolist() == together[2:3]
     assert together[3] == b""
+
+
+def test_sources_that_join_a_batch_later_get_what_sample_gives_each(small, pairs):
+    """The sources, the positions and the lengths of the translations differ; the caches are moved."""
+    translator = small.translator
+    cases = [(pairs.source[0], 40, 0.0), ("", 9, 1.0), (pairs.source[1] + " " + pairs.source[2], 30, 1.0)]
+    cases += [(pairs.source[3], 0, 1.0), (pairs.source[4], 3, 0.0), (pairs.source[5], 25, 0.7)]
+    requests = []
+    for source, max_length, temperature in cases:
+        given = defaults(SAMPLED_TRANSLATION) | {"max_length": max_length, "temperature": temperature}
+        given |= {"seed": 2, "top_p": 1.0}
+        dtypes = {option.name: option.dtype for option in SAMPLED_TRANSLATION}
+        requests.append({name: np.array([value], dtypes[name]) for name, value in given.items()} | {"text": [source]})
+    pieces = staggered(run_of(translator), requests)
+    for (source, max_length, temperature), of_text in zip(cases, pieces, strict=True):
+        whole = samples(translator, [source], max_length=max_length, temperature=temperature, seed=2)
+        assert "".join(piece.text for piece in of_text) == whole["translation"][0].decode()
 
 
 def test_a_translation_does_not_depend_on_the_other_texts_in_the_batch(small_decoder, pairs):
