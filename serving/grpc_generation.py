@@ -33,7 +33,9 @@ async def answer(
     core.check_started(record.spec)
     given = request.inputs[_STOP].string_val if _STOP in request.inputs else ()
     stops = [text.decode("utf-8", "replace") for text in given]
-    num_rows = min(_num_rows(request), core.limits.max_rows)
+    num_rows, maximum = _num_rows(request), min(core.limits.max_rows, core.limits.max_requests)
+    if num_rows > maximum:
+        raise invalid(f"text has {num_rows} rows: a request may have at most {maximum}")
     reservation.start(record.spec.name, num_rows)
 
     def inputs(signature: Signature, words: Words) -> dict[str, np.ndarray]:

@@ -366,6 +366,6 @@ class Manager:
             return
         servable.close()
         with self._lock:
-            version.servable, version.batchers, version.state = None, {}, State.END
+            version.servable, version.streams, version.batchers, version.state = None, None, {}, State.END
         self._has_garbage = True
         self._log("unloaded", model=version.model, version=version.number)

@@ -98,7 +98,10 @@ async def answer(
             content = await admission.predict(reservation, model, _embeddings, *arguments)
             return Response(content, media_type="application/json")
         completion = _parse(document)
-        reservation.start(model, len(completion.prompts) * completion.n)
+        num_texts, maximum = len(completion.prompts) * completion.n, min(core.limits.max_rows, core.limits.max_requests)
+        if num_texts > maximum:
+            raise invalid(f"prompt and n ask for {num_texts} texts: a request may have at most {maximum}")
+        reservation.start(model, num_texts)
         return await _complete(core, request, record, completion, send)
 
 
@@ -211,8 +214,9 @@ def _inputs(completion: _Completion, signature: Signature, words: Words) -> dict
         if name not in signature.dtypes:
             raise invalid(f"{name}: {completion.model} does not have this option")
         try:
-            array = np.full(len(texts), value, signature.dtypes[name]) if name != "seed" else value % 2**31
-        except (OverflowError, ValueError):
+            with np.errstate(over="raise"):
+                array = np.full(len(texts), value, signature.dtypes[name]) if name != "seed" else value % 2**31
+        except (FloatingPointError, OverflowError, ValueError):
             raise invalid(f"{name}: {str(value)[:100]} is out of range") from None
         options[name] = array if name != "seed" else (array + np.arange(len(texts))) % 2**31
     return delivery.inputs(signature, words, texts, options)

@@ -1,5 +1,6 @@
 """What `doctor` says about labelled texts: lines for the terminal, and findings. Imports no TensorFlow."""
 
+import shlex
 from collections.abc import Callable
 
 from pipelines.data import labels, near_names
@@ -17,6 +18,8 @@ _MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
 _MIN_SCRIPT = 0.001  # fraction of the letters
 _MIN_REPEATED, _MIN_CONTRADICTING, _MIN_LEAKED = 0.05, 0.005, 0.005  # of the texts
 _MIN_SHARE = 0.99  # of the most frequent label
+_POSITIVE = ("positive", "pos", "yes", "true")  # labels that say so themselves
+_MORE_FREQUENT = 2  # times the other one of two labels
 _MIN_LETTERS = 5  # of misspelled labels: "ham" is not "spam"
 _FEW_TO_VALIDATE = 100
 
@@ -32,7 +35,8 @@ def examined(config: LabelledConfig, needs: Callable[[LabelledSplits], dict | No
     """
     flaws = Flaws("text", config.encoding, markup=False)  # the models remove markup
     facts = examine.examine(config, config.polarity, needs, flaws)
-    found = [*_left_out(facts), *_of_labels(facts), *_of_texts(facts), *flaws.findings(), *_of_training(facts)]
+    of_labels = [*_of_labels(facts), *_of_positive(config, facts)]
+    found = [*_left_out(facts), *of_labels, *_of_texts(facts), *flaws.findings(), *_of_training(facts)]
     return Examined(facts, _lines(facts), found)
 
 
@@ -113,6 +117,20 @@ def _of_labels(facts: dict) -> list[Finding]:
         text = f"{share} of the labels are {label!r}: a model may learn nothing else"
         found.append(Finding("one-label", text, "--class-weights, of `train`"))
     return found
+
+
+def _of_positive(config: LabelledConfig, facts: dict) -> list[Finding]:
+    """Of two labels, precision and thresholds are those of the last one in the order of the alphabet."""
+    classes = facts.get("training", {}).get("classes", ())
+    if len(classes) != 2 or config.polarity or config.positive is not None or config.label_columns:
+        return []
+    rare, positive = classes
+    if labels.are_numbers(classes) or labels.fold(positive) in _POSITIVE:
+        return []
+    if facts["labels"].get(positive, 0) < _MORE_FREQUENT * facts["labels"].get(rare, 0):
+        return []
+    text = f"thresholds, precision and recall are those of {positive!r}, the more frequent label"
+    return [Finding("positive", text, f"--positive {shlex.quote(rare)}, if {rare!r} is what you look for")]
 
 
 def _of_texts(facts: dict) -> list[Finding]:

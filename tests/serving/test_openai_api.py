@@ -1,15 +1,18 @@
 """OpenAI's completions and embeddings, with a model that continues the alphabet."""
 
 import base64
+import collections
 import contextlib
 import http.client
 import json
+import random
 import threading
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from benchmarks import serving_fuzz
 from serving import generation
 from serving.streams import Streams
 from tests.serving import small_models, streaming_models
@@ -139,7 +142,7 @@ def test_the_usage_of_a_stream_comes_last(client):
         ({"prompt": [[1, 2]]}, "prompt must be a text or a list of texts; lists of tokens are not supported"),
         ({"prompt": []}, "prompt is empty: give a text, or a list of texts"),
         ({"prompt": "x" * 5001}, "text has a text of more than 5000 bytes"),
-        ({"n": 101}, "has 101 rows: a request may have at most 100"),
+        ({"n": 101}, "ask for 101 texts: a request may have at most 100"),
         ({"n": 0}, "n must be at least 1"),
         ({"n": True}, "n: True is not an integer"),
         ({"temperature": "warm"}, "temperature: warm is not a number"),
@@ -159,6 +162,18 @@ def test_a_wrong_request_is_refused_in_one_line(client, fields, message, is_stre
     status, answer = client.http("/v1/completions", {"model": "alphabet", "stream": is_streamed, **fields})
     assert status == 400 and message in answer["error"]["message"] and "\n" not in answer["error"]["message"]
     assert answer["error"]["type"] == "invalid_request_error"
+
+
+def test_random_requests_are_answered_or_refused(client):
+    source, statuses = random.Random(1), collections.Counter()
+    valid = {"model": "alphabet", "prompt": ["c", "x"], "max_tokens": 3, "temperature": 0.5, "stop": ["q"], "n": 2}
+    valid |= {"logprobs": 1, "seed": 3, "top_p": 0.9, "stream_options": {"include_usage": True}, "echo": False}
+    for number in range(400):
+        document = serving_fuzz.change_value(source, {**valid, "stream": number % 2 == 0})
+        status, answer = client.http("/v1/completions", json.dumps(document).encode())
+        statuses[status] += 1
+        assert status in (200, 400, 404) and "internal error" not in str(answer), document
+    assert statuses[200] > 20 and statuses[400] > 20
 
 
 def test_a_model_that_is_not_there_and_a_body_that_is_no_json(client):

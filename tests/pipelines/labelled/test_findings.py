@@ -72,9 +72,19 @@ def test_leaks_and_few_texts(tmp_path):
     assert few.name == "few-to-validate" and "--valid-fraction" in few.remedy
 
 
+def test_the_label_that_counts_as_positive_is_the_more_frequent_one(tmp_path):
+    def data(rare, frequent):
+        rows = [(text, rare if row % 4 == 0 else frequent) for row, (text, _) in enumerate(clean(1300))]
+        return write(tmp_path / f"{rare}.csv", rows)
+
+    (found,) = examined(data("bad one", "fine")).findings
+    assert found.name == "positive" and "those of 'fine'" in found.text and "--positive 'bad one'" in found.remedy
+    assert names(data("spam", "ham")) == [] and names(data("bad one", "fine"), positive="fine") == []
+
+
 def test_one_label_of_nearly_all_texts(tmp_path):
     rows = [(text, "a" if row < 12 else "b") for row, (text, _) in enumerate(clean(1300))]
-    assert names(write(tmp_path / "a.csv", rows)) == ["one-label"]
+    assert names(write(tmp_path / "a.csv", rows), positive="a") == ["one-label"]
 
 
 def test_labels_of_data_that_training_refuses_are_looked_at_too(tmp_path):
