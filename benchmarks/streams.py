@@ -33,6 +33,8 @@ def stream(connection: http.client.HTTPConnection, model: str, num_tokens: int, 
     }
     connection.request("POST", "/v1/completions", json.dumps(body))
     response = connection.getresponse()
+    if response.status != 200:
+        raise SystemExit(response.read().decode())
     for line in response:
         if line.startswith(b"data: {"):
             yield time.perf_counter()

@@ -40,7 +40,7 @@ def render(core: Core, base: str) -> bytes:
     summary = f"<p>{len(names)} model{'' if len(names) == 1 else 's'}.</p>"
     parts = {
         # TF Serving's API has neither a list of the models nor what their cards say.
-        "names": _json_in_html([(name, *_words(core, name)) for name in names]),
+        "names": _json_in_html([(name, *_shown(_words(core, name))) for name in names]),
         "scripts": "\n".join(f'<script src="/page/{name}" defer></script>' for name in static_files.SCRIPTS),
         "models": "\n".join([summary, *(line for name in names for line in _model(core, name, base))]),
     }
@@ -79,6 +79,11 @@ def _newest(versions: list[Version]) -> Servable | None:
 def _words(core: Core, name: str) -> cards.Words:
     servable = _newest(_versions(core, name))
     return servable.words if servable else cards.Words()
+
+
+def _shown(words: cards.Words) -> tuple:
+    """What the page reads of the words (page.js)."""
+    return words.class_names, words.example, words.example_row
 
 
 def _model(core: Core, name: str, base: str) -> list[str]:

@@ -251,10 +251,17 @@ def test_the_signatures_take_the_declared_inputs(make_small):
         name: {spec.name for spec in tf.nest.flatten(function.structured_input_signature)}
         for name, function in signatures.items()
     }
+    rows = inputs.pop("sample_step")
+    outputs = set(signatures["sample_step"].structured_outputs)
+    assert "num_steps" in rows and rows - {"num_steps"} <= outputs <= set(
+        signatures["sample_start"].structured_outputs
+    ) | {"tokens", "log_probabilities", "top_ids", "top_log_probabilities"}
     assert inputs == {
         "serving_default": {"text"},
         "translate": {"text", "beam_width", "length_penalty", "max_length"},
         "sample": {"text", "max_length", "temperature", "top_k", "top_p", "min_p", "seed"},
+        "sample_start": {"text", "max_length", "temperature", "top_k", "top_p", "min_p", "seed"},
+        "decode": {"ids"},
         "score": {"text", "translation"},
         "align": {"text"},
         "trace": {"text"},

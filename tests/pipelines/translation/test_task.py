@@ -75,7 +75,8 @@ def test_pairs_that_are_too_long_are_left_out_and_counted(few, tmp_path):
     facts = task.describe_data(config, few, encoded)
     assert facts["notes"]["left out of training, more than 12 tokens"] == len(few.train) - encoded.train.rows
     assert facts["rows"] == {"train": encoded.train.rows, "valid": len(few.valid)}
-    assert facts["generation_defaults"] == {"beam_width": 5, "length_penalty": 1.0, "max_length": 1000}
+    defaults = {"beam_width": 5, "length_penalty": 1.0, "max_length": 1000, "temperature": 0.0}
+    assert facts["generation_defaults"] == defaults
 
 
 def test_no_pair_that_is_short_enough_is_an_error(few, tmp_path):
