@@ -16,7 +16,7 @@ from pipelines.data import prepared, table_options
 from pipelines.export.exported import Exported, find_export
 from pipelines.settings.config import TrainingConfig
 from pipelines.settings.fields import NAME, PATH, flag, help_of
-from pipelines.support import installation, terminal
+from pipelines.support import installation, kernels, terminal
 from pipelines.support.errors import UserError
 from pipelines.task import TASKS
 
@@ -188,6 +188,7 @@ class ModelFlags:
         """
         exported = find_export(self.saved_models, task, self.name, self.version)
         print_error(f"model {exported.title}")
+        kernels.choose([exported.card()])
         return exported
 
 

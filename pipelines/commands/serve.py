@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from pipelines.command_line import SAVED_MODELS, SavedModelsFlag, print_error
+from pipelines.export.card import read_card
+from pipelines.export.exported import versions
 from pipelines.settings.fields import PATH, require
+from pipelines.support import kernels
 from pipelines.support.errors import UserError
 from pipelines.support.files import shown
 from serving.settings import Limits, LoadRetries, Settings
@@ -166,6 +169,8 @@ class Serve:
         from serving.memory import limit_arenas
 
         limit_arenas()  # before TensorFlow starts its threads
+        if not self.config and kernels.choose(cards_of(self.saved_models)):
+            print_error(f"{kernels.ONEDNN}=0, which is faster for these models")
         import_tensorflow(keeps_memory=False)  # a version that is replaced returns its memory
         from serving import logs, server
 
@@ -211,6 +216,18 @@ class Serve:
                 f"note: there is no authentication, and the ports are open at {host}: put a proxy with authentication "
                 "in front of them"
             )
+
+
+def cards_of(folder: Path) -> list[dict]:
+    """Returns the card of the newest version of each model; {} for a model without one."""
+    found = []
+    for model in sorted(folder.iterdir()):
+        if numbers := versions(model):
+            try:
+                found.append(read_card(model / str(numbers[-1])))
+            except UserError:
+                found.append({})
+    return found
 
 
 def _check_folder(folder: Path) -> None:

@@ -27,7 +27,7 @@ from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
 from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
 from pipelines.runs import continuing
-from pipelines.support import console, paths
+from pipelines.support import console, kernels, paths
 from pipelines.support.errors import UserError
 from pipelines.support.examples import example_text, start_to_try, starting_lines
 from pipelines.task import (  # noqa: F401 (members of Task)
@@ -269,6 +269,7 @@ def describe_data(config: LanguageModelConfig, splits: TextSplits, encoded: Enco
         "rows": {"train": len(encoded.train), "valid": len(encoded.valid)},
         "characters": {"train": splits.train.characters, "valid": splits.valid.characters},
         "generation_defaults": GENERATION_DEFAULTS,
+        "environment": kernels.OWN_KERNELS if config.model == "transformer" else None,
         "example": start_to_try(start),
         "example_text": example_text(starting_lines(start)),
     }

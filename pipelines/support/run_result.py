@@ -19,6 +19,7 @@ FACTS = {
     "characters": dict[str, int] | None,  # split -> characters
     "window": dict[str, float] | None,  # limits of a text (max_tokens, max_bytes), and what they cut off in training
     "generation_defaults": dict[str, Any] | None,  # option -> default of the exported model
+    "environment": dict[str, str] | None,  # variables of the environment with which the model is fast (kernels.py)
     "below_baseline": list[str] | None,  # names of the baselines that are better beyond chance
     "refitted_rows": int | None,  # that the export was fitted to once more, after the model of the scores
 }

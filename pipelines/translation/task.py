@@ -15,6 +15,7 @@ from pipelines.decoding import streaming
 from pipelines.decoding.options import MAX_TRANSLATION_LENGTH, SAMPLED_TRANSLATION, TRANSLATION, example_values
 from pipelines.export.signatures import BatchedSignature
 from pipelines.settings.fields import flag
+from pipelines.support import kernels
 from pipelines.support.errors import UserError
 from pipelines.support.examples import example_text, text_to_try
 from pipelines.task import grow_tokenizer, refit  # noqa: F401 (members of Task)
@@ -265,6 +266,7 @@ def describe_data(config: TranslationConfig, splits: Splits, encoded: Encoded) -
         "example": text_to_try(splits.valid.source),
         "example_text": example_text(splits.valid.source),
         "window": {"max_tokens": config.max_tokens, "max_bytes": MAX_BYTES},
+        "environment": kernels.OWN_KERNELS if config.model == "transformer" else None,
         "generation_defaults": {
             "beam_width": config.beam_width,
             "length_penalty": config.length_penalty,

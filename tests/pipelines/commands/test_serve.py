@@ -15,7 +15,8 @@ import urllib.request
 
 import pytest
 
-from pipelines.commands.serve import Serve
+from pipelines.commands.serve import Serve, cards_of
+from pipelines.support import kernels
 from pipelines.support.errors import UserError
 from serving.models_config import parse_config
 from serving.settings import Limits, LoadRetries, Settings
@@ -29,6 +30,18 @@ def models(tmp_path_factory):
     root = tmp_path_factory.mktemp("models")
     small_models.save(root, "upper", 1)
     return root
+
+
+def test_the_cards_are_those_of_the_newest_versions(tmp_path):
+    for name, version, variables in (("a", 1, "1"), ("a", 10, "0"), ("b", 2, "0")):
+        (tmp_path / name / str(version)).mkdir(parents=True)
+        card = {"environment": {kernels.ONEDNN: variables}}
+        (tmp_path / name / str(version) / "model_card.json").write_text(json.dumps(card))
+    (tmp_path / "empty").mkdir()
+    found = cards_of(tmp_path)
+    assert [card["environment"] for card in found] == [kernels.OWN_KERNELS] * 2
+    (tmp_path / "other" / "1").mkdir(parents=True)  # without a card
+    assert len(cards_of(tmp_path)) == 3 and {} in cards_of(tmp_path)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,46 @@
+import subprocess
+import sys
+
+import pytest
+
+from pipelines.support import kernels
+
+OWN = {"environment": kernels.OWN_KERNELS}
+OTHER = {"environment": None}
+
+
+@pytest.mark.parametrize(
+    ("cards", "given", "expected"),
+    [
+        ([OWN], {}, kernels.OWN_KERNELS),
+        ([OWN, OWN], {}, kernels.OWN_KERNELS),
+        ([OWN, OTHER], {}, {}),
+        ([OTHER], {}, {}),
+        ([{}], {}, {}),
+        ([], {}, {}),
+        ([OWN], {kernels.ONEDNN: "1"}, {kernels.ONEDNN: "1"}),
+        ([{"environment": {"PATH": "0", kernels.ONEDNN: "7"}}], {}, {}),
+        ([{"environment": {"PATH": "0", kernels.ONEDNN: "0"}}], {}, kernels.OWN_KERNELS),
+    ],
+)
+def test_what_all_cards_recommend_is_set_unless_the_user_has_set_it(cards, given, expected, monkeypatch):
+    monkeypatch.delitem(sys.modules, "tensorflow", raising=False)
+    environment = dict(given)
+    assert kernels.choose(cards, environment) == (environment != given)
+    assert environment == expected
+
+
+def test_nothing_is_set_after_the_import_of_tensorflow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", object())
+    environment = {}
+    assert not kernels.choose([OWN], environment) and environment == {}
+
+
+def test_tensorflow_follows_the_variable():
+    program = (
+        "from pipelines.support import kernels; kernels.choose([{'environment': kernels.OWN_KERNELS}]);"
+        "from pipelines.support.quiet import import_tensorflow; import_tensorflow();"
+        "from tensorflow.python.util import _pywrap_util_port; print(_pywrap_util_port.IsMklEnabled())"
+    )
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stdout.strip() == "False", process.stderr
