@@ -242,7 +242,7 @@ class ServedModelFlags(ModelFlags):
         try:
             yield from streaming_client.stream(client.Address(self.server, self.ca_file), model, text, given)
         except client.Unanswered as error:
-            raise UserError(f"--server {self.server}: {error}") from error
+            raise UserError(f"--server {self.server}: {error}{_naming(error)}") from error
 
     def _call(self, model: str, function: Callable):
         """Returns what a function of `serving.client` returns."""
@@ -250,7 +250,7 @@ class ServedModelFlags(ModelFlags):
         try:
             return function(client)
         except client.Unanswered as error:
-            raise UserError(f"--server {self.server}: {error}") from error
+            raise UserError(f"--server {self.server}: {error}{_naming(error)}") from error
 
     def _client(self, model: str):
         """Checks the flags, and returns the module `serving.client`."""
@@ -266,6 +266,11 @@ class ServedModelFlags(ModelFlags):
 
         _announce(model, self.server)
         return client
+
+
+def _naming(error: Exception) -> str:
+    """Returns what to do if a server does not have the model."""
+    return ": give the name that the server has with --name" if "Servable not found" in str(error) else ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -105,6 +105,8 @@ def _about_unexpected(arguments: list[str], num_words: int, command, unexpected:
     if isinstance(command, dict) or _without_flag(command):
         return NEEDS_QUOTES
     begins = [i for i, each in enumerate(arguments) if i >= num_words and each == unexpected[0]]
+    if begins and arguments[begins[0] - 2 : begins[0] - 1] == ["--pair-columns"]:
+        return f"the two columns have a comma between them: {','.join(arguments[begins[0] - 1 : begins[0] + 1])}"
     if begins and begins[0] > num_words and not arguments[begins[0] - 1].startswith("--"):
         return NEEDS_QUOTES  # what stands before it is the begin of a flag's value
     name = _flag_of_example(command)

@@ -1,6 +1,7 @@
 """The command `serve`: serves the exported models with TF Serving's API."""
 
 import dataclasses
+import os
 import subprocess
 import tempfile
 import threading
@@ -169,6 +170,7 @@ class Serve:
         from serving.memory import limit_arenas
 
         limit_arenas()  # before TensorFlow starts its threads
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else gRPC prints why a port is not free, before we do
         if not self.config and kernels.choose(cards_of(self.saved_models)):
             print_error(f"{kernels.ONEDNN}=0, which is faster for these models")
         import_tensorflow(keeps_memory=False)  # a version that is replaced returns its memory

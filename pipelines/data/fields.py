@@ -15,6 +15,7 @@ import pandas as pd
 from pipelines.data import pair_fields
 from pipelines.data.table_options import DEFAULTS, TableOptions
 from pipelines.support.errors import UserError, suggestion
+from pipelines.text.invisible import is_blank
 from pipelines.text.special_tokens import FIELD_MARK
 
 TEXT, NUMBER = "text", "number"
@@ -224,6 +225,14 @@ def with_unread(fields: Sequence[Field], table: pd.DataFrame, texts: np.ndarray)
     cells = zip(*(_of_texts(table[name]) for name in unread), strict=True)
     remembered = (dict(zip(unread, each, strict=True)) for each in cells)
     return np.fromiter(map(ComposedText, texts, remembered), object, len(texts))
+
+
+def without_side(fields: Sequence[Field], table: pd.DataFrame) -> np.ndarray:
+    """Returns which rows are a pair with an empty side, bool [n]: there is nothing to compare."""
+    if not _is_pair(fields):
+        return np.zeros(len(table), bool)
+    sides = [[is_blank(text) for text in _of_texts(table[field.name])] for field in fields[:2]]
+    return np.any(sides, axis=0)
 
 
 def of_cells(fields: Sequence[Field], cells: Sequence[str], path="the command line") -> list[str]:

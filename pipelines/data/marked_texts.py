@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from pipelines.data import span_tokens
 from pipelines.data.conllu import Fields
+from pipelines.data.dropped import Dropped
 from pipelines.data.span_tokens import OUTSIDE, WITHIN_WORDS, Span
 from pipelines.support.errors import UserError
 from pipelines.text.invisible import is_blank
@@ -57,7 +58,7 @@ def sentences(path: Path, texts: Texts, dropped: dict[str, int]) -> Iterator[Fie
     """
     unit = find_unit(texts({}))
     num_spans = 0
-    here: dict[str, int] = {}
+    here = Dropped()
     first_wrong = ""
     for document, marked in enumerate(texts(here)):
         if is_blank(marked.text):
@@ -65,7 +66,7 @@ def sentences(path: Path, texts: Texts, dropped: dict[str, int]) -> Iterator[Fie
             continue
         spans = in_characters(marked, unit)
         num_spans += len(spans)
-        wrong_before = _num_wrong(here)
+        wrong_before, here.place = _num_wrong(here), marked.place
         for sentence in span_tokens.sentences(marked.text, spans, here):
             yield sentence.tokens, sentence.tags, sentence.text, document
         if not first_wrong and _num_wrong(here) > wrong_before:
@@ -73,6 +74,9 @@ def sentences(path: Path, texts: Texts, dropped: dict[str, int]) -> Iterator[Fie
     _check(path, here, num_spans, first_wrong)
     if unit != "characters":
         here[f"spans whose positions are counted in {unit}"] = num_spans
+    if isinstance(dropped, Dropped):
+        dropped.add(here)
+        return
     for reason, count in here.items():
         dropped[reason] = dropped.get(reason, 0) + count
 

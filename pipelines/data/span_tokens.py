@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pipelines.data.dropped import Dropped
 from pipelines.text.invisible import CHARACTERS
 
 WITHIN_WORDS = "spans that start or end within a word, extended to the word"
@@ -97,7 +98,7 @@ def _kind(character: str) -> str:
     return "N" if category[0] == "N" else "O"
 
 
-def sentences(text: str, spans: Sequence[Span], dropped: dict[str, int]) -> list[Sentence]:
+def sentences(text: str, spans: Sequence[Span], dropped: Dropped) -> list[Sentence]:
     """Returns the tokens of a text with the tags of its spans, divided at line ends that are in no span.
 
     A span that starts or ends within a token is extended to the whole token. Of spans that have a token in common, the
@@ -105,23 +106,24 @@ def sentences(text: str, spans: Sequence[Span], dropped: dict[str, int]) -> list
 
     Args:
         spans: in any order.
-        dropped: reason -> number of spans; those that are left out or changed are added.
+        dropped: spans that are left out or changed are counted.
     """
     tokens = positions(text)
     tags = ["O"] * len(tokens)
     starts, ends = [start for start, _ in tokens], [end for _, end in tokens]
     for span in sorted(dict.fromkeys(spans), key=lambda each: (each.start - each.end, each.start)):
         if not 0 <= span.start < span.end <= len(text):
-            _count(dropped, OUTSIDE)
+            dropped.count(OUTSIDE, f"{span.label} {span.start} to {span.end}")
             continue
+        shown = f"{span.label} {text[span.start : span.end]!r}"
         first, last = bisect.bisect_right(ends, span.start), bisect.bisect_left(starts, span.end)
         if first >= last:
-            _count(dropped, WITHOUT_TOKENS)
+            dropped.count(WITHOUT_TOKENS, shown)
         elif any(tag != "O" for tag in tags[first:last]):
-            _count(dropped, OVERLAPPING)
+            dropped.count(OVERLAPPING, shown)
         else:
             if starts[first] < span.start or ends[last - 1] > span.end:
-                _count(dropped, WITHIN_WORDS)
+                dropped.count(WITHIN_WORDS, shown)
             tags[first:last] = [f"B-{span.label}"] + [f"I-{span.label}"] * (last - first - 1)
     return _divided(text, tokens, tags)
 
@@ -137,10 +139,6 @@ def _divided(text: str, tokens: list[tuple[int, int]], tags: list[str]) -> list[
             found.append(Sentence(text[begin:end], [text[a:b] for a, b in part], tags[first:i]))
             first = i
     return found
-
-
-def _count(dropped: dict[str, int], reason: str) -> None:
-    dropped[reason] = dropped.get(reason, 0) + 1
 
 
 def fitting(text: str, spans: Sequence[Span]) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.data import sample_tags, tag_schemes, tagged_files, token_options, token_positions
+from pipelines.data.dropped import Dropped
 from pipelines.data.token_options import TokenOptions
 from pipelines.support.paths import Data
 
@@ -86,7 +87,7 @@ def read_chunks(files: list[Path], options: TokenOptions = token_options.DEFAULT
     """
     first_document, last_document = 0, -1
     for path in files:
-        chunk, num_tokens, dropped = TaggedSentences([], [], [], [], {}), 0, {}
+        chunk, num_tokens, dropped = TaggedSentences([], [], [], [], {}), 0, Dropped()
         for tokens, tags, text, document in tagged_files.sentences(path, options, dropped):
             last_document = first_document + document
             chunk.tokens.append(tokens)
@@ -108,14 +109,14 @@ def fresh_sample() -> TaggedSentences:
 
 def joined(chunks: Iterable[TaggedSentences]) -> TaggedSentences:
     """Returns the sentences of all chunks."""
-    whole = TaggedSentences([], [], [], [], {})
+    dropped = Dropped()
+    whole = TaggedSentences([], [], [], [], dropped)
     for chunk in chunks:
         whole.tokens += chunk.tokens
         whole.tags += chunk.tags
         whole.texts += chunk.texts
         whole.documents += chunk.documents
-        for reason, count in chunk.dropped.items():
-            whole.dropped[reason] = whole.dropped.get(reason, 0) + count
+        dropped.add(chunk.dropped)
     return whole
 
 

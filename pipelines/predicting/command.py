@@ -58,6 +58,13 @@ class RayFlags:
         return f".{self.part_format.removeprefix('.')}" if self.part_format else suffixes[0]
 
 
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # a long text, or one with a zero
+        return False
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PredictCommand:
     """The flags of every `predict`, and what it does with files.
@@ -145,6 +152,9 @@ class PredictCommand:
         """
         if bool(self.texts) == bool(self.input):
             raise UserError('give texts: either "in quotes" or in files with --input')
+        for text in self.texts:
+            if Path(text).suffix and _is_file(text):
+                raise UserError(f"{text} is a file, and was given as a text: give it with --input")
         self.check_files()
 
     def check_files(self) -> None:

@@ -252,12 +252,16 @@ def record_lines(result: RunResult) -> list[str]:
     ]
 
 
+_WIDEST = 11.4  # inches of a figure that a page shows without scrolling
+
+
 def curves(
     result: RunResult, measures: dict[str, str], training_label: str = "training", validation_label: str = "validation"
 ) -> Figure:
     """Draws the learning curves of `measures` (column of metrics.csv -> title), one panel each, from 0 upwards."""
     epochs = [row["epoch"] for row in result.epochs]
-    figure = Figure(figsize=(4.5 * len(measures), 3.4), layout="constrained")
+    panel = min(4.5, _WIDEST / len(measures))
+    figure = Figure(figsize=(panel * len(measures), 3.4), layout="constrained")
     panels = figure.subplots(1, len(measures), squeeze=False)[0]
     for axes, (measure, title) in zip(panels, measures.items(), strict=True):
         if measure in result.epochs[0]:

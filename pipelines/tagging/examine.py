@@ -123,7 +123,8 @@ def _of_reading(train: _Sentences) -> list[Finding]:
         if reason != columns.NAMES and is_worth(count, len(train.rows)):
             remedy = "--column, where the tags are in another column" if "without a tag" in reason else ""
             remedy = "--token-column, where the tokens are in another column" if "without a" in reason else remedy
-            found.append(Finding("left-out", f"left out or changed: {reason}: {count:,}", remedy))
+            shown = examples(getattr(train.rows.dropped, "examples", {}).get(reason, ()))
+            found.append(Finding("left-out", f"left out or changed: {reason}: {count:,}", remedy, shown))
     return found
 
 

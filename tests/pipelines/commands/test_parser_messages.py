@@ -31,6 +31,10 @@ MISTAKES = [
     ("inspect clipping --json a b", "a b is not expected here: this command takes no text without a flag; did you "),
     ("serve extra", "extra is not expected here: this command takes no text without a flag (`"),
     ("train classification --text-column my text", "text is not expected here: a text with spaces needs quotes (`"),
+    (
+        "train classification --pair-columns a b",
+        "b is not expected here: the two columns have a comma between them: a,b",
+    ),
     ("inspect gates my text", "text is not expected here: a text with spaces needs quotes (`"),
     ("train", "the next word is missing: choose classification, sentiment, tagging"),
 ]

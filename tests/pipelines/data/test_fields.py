@@ -128,6 +128,15 @@ def test_the_cells_of_a_text_give_the_text_again():
     assert fields.composed(found, again).tolist() == texts.tolist()
 
 
+@pytest.mark.parametrize("is_symmetric", [False, True])
+def test_a_pair_with_an_empty_side_is_left_out_of_a_training(tmp_path, is_symmetric):
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,label\nred cat,cat,x\n,dog,y\nblue,  ,x\nold dog,dog,y\n")
+    options = TableOptions(pair_columns=("a", "b"), is_symmetric=is_symmetric)
+    rows = labelled_texts.read(str(path), options)["train"]
+    assert rows.labels.tolist() == ["x", "y"] and rows.dropped == {"empty text": 2}
+
+
 def test_a_pair_with_bytes_that_are_not_in_the_encoding_of_its_file_is_compared():
     assert pair_fields.compared("M\udcfcnchen ist", "ist M\udcfcnchen")["common"] == "ist m\udcfcnchen"
 

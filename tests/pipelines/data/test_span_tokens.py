@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.data import span_tokens
+from pipelines.data.dropped import Dropped
 from pipelines.data.span_tokens import OUTSIDE, OVERLAPPING, WITHIN_WORDS, WITHOUT_TOKENS, Span
 from pipelines.tagging.spans import spans_of
 from pipelines.text.words import WordSplitter
@@ -47,7 +48,7 @@ def test_the_tokens_are_those_of_the_exported_model(text):
 
 
 def tagged(text, *spans):
-    dropped = {}
+    dropped = Dropped()
     return span_tokens.sentences(text, [Span(*span) for span in spans], dropped), dropped
 
 

@@ -137,3 +137,11 @@ def test_the_counts_are_one_line_or_one_object(tmp_path, monkeypatch, capsys, ra
     assert capsys.readouterr().err == f"1,200 texts{parts} (x 1, y 0, poisoned 2): out.csv\n"
     Rows(**flags, json=True).predict_files()
     assert json.loads(capsys.readouterr().out) == {"model": "m/1", **counts} | ({"parts": 3} if ray else {})
+
+
+def test_a_file_that_is_given_as_a_text_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mails.csv").write_text("text\na\n")
+    with pytest.raises(UserError, match="mails.csv is a file, and was given as a text: give it with --input"):
+        Rows(texts=("mails.csv",)).check()
+    Rows(texts=("mails", "other.csv", "a" * 5000 + ".csv", "a\0.csv")).check()

@@ -125,6 +125,7 @@ def test_spans_that_the_reader_leaves_out_are_counted(tmp_path):
     path.write_text("".join(f'{{"text": "Anna sings in Oslo {i}", "label": {label}}}\n' for i in range(50)))
     left_out = [finding for finding in found(path) if finding.name == "left-out"]
     assert len(left_out) == 1 and "50" in left_out[0].text and "overlap" in left_out[0].text
+    assert len(left_out[0].examples) == 3 and left_out[0].examples[1].startswith("record 2: ")
 
 
 def test_what_training_would_refuse(tmp_path):
