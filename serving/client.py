@@ -259,7 +259,8 @@ def grpc_error(address: Address, error) -> Unanswered:
 
     is_answer = error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED)
     kind = Refused if is_answer else Unanswered
-    return kind(f"no answer from {address.server}: {error.details()}")
+    hint = f": for the port of REST, write http://{address.server}" if "HTTP/2" in (error.details() or "") else ""
+    return kind(f"no answer from {address.server}: {error.details()}{hint}")
 
 
 def _decode(value):

@@ -27,7 +27,23 @@ SPELLINGS = (
 _MANY = 100  # labels; if each has few rows, they are no classes: integers are measured, or are keys
 _FEW_ROWS = 5  # per label, of integers
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_MISSING = {"n/a", "na", "nan", "none", "null", "nil", "-", "--", "?", "missing", "#n/a"}  # folded
+_MISSING = {
+    "n/a",
+    "n.a.",
+    "n/d",
+    "n.d.",
+    "k.a.",
+    "na",
+    "nan",
+    "none",
+    "null",
+    "nil",
+    "-",
+    "--",
+    "?",
+    "missing",
+    "#n/a",
+}  # folded
 MAX_NUMBERS = 10  # as classes, if some of them are no integers, such as 3.5 stars
 
 

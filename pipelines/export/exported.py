@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from pipelines.export.card import Card, read_card
-from pipelines.support.errors import UserError, shortened
+from pipelines.support.errors import UserError, shortened, suggestion
 from pipelines.support.files import sha256_of
 from pipelines.support.installation import shell_command
 from pipelines.task import TASKS
@@ -117,7 +117,10 @@ def find_export(
     chosen = name or _default(task, default_name or task, usable, tasks, root)
     listed = f"existing: {', '.join(usable)}" if usable else f"no {task} model has been exported yet"
     if chosen not in tasks:
-        raise UserError(f"no model {chosen!r} in {root} ({listed}): train one with `{shell_command()} train {task}`")
+        like = suggestion(chosen, usable)
+        raise UserError(
+            f"no model {chosen!r} in {root} ({listed}){like or f': train one with `{shell_command()} train {task}`'}"
+        )
     if chosen not in usable:
         raise UserError(
             f"{chosen} is a model of the task {tasks[chosen]}, not of {task} ({listed}): use `{tasks[chosen]}` in the "

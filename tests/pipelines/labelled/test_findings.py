@@ -82,6 +82,13 @@ def test_the_label_that_counts_as_positive_is_the_more_frequent_one(tmp_path):
     assert names(data("spam", "ham")) == [] and names(data("bad one", "fine"), positive="fine") == []
 
 
+def test_a_rare_spelling_is_not_missing_in_the_validation_texts(tmp_path):
+    rows = [
+        (text, "sports" if row % 2 else "SPORTS" if row == 4 else "weather") for row, (text, _) in enumerate(clean())
+    ]
+    assert "near-equal-labels" in (found := names(write(tmp_path / "a.csv", rows))) and "not-in-validation" not in found
+
+
 def test_one_label_of_nearly_all_texts(tmp_path):
     rows = [(text, "a" if row < 12 else "b") for row, (text, _) in enumerate(clean(1300))]
     assert names(write(tmp_path / "a.csv", rows), positive="a") == ["one-label"]

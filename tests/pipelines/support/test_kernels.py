@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import pytest
@@ -34,13 +33,3 @@ def test_nothing_is_set_after_the_import_of_tensorflow(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", object())
     environment = {}
     assert not kernels.choose([OWN], environment) and environment == {}
-
-
-def test_tensorflow_follows_the_variable():
-    program = (
-        "from pipelines.support import kernels; kernels.choose([{'environment': kernels.OWN_KERNELS}]);"
-        "from pipelines.support.quiet import import_tensorflow; import_tensorflow();"
-        "from tensorflow.python.util import _pywrap_util_port; print(_pywrap_util_port.IsMklEnabled())"
-    )
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert process.stdout.strip() == "False", process.stderr
