@@ -117,7 +117,7 @@ def test_the_wheel_has_every_file_of_the_packages(wheel):
     modules = {path for path in files if path.suffix == ".py" and (path.parent / "__init__.py").exists()}
     data = {path for path in files if path.suffix not in (".py", ".pyc")}
     assert data
-    assert {".css", ".html", ".js", ".json", ".yaml", ".yml"} == {path.suffix for path in data}
+    assert {".css", ".html", ".js", ".json", ".proto", ".yaml", ".yml"} == {path.suffix for path in data}
     others = {"unroll/__init__.py", "unroll/__main__.py"}
     files = {name for name in names if name.startswith("unroll/")}
     assert files == {f"unroll/{path.relative_to(ROOT)}" for path in modules | data} | others

@@ -168,6 +168,18 @@ def test_evaluate_reports_that_the_model_was_trained_on_the_pairs(trained, folde
     assert "The model was trained on these pairs" in process.stdout, process.stderr
 
 
+def assert_close(found, expected):
+    """Texts are equal; numbers are rounded, and may differ in the last digit where the graph was optimized."""
+    if isinstance(expected, float):
+        assert found == pytest.approx(expected, abs=1.5e-4)
+    elif isinstance(expected, (dict, list)):
+        assert type(found) is type(expected) and len(found) == len(expected)
+        for key in expected if isinstance(expected, dict) else range(len(expected)):
+            assert_close(found[key], expected[key])
+    else:
+        assert found == expected
+
+
 @slow
 @pytest.mark.long
 def test_a_server_returns_the_same_translations(trained, folder, run_main, tmp_path):
@@ -183,7 +195,7 @@ def test_a_server_returns_the_same_translations(trained, folder, run_main, tmp_p
         for i, (flags, predictions) in enumerate(expected.items()):
             process = run_main(folder, *flags, "--server", addresses[i % 2])
             assert process.returncode == 0, process.stderr
-            assert json.loads(process.stdout)["predictions"] == predictions
+            assert_close(json.loads(process.stdout)["predictions"], predictions)
         stream = ["predict", "nmt", "the red house", "--pair", "en-es", "--stream", "--temperature", 1, "--seed", 3]
         own = run_main(folder, *stream, *saved(folder)).stdout
         assert own and [run_main(folder, *stream, "--server", each).stdout for each in addresses] == [own, own]
