@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ async def pieces(
     texts: Sequence[Text],
     deadline: float,
     disconnection: Coroutine | None = None,
-) -> AsyncIterator[tuple[int, Piece]]:
+) -> AsyncGenerator[tuple[int, Piece], None]:
     """Yields (number of the text, piece) as they are generated, until all texts have ended.
 
     Args:
@@ -70,6 +70,8 @@ async def pieces(
     def deliver(i: int, piece: Piece | ServingError) -> None:
         if queue.qsize() > _MAX_WAITING:
             piece = ServingError(Code.RESOURCE_EXHAUSTED, "the client reads too slowly")
+            for stream in streams:
+                stream.is_wanted = False
         with contextlib.suppress(RuntimeError):  # a server that has stopped has no event loop
             loop.call_soon_threadsafe(queue.put_nowait, (i, piece))
 

@@ -13,6 +13,8 @@ START, STEP, DECODE = SIGNATURES = ("sample_start", "sample_step", "decode")
 _ONCE = ("lead", "num_read")  # outputs of START that are no part of the rows
 _TOKENS = ("tokens", "log_probabilities", "top_ids", "top_log_probabilities")  # outputs of STEP, likewise
 _INCOMPLETE = "\N{REPLACEMENT CHARACTER}"  # what stands for bytes until the character is complete
+# New tokens are decoded after some that stand before them: these decide on spaces, and may be a part of a character.
+_CONTEXT, _LONGEST_CONTEXT = 8, 40
 _STEPS = 4  # of one run, unless a text waits for its first token
 
 Rows = dict[str, np.ndarray]
@@ -25,7 +27,8 @@ class Piece:
 
     Attributes:
         text: to be appended; may be empty.
-        end: "" while the text goes on; "stop" after the end of the text or a stop text, "length" at the maximum length.
+        end: why the text has ended: "stop", the model ended it or it has a stop text; "length", it has the maximum
+            number of tokens; "" if it has not ended.
         tokens: for each new token its text, its log-probability, and (text, log-probability) of the most likely ones;
             empty unless asked for.
     """
@@ -45,24 +48,44 @@ class Text:
 
     Attributes:
         num_read: number of tokens of the prompt.
-        num_tokens: number of generated tokens.
+        ids: the generated tokens.
+        decoded: their text, without what stands before it.
     """
 
     def __init__(self, stops: Sequence[str] = (), wants_tokens: bool = False, keeps_stop: bool = False):
         self._stops, self.wants_tokens, self._keeps_stop = tuple(filter(None, stops)), wants_tokens, keeps_stop
-        self.num_read = self.num_tokens = 0
-        self.lead = ""
+        self.num_read, self.lead, self.decoded = 0, "", ""
         self.ids: list[int] = []
+        self.context_start = 0  # the first of the ids that are decoded again
+        self._context = ""  # the text of these ids
         self._sent = 0  # characters
 
-    def piece(self, decoded: str, end: str, tokens: tuple) -> Piece:
+    @property
+    def num_tokens(self) -> int:
+        """Number of generated tokens."""
+        return len(self.ids)
+
+    def extend(self, ids: Sequence[int], context: str, shorter: str = "") -> None:
+        """Appends tokens.
+
+        Args:
+            context: the text of all tokens from `context_start` on, the new ones among them.
+            shorter: the text of the last `_CONTEXT` tokens, which become the context. "" if it is not known.
+        """
+        self.ids.extend(map(int, ids))
+        before = self._context.rstrip(_INCOMPLETE)
+        self.decoded, self._context = self.decoded.rstrip(_INCOMPLETE) + context[len(before) :], context
+        # Spaces at the start are not decoded, so the context has to have something else.
+        if shorter.strip() and not shorter.startswith(_INCOMPLETE):
+            self.context_start, self._context = len(self.ids) - _CONTEXT, shorter
+
+    def piece(self, end: str, tokens: tuple) -> Piece:
         """Returns what is new in the text.
 
         Args:
-            decoded: all tokens so far, as text.
-            end: see `Piece`.
+            end, tokens: see `Piece`.
         """
-        text = self.lead + decoded if decoded else ""
+        text = self.lead + self.decoded if self.decoded else ""
         found = [(at, each) for each in self._stops if (at := text.find(each)) >= 0]
         if found:
             at, stop = min(found)
@@ -127,14 +150,16 @@ class Batch:
         outputs = self._run(STEP, inputs)
         written = {name: outputs.pop(name) for name in _TOKENS}
         new = [ids[:number] for ids, number in zip(written["tokens"], outputs["lengths"] - before, strict=True)]
-        decoded = self._decoded([[*text.ids, *ids] for text, ids in zip(self._texts, new, strict=True)])
+        contexts = [[*text.ids[text.context_start :], *ids] for text, ids in zip(self._texts, new, strict=True)]
+        too_long = [i for i, ids in enumerate(contexts) if len(ids) > _LONGEST_CONTEXT]
+        decoded = self._decoded([*contexts, *(contexts[i][-_CONTEXT:] for i in too_long)])
+        shorter = dict(zip(too_long, decoded[len(contexts) :], strict=True))
         pieces = []
         for i, (text, ids) in enumerate(zip(self._texts, new, strict=True)):
-            text.ids.extend(map(int, ids))
-            text.num_tokens = len(text.ids)
+            text.extend(ids, decoded[i], shorter.get(i, ""))
             end = "" if outputs["alive"][i] else "stop" if text.num_tokens < outputs["max_length"][i] else "length"
             tokens = self._described({name: array[i, : len(ids)] for name, array in written.items()}, text)
-            pieces.append((text, text.piece(decoded[i], end, tokens)))
+            pieces.append((text, text.piece(end, tokens)))
         self._rows = outputs
         self.leave([text for text, piece in pieces if piece.end])
         return pieces
@@ -173,15 +198,14 @@ def _padded(array: np.ndarray, sizes) -> np.ndarray:
     return np.pad(array, [(0, 0), *((0, each) for each in missing)]) if missing.any() else array
 
 
-def generate(run: Run, inputs: Rows, stops: Sequence[str] = ()) -> Iterator[str]:
+def generate(run: Run, inputs: Rows) -> Iterator[str]:
     """Yields the pieces of one text.
 
     Args:
         inputs: of `sample_start`, with one row.
-        stops: see `Text`.
     """
     batch = Batch(run)
-    batch.join([Text(stops)], inputs)
+    batch.join([Text()], inputs)
     while len(batch):
         for _, piece in batch.advance():
             yield piece.text

@@ -10,6 +10,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -25,7 +26,7 @@ from tensorflow_serving.apis import (
 )
 
 from serving import clients, grpc_generation, models_config, statuses
-from serving.admission import Admission
+from serving.admission import Admission, Reservation
 from serving.core import Core, Request
 from serving.errors import Code, ServingError, invalid
 from serving.logs import printable
@@ -102,18 +103,23 @@ class Handlers(grpc.GenericRpcHandler):
         if method.is_prediction:
             admission.check_free(client)
         with admission.reservation(client) as reservation:
-            data = await _read(context, core.limits)
-            record.num_bytes = len(data)
-            reservation.add(len(data))
-            if len(data) > _MAX_PARSED_BYTES:
-                message = await admission.query(_parse, method.message, data)
-            else:
-                message = _parse(method.message, data)
+            message = await self._receive(method.message, context, reservation, record)
             arguments = (method, core, message, record, deadline)
             if method.is_prediction:
                 name = message.model_spec.name
                 return await admission.predict(reservation, name, _run, *arguments, reservation.join_lane)
             return await admission.query(_run, *arguments)
+
+    async def _receive(
+        self, message: type[Message], context: grpc.aio.ServicerContext, reservation: Reservation, record: Request
+    ) -> Any:
+        """The message of a call; `record` gets its size."""
+        data = await _read(context, self._core.limits)
+        record.num_bytes = len(data)
+        reservation.add(len(data))
+        if len(data) > _MAX_PARSED_BYTES:
+            return await self._admission.query(_parse, message, data)
+        return _parse(message, data)
 
     async def _generate(self, _, context: grpc.aio.ServicerContext) -> None:
         """Sends a text while it is generated."""
@@ -122,10 +128,7 @@ class Handlers(grpc.GenericRpcHandler):
                 client = clients.from_peer(context.peer())
                 self._admission.check_free(client)
                 with self._admission.reservation(client) as reservation:
-                    data = await _read(context, self._core.limits)
-                    record.num_bytes = len(data)
-                    reservation.add(len(data))
-                    request = _parse(predict_pb2.PredictRequest, data)
+                    request = await self._receive(predict_pb2.PredictRequest, context, reservation, record)
                     await grpc_generation.answer(self._core, request, reservation, record, context)
         except ServingError as error:
             await context.abort(error.code, _details(error))

@@ -1,5 +1,7 @@
 """The method Generate of our own service (generation.proto): a text is sent while it is generated."""
 
+import contextlib
+
 import grpc
 import numpy as np
 from tensorflow_serving.apis import predict_pb2
@@ -57,13 +59,14 @@ async def answer(
     longest = core.limits.timeout
     deadline = record.arrival + (longest if remaining is None else min(longest, remaining))
     texts = [Text(stops, keeps_stop=True) for _ in range(num_rows)]
-    async for i, piece in delivery.pieces(core, record, inputs, texts, deadline):
-        response = predict_pb2.PredictResponse()
-        response.model_spec.name, response.model_spec.version.value = record.spec.name, record.version
-        outputs = {"row": np.asarray(i, np.int32), "text": _text(piece.text), "end": _text(piece.end)}
-        for name, array in outputs.items():
-            response.outputs[name].CopyFrom(to_proto(array))
-        await context.write(response.SerializeToString())
+    async with contextlib.aclosing(delivery.pieces(core, record, inputs, texts, deadline)) as pieces:
+        async for i, piece in pieces:
+            response = predict_pb2.PredictResponse()
+            response.model_spec.name, response.model_spec.version.value = record.spec.name, record.version
+            outputs = {"row": np.asarray(i, np.int32), "text": _text(piece.text), "end": _text(piece.end)}
+            for name, array in outputs.items():
+                response.outputs[name].CopyFrom(to_proto(array))
+            await context.write(response.SerializeToString())
 
 
 def _text(text: str) -> np.ndarray:

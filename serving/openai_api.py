@@ -7,6 +7,7 @@ Source: https://platform.openai.com/docs/api-reference/completions
 """
 
 import base64
+import contextlib
 import dataclasses
 import json
 import time
@@ -42,7 +43,8 @@ _OPTIONS: dict[str, tuple[str, tuple[type, ...]]] = {
     "min_p": ("min_p", (int, float)),
     "repetition_penalty": ("repetition_penalty", (int, float)),
 }
-# Fields that change nothing here, and those of which only these values do.
+# Fields that clients send and that do not change the text; and fields that are not supported, with the values that mean
+# the same as no field.
 _IGNORED = ("user", "metadata", "store")
 _ONLY = {"best_of": (None, 1), "suffix": (None, ""), "logit_bias": (None, {}), "presence_penalty": (None, 0)}
 _ONLY |= {"frequency_penalty": (None, 0)}
@@ -117,7 +119,7 @@ async def _complete(
     """Answers at once, or streams and returns None."""
     choices = [_Choice(i, completion, prompt) for i, prompt in enumerate(np.repeat(completion.prompts, completion.n))]
     texts = [Text(completion.stops, completion.logprobs is not None, completion.keeps_stop) for _ in choices]
-    events = delivery.pieces(
+    pieces = delivery.pieces(
         core,
         record,
         lambda signature, words: _inputs(completion, signature, words),
@@ -127,11 +129,31 @@ async def _complete(
     )
     head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion", "created": int(time.time())}
     head["model"] = completion.model
-    if not completion.is_streamed:
+    async with contextlib.aclosing(pieces) as events:
+        if completion.is_streamed:
+            await _stream(record, completion, head, choices, texts, events, send)
+            return None
         async for i, piece in events:
             choices[i].add(piece)
-        document = {**head, "choices": [choice.whole() for choice in choices], "usage": _usage(texts)}
-        return Response(_to_json(document), media_type="application/json")
+    document = {**head, "choices": [choice.whole() for choice in choices], "usage": _usage(texts)}
+    return Response(_to_json(document), media_type="application/json")
+
+
+async def _stream(
+    record: Request,
+    completion: _Completion,
+    head: dict,
+    choices: list["_Choice"],
+    texts: list[Text],
+    events,
+    send: Send,
+) -> None:
+    """Sends each piece as a server-sent event.
+
+    Args:
+        head: fields of every event.
+        events: of `delivery.pieces`.
+    """
     first = await anext(events, None)  # an error before the first piece has a status of its own
     headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -153,7 +175,6 @@ async def _complete(
         record.status = error.code
         await write({"error": described(error)})
     await send({"type": "http.response.body", "body": b""})
-    return None
 
 
 async def _disconnection(request: HttpRequest) -> None:

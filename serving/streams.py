@@ -13,6 +13,7 @@ import numpy as np
 
 from serving.errors import Code, ServingError
 from serving.generation import Batch, Piece, Rows, Text
+from serving.logs import logger
 from serving.servable import Servable
 
 
@@ -132,4 +133,5 @@ def _deadline_exceeded() -> ServingError:
 def _as_serving_error(error: Exception) -> ServingError:
     if isinstance(error, ServingError):
         return _deadline_exceeded() if error.code == Code.DEADLINE_EXCEEDED else error
-    return ServingError(Code.INTERNAL, f"internal error: {error}")
+    logger.error("a stream failed", exc_info=error)
+    return ServingError(Code.INTERNAL, "internal error: see the server's log")

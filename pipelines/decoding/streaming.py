@@ -55,12 +55,13 @@ def make_signatures(
     """Returns the concrete functions `sample_start` and `sample_step`.
 
     sample_start: `text` and the `options`, each [batch] -> `lead` and `num_read`, see `Begun`, and the rows.
-    sample_step: the rows and `num_steps`, int32 [batch], of which the largest counts, at most STAGE_STEPS ->
+    sample_step: the rows, and `num_steps`, int32 [batch]. The number of steps is the largest of these values, but at
+        most STAGE_STEPS. Returns
         tokens: int32 [batch, n], PAD after a row's end, where n is the number of steps until the last row ends.
         log_probabilities: float32 [batch, n], of the tokens under the model itself.
         top_ids: int32 and top_log_probabilities: float32 [batch, n, NUM_TOP], of the most likely tokens.
-        and the rows; `alive`, bool [batch], says which have not ended, `lengths`, int32 [batch], how many tokens each
-        has, the end token included.
+        the rows after these steps. Of these, `alive`, bool [batch], says which have not ended, and `lengths`, int32
+        [batch], how many tokens each has, the end token included.
 
     Args:
         begin: (texts, options) -> (what has been read; the options of `sampling.make_rules`).

@@ -360,8 +360,10 @@ class Generator(tf.Module):
     def _decode_after(self, prompts, tokens):
         """Returns tokens as text to be appended to the prompts: a word that follows a word gets a space before it."""
         text = self._tokenizer.decode(tokens)
+        if not self._has_word_tokens:
+            return text
         needs_space = self._needs_space(prompts) & tf.not_equal(text, "")
-        return tf.where(needs_space, tf.strings.join([" ", text]), text) if self._has_word_tokens else text
+        return tf.where(needs_space, tf.strings.join([" ", text]), text)
 
     def _needs_space(self, prompts):
         """Returns whether a space stands between each prompt and the next token, bool [batch]."""

@@ -11,7 +11,11 @@ def pieces(decoded, stops=(), lead="", end="stop"):
     text = Text(stops)
     text.lead = lead
     ends = [""] * (len(decoded) - 1) + [end]
-    return [text.piece(each, e, ()).text for each, e in zip(decoded, ends, strict=True)]
+    found = []
+    for each, end in zip(decoded, ends, strict=True):
+        text.decoded = each
+        found.append(text.piece(end, ()).text)
+    return found
 
 
 def test_each_piece_is_what_is_new():
@@ -42,8 +46,20 @@ def test_what_may_become_a_stop_text_waits(stops, expected):
 
 
 def test_a_stop_text_ends_the_text_whatever_the_model_says():
-    text = Text(["b"])
-    assert text.piece("abc", "", ()).end == "stop" and Text(["b"]).piece("abc", "length", ()).end == "stop"
+    for end in ("", "length"):
+        text = Text(["b"])
+        text.decoded = "abc"
+        assert text.piece(end, ()).end == "stop"
+
+
+def test_new_tokens_are_decoded_after_the_last_ones():
+    text = Text()
+    text.extend(range(20), "a \ufffd")
+    text.extend([1], "a \u00e4 b", "b")
+    assert text.decoded == "a \u00e4 b" and text.context_start == 13
+    text.extend([2], "bc", "  ")  # a context of spaces is not taken
+    text.extend([3], "bc d")
+    assert text.decoded == "a \u00e4 bc d" and text.num_tokens == 23 and text.context_start == 13
 
 
 def test_rows_of_other_sizes_are_padded_at_the_end():

@@ -1,4 +1,4 @@
-"""Texts that are generated in one batch, each of which joins after the run of the one before."""
+"""Generates several texts in one batch. They do not start at the same time: each run of the batch adds one text."""
 
 import tensorflow as tf
 
