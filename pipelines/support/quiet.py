@@ -71,6 +71,7 @@ def import_tensorflow(
         before_first_operation: called after the import; what it writes on stderr is captured, too.
         keeps_memory: whether the memory of large tensors is kept for the next ones. By default TensorFlow returns it to
             the system, and the pages of the next tensors are filled with zeros again, in each step of a training.
+            Where TensorFlow uses the kernels of oneDNN, the memory is always kept.
     """
     os.environ["KERAS_BACKEND"] = "tensorflow"  # the pipelines trace Keras models into SavedModels
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -24,6 +24,7 @@ from pipelines.task import TASKS
 from serving import client
 from tests.command_line import ROOT
 from tests.pipelines.results import make_result
+from tests.pipelines.small_runs import write_export
 
 
 @pytest.fixture
@@ -66,8 +67,8 @@ def test_the_default_folders_are_beside_the_entry_point():
 
 
 def test_the_flags_find_an_export_and_its_title_is_printed(tmp_path, capsys):
-    for version in ("1", "2"):
-        (tmp_path / "films" / version).mkdir(parents=True)
+    for version in (1, 2):
+        write_export(tmp_path, "films", version)
     flags = ModelFlags(name="films", version=1, saved_models=tmp_path)
     assert flags.find("sentiment").path == tmp_path / "films" / "1"
     assert capsys.readouterr() == ("", "model films/1\n")
