@@ -123,13 +123,17 @@ def _of_table(path: Path) -> Guess:
 def _is_tagged(path: Path) -> bool:
     """Whether the reader of tagged sentences finds several of them in a file, and fewer tags than half of the tokens.
 
-    Lines of a text that have equally many words are one sentence for it.
+    Lines of a text that have equally many words are one sentence for it. Of annotated JSON, the reader says what is
+    wrong with it.
     """
-    from pipelines.data import tagged_files, token_options
+    from pipelines.data import annotations, tagged_files, token_options
 
+    is_annotated = False
     try:
-        found = list(itertools.islice(tagged_files.sentences(path, token_options.DEFAULTS, {}), _JUDGED))
+        sentences = tagged_files.sentences(path, token_options.DEFAULTS, {})
+        is_annotated = encodings.suffix(path) in annotations.SUFFIXES  # else the line above has raised
+        found = list(itertools.islice(sentences, _JUDGED))
     except UserError:
-        return encodings.suffix(path) in _OF_TAGGED
+        return is_annotated or encodings.suffix(path) in _OF_TAGGED
     tags = [tag for _, of_tokens, _, _ in found for tag in of_tokens]
-    return encodings.suffix(path) in _OF_TAGGED or (len(found) > 1 and 2 * len(set(tags)) < len(tags))
+    return is_annotated or encodings.suffix(path) in _OF_TAGGED or (len(found) > 1 and 2 * len(set(tags)) < len(tags))

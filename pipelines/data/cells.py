@@ -1,6 +1,8 @@
 """Cells of tables: each is a str, which shows what the file has; those of typed files also remember their value."""
 
+import datetime
 import math
+from typing import Any
 
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR
 
@@ -46,6 +48,7 @@ class Fraction(float):
 
 
 MISSING = MissingCell()
+_DATE = "date of a typed file"  # the key of an object of JSON that stands for a date
 
 
 def parse_fraction(spelling: str) -> Fraction | str:
@@ -77,10 +80,17 @@ def shown(value) -> str:
     return value if isinstance(value, str) else str(value)
 
 
-def to_json(value):
-    """Returns a cell, or a value in one, as JSON has it. What JSON has no type for, such as a date, is text."""
+def to_json(value, keeps_dates: bool = False):
+    """Returns a cell, or a value in one, as JSON has it. What JSON has no type for, such as a date, is text.
+
+    Args:
+        keeps_dates: whether a cell that is a date becomes an object, of which `from_json` makes a date again.
+    """
     if isinstance(value, TypedCell):
-        return to_json(value.value)
+        value = value.value
+        if keeps_dates and isinstance(value, datetime.date) and getattr(value, "tzinfo", None) is None:
+            return {_DATE: value.isoformat()}
+        return to_json(value)
     if isinstance(value, dict):
         return {str(name): to_json(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -90,3 +100,8 @@ def to_json(value):
     if value is None or isinstance(value, bool | int | str):
         return value
     return shown(value)
+
+
+def from_json(value: dict[str, Any]) -> dict[str, Any] | datetime.datetime:
+    """Returns the date that an object of JSON stands for (see `to_json`); any other object stays."""
+    return datetime.datetime.fromisoformat(value[_DATE]) if value.keys() == {_DATE} else value

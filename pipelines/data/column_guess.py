@@ -7,6 +7,7 @@ from pipelines.data.cells import TypedCell
 
 _MAX_SHARE_OF_LABELS = 0.5  # different cells of a column of labels, of all its cells
 _MIN_SHARE_OF_TEXTS = 0.5  # different cells of a column of texts
+_MAX_LISTED = 3  # columns that may have the label
 _MIN_WORDS = 3  # on average, of texts that may be a pair
 _MIN_SHARE_OF_LENGTH = 0.5  # length of a second column of texts, of the longest one
 
@@ -64,13 +65,27 @@ def label_column(table, text: str) -> str | None:
 
     One with names counts before those with numbers.
     """
+    return next(iter(_label_columns(table, text)), None)
+
+
+def other_labels(table) -> str:
+    """Returns what to do if the label is in another column than `flags` says; "" if no other one may have it."""
+    text = text_column(table)
+    others = [] if text is None else _label_columns(table, text)[1:]
+    if not others:
+        return ""
+    return f"the label may also be in {', '.join(shlex.quote(str(name)) for name in others[:_MAX_LISTED])}"
+
+
+def _label_columns(table, text: str) -> list[str]:
+    """Returns the columns that may have the label, the likeliest first."""
     found = {}
     for column in table.columns:
         cells = [cell for cell in table[column].tolist() if cell.strip()]
         different = len(set(cells))
         if column != text and 2 <= different <= max(2, _MAX_SHARE_OF_LABELS * len(cells)):
             found[column] = (_are_numbers(cells), different)
-    return min(found, key=lambda name: found[name], default=None)
+    return sorted(found, key=lambda name: found[name])
 
 
 def _with_fields(column: str, cells: Sequence[str]) -> Iterable[tuple[str, list[str]]]:

@@ -196,7 +196,7 @@ def check(path, table: pd.DataFrame, names: Sequence[str]) -> None:
 
 
 def composed(fields: Sequence[Field], table: pd.DataFrame, path="") -> np.ndarray:
-    """Returns the text of each row, object [n] of str.
+    """Returns the text of each row, object [n] of str. It remembers the columns that it does not have, for `readable`.
 
     Raises:
         UserError: a cell of a column of numbers is no number.
@@ -214,11 +214,10 @@ def composed(fields: Sequence[Field], table: pd.DataFrame, path="") -> np.ndarra
         elif field.is_read:
             columns.append(_of_texts(table[field.name]))
     rows = zip(*columns, strict=True)
-    return np.fromiter(map(BETWEEN.join, rows), object, len(table))
+    return _with_unread(fields, table, np.fromiter(map(BETWEEN.join, rows), object, len(table)))
 
 
-def with_unread(fields: Sequence[Field], table: pd.DataFrame, texts: np.ndarray) -> np.ndarray:
-    """Returns composed texts that remember the columns which they do not have, for `readable`."""
+def _with_unread(fields: Sequence[Field], table: pd.DataFrame, texts: np.ndarray) -> np.ndarray:
     unread = [field.name for field in fields if not field.is_read]
     if not unread:
         return texts
@@ -233,6 +232,22 @@ def without_side(fields: Sequence[Field], table: pd.DataFrame) -> np.ndarray:
         return np.zeros(len(table), bool)
     sides = [[is_blank(text) for text in _of_texts(table[field.name])] for field in fields[:2]]
     return np.any(sides, axis=0)
+
+
+def has_empty_side(fields: Sequence[Field], text: str) -> bool:
+    """Whether a composed text is a pair with an empty side."""
+    if not _is_pair(fields):
+        return False
+    cells = cells_of(fields, text)
+    return any(is_blank(str(cells[field.name])) for field in fields[:2] if field.name in cells)
+
+
+def without_order(fields: Sequence[Field], texts: np.ndarray) -> np.ndarray:
+    """Returns what is equal for pairs of the same two texts in either order, object [n] of str; other texts stay."""
+    if not _is_pair(fields) or not fields[0].is_read:  # a symmetric pair has no order
+        return texts
+    sides = (sorted(text.split(BETWEEN, 2)[:2]) for text in texts)
+    return np.fromiter(map(BETWEEN.join, sides), object, len(texts))
 
 
 def of_cells(fields: Sequence[Field], cells: Sequence[str], path="the command line") -> list[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipelines.data import corpora, folders, labels, sample_reviews, tables
+from pipelines.data import corpora, fields, folders, labels, sample_reviews, tables
 from pipelines.data.fields import Field
 from pipelines.data.splits import groups_or_texts, has_group
 from pipelines.data.table_options import DEFAULTS, TableOptions
@@ -48,8 +48,18 @@ class LabelledTexts:
         return len(self.texts)
 
     def groups_or_texts(self) -> np.ndarray:
-        """Returns what must stay together in a split: the groups, or the texts if there are none."""
-        return groups_or_texts(self.groups, self.texts)
+        """Returns what must stay together in a split: the groups, or the texts if there are none.
+
+        Two texts in both orders stay together: the text of both rows is the smaller one.
+        """
+        smallest: dict[str, str] = {}
+        for key, text in zip(keys := self.without_order(), self.texts, strict=True):
+            smallest[key] = min(smallest.get(key, text), text)
+        return groups_or_texts(self.groups, np.fromiter((smallest[key] for key in keys), object, len(self)))
+
+    def without_order(self) -> np.ndarray:
+        """Returns the texts; those of pairs are equal in both orders of the two, object [n] of str."""
+        return fields.without_order(self.fields, self.texts)
 
     def take(self, rows: np.ndarray) -> "LabelledTexts":
         """Returns the rows that the index or mask `rows` selects."""
@@ -106,8 +116,8 @@ def read_chunks(data: Data, split: str, options: TableOptions = DEFAULTS) -> Ite
         chunks = tables.read_chunks(corpora.existing_files(tuple(paths.each(data)), KIND), options)
     else:
         chunks = ()
-    for fields in chunks:
-        yield _without_empty_rows(LabelledTexts(*fields), options)
+    for columns in chunks:
+        yield _without_empty_rows(LabelledTexts(*columns), options)
 
 
 def num_without_group(rows: LabelledTexts) -> int:

@@ -130,6 +130,8 @@ def _find(
     flags = " and ".join(f"--{name}-column" for name in missing)
     guessed = column_guess.flags(first_rows, missing)
     guess = f"; by their cells it is {guessed}" if guessed else ""
+    if guessed and "label" in missing and (others := column_guess.other_labels(first_rows)):
+        guess += f"; {others}"
     if guessed and len(missing) > 1 and (several := column_guess.several_texts(first_rows)):
         guess += f"; {several}"
     usual = ", ".join(candidates)

@@ -162,7 +162,7 @@ def read(files: Sequence[Path], options: TableOptions) -> tuple:
     known = options.fields
     if len(names) > 1:
         known = known or fields.of_table(files[0], table, texts, features, options)
-        composed = fields.with_unread(known, table, fields.composed(known, table, files[0]))
+        composed = fields.composed(known, table, files[0])
         composed[fields.without_side(known, table)] = ""  # rows with an empty text are left out, and counted
         table = table.assign(**{text: pd.Series(composed, table.index, object)})
     return *_fields(files[0], table, text, label_names, options), dropped, others, weights, None, known

@@ -12,6 +12,12 @@ from pipelines.support.numbers import counted, listed
 
 MIN_DOCUMENTS = 10  # with fewer of them, sentences are split off in place of documents
 MAX_TAGS = 2000  # a CRF's memory is that of tags x tags for each token of a batch
+FROM_TEMPLATES = (
+    "sentences of validation that are a training sentence with other words in its spans: the scores say little of "
+    "sentences that are not"
+)
+_MIN_FROM_TEMPLATES = 0.5  # of the sentences of validation
+_MIN_WORDS_OF_A_TEMPLATE = 3
 _MIN_DOUBTFUL = 10  # fewer tags may be more than the tokens of a tiny file
 
 
@@ -45,6 +51,7 @@ def split(
         notes |= {f"in validation, {reason}": count for reason, count in valid.dropped.items()}
     repeated = int(seen_in(valid.texts, train.texts).sum())
     notes |= notes_to_score(valid, test, repeated, {tag for tags in train.tags for tag in tags})
+    notes |= _note_on_templates(train, valid)
     return train, valid, test, notes
 
 
@@ -106,6 +113,30 @@ def unknown_tags(sentences: TaggedSentences, known: Collection[str]) -> dict[str
     known = frozenset(known)
     found = collections.Counter(tag for tags in sentences.tags for tag in tags if tag not in known)
     return dict(sorted(found.items()))
+
+
+def _note_on_templates(train: TaggedSentences, valid: TaggedSentences) -> dict[str, int]:
+    """Returns the note on validation sentences that are training sentences with other words in their spans.
+
+    They come from templates. The note is for data where at least half of the sentences are such.
+    """
+    known = {_template(*sentence) for sentence in zip(train.tokens, train.tags, strict=True)}
+    templates = [_template(*sentence) for sentence in zip(valid.tokens, valid.tags, strict=True)]
+    found = sum(template is not None and template in known for template in templates)
+    return {FROM_TEMPLATES: found} if found and found >= _MIN_FROM_TEMPLATES * len(templates) else {}
+
+
+def _template(tokens: Sequence[str], tags: Sequence[str]) -> tuple[str, ...] | None:
+    """Returns the words of a sentence with labels in place of its spans; None without a span or with few other words.
+
+    Args:
+        tags: in IOB2 where they mark spans.
+    """
+    num_spans = sum(tag.startswith("B-") for tag in tags)
+    if not num_spans or tags.count("O") < _MIN_WORDS_OF_A_TEMPLATE:
+        return None
+    words = zip(tokens, tags, strict=True)
+    return tuple(token.casefold() if tag == "O" else tag for token, tag in words if not tag.startswith("I-"))
 
 
 def _groups(sentences: TaggedSentences) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Reads the first sheet of Excel files (.xlsx)."""
 
+import functools
 import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -7,7 +8,9 @@ from pathlib import Path
 from pipelines.data import encodings, table_rows
 from pipelines.data.table_options import TableOptions
 from pipelines.data.table_rows import Format, Row
+from pipelines.support import console
 from pipelines.support.errors import UserError
+from pipelines.support.numbers import counted
 
 _MAX_CELL, _MAX_ROW, _MAX_OTHERS = 2**24, 2**26, 2**28  # bytes of XML; _MAX_OTHERS: of all parts but the sheets
 _BLOCK = 2**20
@@ -42,6 +45,7 @@ def _sheet(path: Path) -> Iterator[list]:
         _check_sizes(path)
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         sheet = book.worksheets[0]
+        _say_which(path, tuple(each.title for each in book.worksheets if each is sheet or (each.max_row or 2) > 1))
         with sheet._get_source() as source:
             parser = WorkSheetParser(
                 source,
@@ -67,6 +71,16 @@ def _sheet(path: Path) -> Iterator[list]:
     finally:
         if book is not None:
             book.close()
+
+
+@functools.cache  # a file is read several times
+def _say_which(path: Path, titles: tuple[str, ...]) -> None:
+    """Says that the first one of several sheets with rows is read."""
+    if len(titles) > 1:
+        console.say(
+            f"note: {path} has {counted(len(titles), 'sheet')}, and the first one, {titles[0]!r}, is read: save "
+            f"another one as a file of its own"
+        )
 
 
 def _check_sizes(path: Path) -> None:

@@ -85,7 +85,7 @@ def _train_fold(entry: TaskEntry, config: LabelledConfig, part, folder: Path) ->
     task = entry.task()
     keras.backend.clear_session()  # the names of layers start again, as in a resumed process
     make_folders(folder)
-    trained = fit_and_measure(task, dataclasses.replace(config, no_baseline=True), part, folder)
+    trained = fit_and_measure(task, config, part, folder)
     position = trained.position
     with written_beside(folder / "probabilities.npy", "wb") as file:
         np.save(file, trained.details["probabilities"])

@@ -5,6 +5,7 @@ import hashlib
 
 import numpy as np
 
+from pipelines.data.fields import BETWEEN
 from pipelines.data.splits import comparable
 from pipelines.support import markdown
 
@@ -35,6 +36,28 @@ def find(texts: np.ndarray, labels: np.ndarray) -> dict:
         "repeated": len(texts) - len(first_row),
         "contradicting": len(contradicting),
         "contradictions": [{"text": texts[first_row[key]], "labels": dict(labels_of[key])} for key in listed],
+    }
+
+
+def in_both_orders(texts: np.ndarray, keys: np.ndarray, labels: np.ndarray) -> dict[str, int]:
+    """Counts pairs of texts that occur in both orders.
+
+    Args:
+        texts, labels: object [n].
+        keys: what is equal for pairs of the same two texts in either order, object [n] of str.
+
+    Returns:
+        "in_both_orders": number of pairs; "in_both_orders_alike": of these, those whose rows all have one label.
+    """
+    firsts: dict[str, set[str]] = {}  # the first text of each row
+    labels_of: dict[str, set] = {}
+    for text, key, label in zip(texts, keys, labels, strict=True):
+        firsts.setdefault(key, set()).add(text.split(BETWEEN, 1)[0])
+        labels_of.setdefault(key, set()).add(label)
+    swapped = [key for key, different in firsts.items() if len(different) > 1]
+    return {
+        "in_both_orders": len(swapped),
+        "in_both_orders_alike": sum(len(labels_of[key]) == 1 for key in swapped),
     }
 
 

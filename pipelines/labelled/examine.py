@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.data import corpora, encodings, label_sets, labelled_texts, scripts, tables
 from pipelines.data.labelled_texts import LabelledTexts
 from pipelines.data.labels import doubtful, normalize_labels
-from pipelines.data.splits import comparable
+from pipelines.data.splits import seen_in
 from pipelines.data.text_flaws import Flaws
 from pipelines.labelled import duplicates
 from pipelines.labelled.config import LabelledConfig
@@ -39,7 +39,8 @@ def examine(
 
     Returns:
         "columns" (of a table), "rows", "left_out", "labels", "scripts", "characters", "words", those of
-        `duplicates.find`, "leaks" and "training": what a training would use, or "refusal": why it would not start.
+        `duplicates.find` and `duplicates.in_both_orders`, "leaks" and "training": what a training would use, or
+        "refusal": why it would not start.
 
     Raises:
         UserError: the data cannot be read at all.
@@ -66,6 +67,7 @@ def examine(
         "replacement_characters": sum("\ufffd" in text for text in rows.texts),
         "zero_width_characters": sum(any(c in text for c in _ZERO_WIDTH) for text in rows.texts),
         **duplicates.find(rows.texts, label_sets.joined(rows.labels) if is_multi else rows.labels),
+        **duplicates.in_both_orders(rows.texts, rows.without_order(), rows.labels),
         "leaks": _leaks(rows, others),
     }
     try:
@@ -130,5 +132,4 @@ def _columns(config: LabelledConfig) -> dict | None:
 
 def _leaks(rows: LabelledTexts, others: dict[str, LabelledTexts]) -> dict[str, int]:
     """Returns split -> number of its texts that are also in the training data."""
-    known = {comparable(text) for text in rows.texts}
-    return {name: sum(comparable(text) in known for text in part.texts) for name, part in others.items()}
+    return {name: int(seen_in(part.without_order(), rows.without_order()).sum()) for name, part in others.items()}

@@ -18,6 +18,7 @@ from pipelines.support.numbers import counted, minutes
 _MAX_LISTED, _MAX_EXAMPLES, _MAX_TEXT = 12, 3, 80
 _MIN_SCRIPT = 0.001  # fraction of the letters
 _MIN_REPEATED, _MIN_CONTRADICTING, _MIN_LEAKED = 0.05, 0.005, 0.005  # of the texts
+_MIN_ALIKE = 0.9  # of the pairs that are there in both orders
 _MIN_SHARE = 0.99  # of the most frequent label
 _POSITIVE = ("positive", "pos", "yes", "true")  # labels that say so themselves
 _MORE_FREQUENT = 2  # times the other one of two labels
@@ -143,6 +144,10 @@ def _of_texts(facts: dict) -> list[Finding]:
     if is_worth(facts["repeated"], count, _MIN_REPEATED):
         text = f"{counted(facts['repeated'], 'text')}, {percent(facts['repeated'], count)} of them, are there already"
         found.append(Finding("repeated", text))
+    swapped, alike = facts["in_both_orders"], facts["in_both_orders_alike"]
+    if is_worth(swapped, count) and alike >= _MIN_ALIKE * swapped:
+        text = f"{counted(swapped, 'pair')} of texts are there in both orders, {percent(alike, swapped)} with one label"
+        found.append(Finding("both-orders", text, "--symmetric, if the order of the two counts for nothing"))
     for split, leaked in facts["leaks"].items():
         if is_worth(leaked, facts["rows"].get(split, 0), _MIN_LEAKED):
             text = f"{counted(leaked, 'text')} of {split} are also in training"

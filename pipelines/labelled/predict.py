@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pipelines.data import fields
+from pipelines.data.fields import Field
 from pipelines.data.table_options import DEFAULT_LABELS_SEPARATOR, TableOptions
 from pipelines.export.exported import Exported
 from pipelines.labelled.config import multi_label
@@ -38,11 +39,12 @@ def predict_texts(exported: Exported, given: Sequence[str], loaded=None) -> list
     """
     card = exported.card()
     texts = texts_of(card, given)
-    known = fields.columns_of(fields.from_card(card.get("columns")))
+    known = fields.from_card(card.get("columns"))
+    rows = given_rows(fields.columns_of(known), given)
     outputs = load_signature(exported, loaded)(texts)
     results = []
-    for i, (text, row) in enumerate(zip(texts, given_rows(known, given), strict=True)):
-        note = _note(text, card["window"]["max_bytes"])
+    for i, (text, row) in enumerate(zip(texts, rows, strict=True)):
+        note = _note(text, card["window"]["max_bytes"], known)
         if "value" in outputs:
             value = {"value": float(f"{outputs['value'][i]:.6g}")}
             results.append({**row, **value} | ({"note": note} if note else {}))
@@ -111,14 +113,14 @@ def file_steps(
     if is_of_numbers(card):
         if sort or tool:
             raise UserError(f"{exported.title} predicts numbers and no labels: leave out --sort and --for")
-        task = RowTask(("value",), load_signature, count=functools.partial(_counts, classes, max_bytes))
+        task = RowTask(("value",), load_signature, count=functools.partial(_counts, classes, max_bytes, options.fields))
         return row_steps(task, options, suffix, prefix)
     scores = () if multi_label(card["config"]) else ("score",)
     task = RowTask(
         names=("predicted", *scores, *(f"p({name})" for name in classes)),
         load=load_signature,
         columns=functools.partial(_columns, classes, suffix),
-        count=functools.partial(_counts, classes, max_bytes),
+        count=functools.partial(_counts, classes, max_bytes, options.fields),
         uncertainty=uncertainty if sort else None,
     )
     if tool and options.fields:
@@ -169,11 +171,16 @@ def _label_rows(outputs: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _counts(
-    classes: tuple[str, ...], max_bytes: int, texts: list[str], outputs: dict[str, np.ndarray], is_read: np.ndarray
+    classes: tuple[str, ...],
+    max_bytes: int,
+    known: tuple[Field, ...],
+    texts: list[str],
+    outputs: dict[str, np.ndarray],
+    is_read: np.ndarray,
 ) -> dict:
     """See `RowTask.count`."""
     if "value" in outputs:
-        notes = [_note(text, max_bytes) for text, read in zip(texts, is_read, strict=True) if read]
+        notes = [_note(text, max_bytes, known) for text, read in zip(texts, is_read, strict=True) if read]
         return dict(collections.Counter(filter(None, notes)))
     counts: dict = {"labels": dict.fromkeys(classes, 0)}
     sets = map(names_of, _label_rows(outputs))
@@ -182,15 +189,17 @@ def _counts(
             continue
         for name in names:
             counts["labels"][name] += 1
-        for note in filter(None, (None if names else "no label", _note(text, max_bytes))):
+        for note in filter(None, (None if names else "no label", _note(text, max_bytes, known))):
             counts[note] = counts.get(note, 0) + 1
     return counts
 
 
-def _note(text: str, max_bytes: int) -> str | None:
+def _note(text: str, max_bytes: int, known: Sequence[Field]) -> str | None:
     """Why the label of a text is defined but means little; None for a usual text."""
     if is_blank(text):
         return "empty"
+    if fields.has_empty_side(known, text):
+        return "one text of the pair is empty"
     if not any(character.isalnum() for character in text[:max_bytes]):
         return "without letters or digits"
     if len(text) > max_bytes or len(text.encode("utf-8", "replace")) > max_bytes:

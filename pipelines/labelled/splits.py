@@ -161,7 +161,7 @@ def make_splits(data: LabelledData, train: LabelledTexts, valid: LabelledTexts) 
         UserError: a class has no training text, or validation is empty.
     """
     notes = dict(data.notes)
-    repeated = seen_in(train.texts, valid.texts)
+    repeated = seen_in(train.without_order(), valid.without_order())
     if repeated.any():
         notes["left out of training, the same text is in validation"] = int(repeated.sum())
         train = train.take(~repeated)

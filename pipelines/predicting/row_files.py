@@ -176,7 +176,8 @@ class RowWriter(NamedTuple):
             return self._table(pd.concat([rows.reset_index(drop=True), added], axis=1), header=False)
         lines = []
         for row, output in zip(rows.to_dict("records"), added.to_dict("records"), strict=True):
-            own = {name: to_json(cell) for name, cell in row.items() if not isinstance(cell, MissingCell)}
+            cells = ((name, cell) for name, cell in row.items() if not isinstance(cell, MissingCell))
+            own = {name: to_json(cell, keeps_dates=self.suffix in WRITERS) for name, cell in cells}
             lines.append(json.dumps(own | {name: to_json(value) for name, value in output.items()}, ensure_ascii=False))
         return "".join(f"{line}\n" for line in lines)
 

@@ -1,5 +1,6 @@
 """Parquet files and Excel sheets, made from the lines of JSON of the same rows."""
 
+import datetime
 import io
 import itertools
 import json
@@ -8,10 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
+from pipelines.data import cells
 from pipelines.support.errors import UserError
 
 _BATCH = 10_000  # rows in memory
 MAX_SHEET_ROWS, MAX_CELL = 1_048_576, 32_767  # of Excel; characters of a cell
+_DAY, _DAY_AND_TIME = "mm-dd-yy", "m/d/yy h:mm"  # the two formats of Excel that follow the user's language
 Write = Callable[[BinaryIO, BinaryIO], None]
 
 
@@ -34,7 +37,7 @@ def convert_in_place(write: Write, file: BinaryIO) -> None:
 
 
 def write_parquet(columns: Sequence[str], source: BinaryIO, target: BinaryIO) -> None:
-    """Writes a Parquet file: numbers as numbers, texts as texts; a column of both is text.
+    """Writes a Parquet file: numbers as numbers, dates as dates, texts as texts; a column of several kinds is text.
 
     Args:
         columns: of the rows, in order.
@@ -48,9 +51,10 @@ def write_parquet(columns: Sequence[str], source: BinaryIO, target: BinaryIO) ->
         for name, value in row.items():
             if value is not None:
                 kinds[name].add(type(value))
-    numbers = {frozenset([bool]): pa.bool_(), frozenset([int]): pa.int64(), frozenset([float]): pa.float64()}
-    numbers[frozenset([int, float])] = pa.float64()
-    types = {name: numbers.get(frozenset(found), pa.string()) for name, found in kinds.items()}
+    typed = {frozenset([bool]): pa.bool_(), frozenset([int]): pa.int64(), frozenset([float]): pa.float64()}
+    typed[frozenset([int, float])] = pa.float64()
+    typed[frozenset([datetime.datetime])] = pa.timestamp("us")
+    types = {name: typed.get(frozenset(found), pa.string()) for name, found in kinds.items()}
     schema = pa.schema(list(types.items()))
     source.seek(0)
     rows = _rows(source)
@@ -65,6 +69,8 @@ def write_parquet(columns: Sequence[str], source: BinaryIO, target: BinaryIO) ->
 
 def write_sheet(columns: Sequence[str], source: BinaryIO, target: BinaryIO) -> None:
     """Writes an Excel sheet. Texts are written as texts, also those that begin with "=", which would be formulas.
+
+    Dates have the format that Excel shows as those of the user's language.
 
     Args:
         columns: of the rows, in order.
@@ -84,6 +90,10 @@ def write_sheet(columns: Sequence[str], source: BinaryIO, target: BinaryIO) -> N
     def cell(value: Any):
         if value is None or isinstance(value, bool | int | float):
             return value
+        if isinstance(value, datetime.datetime):
+            made = WriteOnlyCell(sheet, value)
+            made.number_format = _DAY if value.time() == datetime.time() else _DAY_AND_TIME
+            return made
         made = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("\N{REPLACEMENT CHARACTER}", _text(value) or ""))
         made.data_type = "s"
         return made
@@ -116,9 +126,11 @@ def _check_sheet(source: BinaryIO) -> None:
 
 
 def _rows(source: BinaryIO) -> Iterator[dict[str, Any]]:
-    return map(json.loads, source)
+    return (json.loads(line, object_hook=cells.from_json) for line in source)
 
 
 def _text(value: Any) -> str | None:
     """Returns a value as text: what is no text, such as a list, as JSON."""
+    if isinstance(value, datetime.datetime):
+        return cells.shown(value)
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -80,7 +80,7 @@ def examine(config: TaggingConfig) -> Examined:
     except UserError as error:
         facts["refusal"] = str(error)
     found = [*_of_reading(train), *_of_tags(tags, train), *_of_scheme(scheme, tags, train), *_of_tokens(train)]
-    found += _of_repeated(train)
+    found += [*_of_repeated(train), *_of_templates(facts)]
     for name, part in others.items():
         found += _leaks(name, part, train)
     pairs = ((where, " ".join(tokens)) for where, tokens, _ in train)
@@ -238,6 +238,15 @@ def _of_repeated(train: _Sentences) -> list[Finding]:
         text = f"{counted(len(contradicting), 'sentence')} with other tags than the same sentence before"
         found.append(Finding("contradicting", text, examples=examples(contradicting)))
     return found
+
+
+def _of_templates(facts: dict) -> list[Finding]:
+    """Validation sentences that are those of training but for their spans."""
+    training = facts.get("training", {"notes": {}})
+    if not (count := training["notes"].get(tagged_splits.FROM_TEMPLATES)):
+        return []
+    text = f"{tagged_splits.FROM_TEMPLATES}: {count:,}, {percent(count, training['validation'])}"
+    return [Finding("templates", text, "--valid, with sentences as your users write them")]
 
 
 def _leaks(name: str, part: _Sentences, train: _Sentences) -> list[Finding]:

@@ -10,6 +10,7 @@ import numpy as np
 from pipelines.data import span_tokens
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
+from pipelines.data.tagged_splits import FROM_TEMPLATES
 from pipelines.pretrained import frozen
 from pipelines.support import console
 from pipelines.support.examples import example_text, text_to_try
@@ -73,8 +74,8 @@ def describe(splits: Splits) -> str:
         f"{len(splits.train):,} sentences with {tokens:,} tokens to train on, {len(splits.valid):,} sentences to "
         f"validate on, {len(splits.tags)} tags"
     )
-    changed = [f"note: {reason}: {splits.notes[reason]:,}" for reason in span_tokens.CHANGES if reason in splits.notes]
-    return "\n".join([rows, *changed])
+    reasons = [reason for reason in (*span_tokens.CHANGES, FROM_TEMPLATES) if reason in splits.notes]
+    return "\n".join([rows, *(f"note: {reason}: {splits.notes[reason]:,}" for reason in reasons)])
 
 
 def make_tokenizer(config: TaggingConfig, splits: Splits) -> TokenFeatures:

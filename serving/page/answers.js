@@ -7,6 +7,8 @@ window.livePage = window.livePage || {};
   const MAX_SHOWN_TOKENS = 2000;
   const MAX_ALIGNED_TOKENS = 200;
   const MAX_SHOWN_CHARACTERS = 20000;
+  const [FIRST_HUE, GOLDEN_ANGLE] = [210, 137.5]; // degrees
+  const seenLabels = new Map(); // of taggers, in the order in which they were shown -> their number
   const { element, note, percent, requestBlock, tokenRow } = page.elements;
 
   function count({ length }) {
@@ -115,11 +117,11 @@ window.livePage = window.livePage || {};
     return element("div", {}, marked, element("p", { class: "hint" }, parts.length ? hint : "No entities were found."));
   }
 
-  /** A colour for a tag: B-PER and I-PER have the same one. The factor sets PER, ORG, LOC and MISC far apart. */
+  /** A colour for a tag: B-PER and I-PER have the same one. The golden angle sets the first labels of a page apart. */
   function hue(tag) {
-    let number = 0;
-    for (const character of tag.replace(/^[BIES]-/, "")) number = (number * 31 + character.codePointAt(0)) % 360;
-    return (number * 125) % 360;
+    const label = tag.replace(/^[BIES]-/, "");
+    if (!seenLabels.has(label)) seenLabels.set(label, seenLabels.size);
+    return Math.round(FIRST_HUE + seenLabels.get(label) * GOLDEN_ANGLE) % 360;
   }
 
   async function translation(model, text, signal, body) {

@@ -15,6 +15,7 @@ TABLE = pd.DataFrame(
         "Stufe": ["1", "2"] * 10,
     }
 )
+OTHER = "the label may also be in Stufe"
 
 
 def test_the_longest_text_and_the_fewest_names():
@@ -26,6 +27,8 @@ def test_the_longest_text_and_the_fewest_names():
     assert column_guess.label_column(TABLE.drop(columns="Thema"), "Anfrage") == "Stufe"
     assert column_guess.flags(TABLE[["Nr.", "Anfrage", "Kanal"]], ("text", "label")) == ""
     assert column_guess.flags(TABLE[["Nr.", "Kanal"]], ("text",)) == ""
+    assert column_guess.other_labels(TABLE) == OTHER
+    assert column_guess.other_labels(TABLE.drop(columns="Stufe")) == ""
 
 
 def test_two_columns_of_texts_may_be_a_pair(tmp_path):
@@ -36,7 +39,7 @@ def test_two_columns_of_texts_may_be_a_pair(tmp_path):
     assert column_guess.several_texts(pairs.assign(Notiz=pairs["Anfrage"])) == ""
     path = tmp_path / "a.csv"
     pairs.to_csv(path, index=False)
-    with pytest.raises(UserError, match=f"--label-column Thema; {both}$"):
+    with pytest.raises(UserError, match=f"--label-column Thema; {OTHER}; {both}$"):
         tables.read([path], TableOptions())
     with pytest.raises(UserError, match="by their cells it is --text-column Anfrage$"):
         list(tables.read_texts([path], TableOptions()))
@@ -45,11 +48,17 @@ def test_two_columns_of_texts_may_be_a_pair(tmp_path):
 def test_the_message_has_the_flags_to_copy(tmp_path):
     path = tmp_path / "a.csv"
     TABLE.to_csv(path, index=False)
-    with pytest.raises(UserError, match="by their cells it is --text-column Anfrage --label-column Thema$"):
+    with pytest.raises(
+        UserError,
+        match=f"by their cells it is --text-column Anfrage --label-column Thema; {OTHER}$",
+    ):
         tables.read([path], TableOptions())
     with pytest.raises(UserError, match="with --text-column; by their cells it is --text-column Anfrage$"):
         list(tables.read_texts([path], TableOptions()))
-    with pytest.raises(UserError, match="with --label-column; by their cells it is --label-column Thema$"):
+    with pytest.raises(
+        UserError,
+        match=f"with --label-column; by their cells it is --label-column Thema; {OTHER}$",
+    ):
         tables.read([path], TableOptions(text_column="Anfrage"))
     with pytest.raises(UserError, match="with --text-column; by their cells it is --text-column Anfrage$"):
         tables.read([path], TableOptions(label_column="Stufe"))

@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -110,9 +111,9 @@ def test_texts_for_people_have_names_and_ranges_but_no_internal_words():
 def test_what_a_pair_has_in_common_is_shown_where_the_texts_themselves_are_not_known(is_symmetric, shown):
     pair = fields.of_pair("a", "b", is_symmetric)
     table = pd.DataFrame({"a": ["red cat"], "b": ["cat "]})
-    texts = fields.composed(pair, table)
+    known = fields.composed(pair, table)
+    texts = list(map(str, known))
     assert fields.readable(pair, texts) == [shown]
-    known = fields.with_unread(pair, table, texts)
     assert list(known) == list(texts) and fields.readable(pair, known) == ["a: red cat; b: cat "]
     assert fields.cells_of(pair, known[0]) == {"a": "red cat", "b": "cat "}
     assert fields.cells_of(pair, texts[0]) == ({} if is_symmetric else {"a": "red cat", "b": "cat "})
@@ -135,6 +136,23 @@ def test_a_pair_with_an_empty_side_is_left_out_of_a_training(tmp_path, is_symmet
     options = TableOptions(pair_columns=("a", "b"), is_symmetric=is_symmetric)
     rows = labelled_texts.read(str(path), options)["train"]
     assert rows.labels.tolist() == ["x", "y"] and rows.dropped == {"empty text": 2}
+
+
+@pytest.mark.parametrize("is_symmetric", [False, True])
+def test_an_empty_side_is_known_of_a_pair_alone(is_symmetric):
+    pair = fields.of_pair("a", "b", is_symmetric)
+    table = pd.DataFrame({"a": ["red cat", "\u200b", "cat"], "b": ["cat", "dog", ""]})
+    assert [fields.has_empty_side(pair, text) for text in fields.composed(pair, table)] == [False, True, True]
+    both = tuple(map(Field, ("a", "b")))
+    assert not any(fields.has_empty_side(both, text) for text in fields.composed(both, table))
+
+
+def test_pairs_of_the_same_texts_are_equal_without_their_order():
+    pair = fields.of_pair("a", "b", is_symmetric=False)
+    table = pd.DataFrame({"a": ["red cat", "a dog", "cat"], "b": ["a dog", "red cat", "a dog"]})
+    keys = fields.without_order(pair, fields.composed(pair, table)).tolist()
+    assert keys[0] == keys[1] != keys[2]
+    assert fields.without_order((), np.array(["a b"], object)).tolist() == ["a b"]
 
 
 def test_a_pair_with_bytes_that_are_not_in_the_encoding_of_its_file_is_compared():

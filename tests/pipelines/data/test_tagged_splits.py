@@ -62,6 +62,23 @@ def test_validation_sentences_that_are_in_training_stay_and_are_counted():
     assert notes == {"sentences of validation that are also in training": 1}
 
 
+@pytest.mark.parametrize(("num_other", "num_found"), [(0, 20), (19, 20), (21, 0)])
+def test_sentences_from_templates_are_counted_where_they_are_at_least_half(num_other, num_found):
+    def booked(names):
+        tags = [["O", "O", "B-NAME", *["I-NAME"] * name.count(" "), "O"] for name in names]
+        return [f"Please call {name} now" for name in names], tags
+
+    def made(names, num_other=0):
+        texts, tags = booked(names)
+        others = [f"we met {i} of them at {i + 1}" for i in range(num_other)]
+        of_others = [["O", "O", "B-NUM", "O", "O", "O", "B-NUM"] for _ in others]
+        return sentences([*texts, *(f"{other} once" for other in others)], tags=tags + [[*t, "O"] for t in of_others])
+
+    valid = made([f"Bob {i}" for i in range(20)], num_other)
+    *_, notes = tagged_splits.split({"train": made(["Ann", "Eve", "Mr X Y"]), "valid": valid}, None, 0.1)
+    assert notes.get(tagged_splits.FROM_TEMPLATES, 0) == num_found
+
+
 def test_tags_that_training_does_not_have_are_named():
     data = {"train": sentences(["a"], tags=[["N"]]), "valid": sentences(["b c d"], tags=[["V", "N", "SYM"]])}
     notes = tagged_splits.split(data, None, 0.1)[3]

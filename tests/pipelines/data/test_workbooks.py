@@ -71,6 +71,18 @@ def test_a_sheet_that_states_a_wrong_size_or_number_of_a_row(tmp_path, old, new)
     assert read(book(tmp_path, ROWS, old=old, new=new)) == EXPECTED
 
 
+def test_the_sheet_that_is_read_is_named_where_there_are_several(tmp_path, capsys):
+    written = openpyxl.Workbook()
+    for sheet in (written.active, written.create_sheet("2025"), written.create_sheet("empty")):
+        for row in ROWS if sheet.title != "empty" else ():
+            sheet.append(row)
+    written.save(tmp_path / "a.xlsx")
+    assert read(tmp_path / "a.xlsx") == EXPECTED == read(tmp_path / "a.xlsx")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"note: {tmp_path}/a.xlsx has 2 sheets, and the first one, 'Sheet', is read")
+    assert read(book(tmp_path, ROWS)) == EXPECTED and not capsys.readouterr().err
+
+
 def test_a_cell_of_many_megabytes_is_refused(tmp_path):
     path = book(tmp_path, ROWS, old="<sheetData>", new=f"<sheetData><!--{' ' * 2**25}-->")
     with pytest.raises(UserError, match="a.xlsx has a cell, and at most 16 MiB are read: shorten it"):

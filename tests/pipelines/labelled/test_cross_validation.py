@@ -72,7 +72,9 @@ def test_every_text_is_labelled_by_a_model_that_has_not_seen_it(data, tmp_path):
         all(row["label"] != row["predicted"] for row in errors)
         and len(errors) == result["findings"]["folds"]["label_errors"]
     )
-    assert "likely label errors" in (folder / "report.md").read_text().lower()
+    report = (folder / "report.md").read_text()
+    assert "likely label errors" in report.lower() and "LinearSVC" in report.partition("## Baselines")[2]
+    assert [len(fold["baselines"]) for fold in result["findings"]["folds"]["scores"]] == [3, 3]
     again = cross_validate(data, tmp_path / "a", "--json", "--saved-models", tmp_path / "saved")
     assert json.loads(again.stdout) == result and "is finished" in again.stderr
 

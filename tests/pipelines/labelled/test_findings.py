@@ -72,6 +72,22 @@ def test_leaks_and_few_texts(tmp_path):
     assert few.name == "few-to-validate" and "--valid-fraction" in few.remedy
 
 
+@pytest.mark.parametrize(
+    ("of_swapped", "expected"), [("same", ["both-orders"]), ("other", [])], ids=["alike", "directed"]
+)
+def test_pairs_in_both_orders_with_one_label_may_be_symmetric(tmp_path, of_swapped, expected):
+    pairs = [(f"the left one {i}", f"a right one {i * 7}", ("same", "other")[i % 2]) for i in range(400)]
+    swapped = [(b, a, label if of_swapped == "same" else of_swapped) for a, b, label in pairs[:100:2]]
+    path = tmp_path / "pairs.csv"
+    path.write_text("a,b,label\n" + "".join(f"{','.join(row)}\n" for row in [*pairs, *swapped]))
+    found = examined(str(path), pair_columns="a,b").findings
+    assert [each.name for each in found if each.name == "both-orders"] == expected
+    if expected:
+        assert found[0].text == "50 pairs of texts are there in both orders, 100 % with one label"
+        assert "--symmetric" in found[0].remedy
+    assert "both-orders" not in names(str(path), pair_columns="a,b", symmetric=True)
+
+
 def test_the_label_that_counts_as_positive_is_the_more_frequent_one(tmp_path):
     def data(rare, frequent):
         rows = [(text, rare if row % 4 == 0 else frequent) for row, (text, _) in enumerate(clean(1300))]

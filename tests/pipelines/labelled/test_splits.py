@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from pipelines.classification.config import ClassificationConfig
+from pipelines.data.fields import BETWEEN
 from pipelines.labelled.describe import describe, describe_splits
 from pipelines.labelled.splits import read_and_split
 from pipelines.support import machine
@@ -29,6 +30,27 @@ def test_films_stay_together_and_no_validation_text_is_in_training(tmp_path):
     rows, note = describe(splits).splitlines()
     assert rows == f"{len(splits.train)} texts to train on, {len(splits.valid)} to validate on"
     assert note == "note: texts that repeat an earlier one: 19"
+
+
+def test_two_texts_in_both_orders_stay_together(tmp_path):
+    pairs = [(f"the left one {i}", f"a right one {i * 7}", ("yes", "no")[i % 2]) for i in range(200)]
+    swapped = [(b, a, label) for a, b, label in pairs]
+
+    def sides(texts):
+        return {frozenset(text.split(BETWEEN)[:2]) for text in texts}
+
+    def split_pairs(name, rows, **options):
+        (tmp_path / name).write_text("a,b,label\n" + "".join(f"{','.join(row)}\n" for row in rows))
+        config = ClassificationConfig(data=str(tmp_path / name), pair_columns="a,b", **options).resolve()
+        return read_and_split(config, polarity=False)
+
+    twice = split_pairs("twice.csv", [*pairs, *swapped])
+    assert not sides(twice.train.texts) & sides(twice.valid.texts)
+    assert len(twice.train) + len(twice.valid) == 400
+    split_pairs("few.csv", swapped[:50])
+    given = split_pairs("once.csv", pairs, valid=str(tmp_path / "few.csv"))
+    assert (len(given.train), len(given.valid)) == (150, 50)
+    assert given.notes["left out of training, the same text is in validation"] == 50
 
 
 def test_more_probabilities_than_memory_are_refused_with_the_size(tmp_path, monkeypatch):

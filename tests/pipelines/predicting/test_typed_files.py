@@ -1,3 +1,4 @@
+import datetime
 import functools
 import io
 import json
@@ -6,6 +7,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.data.cells import to_cell, to_json
 from pipelines.predicting import typed_files
 from pipelines.predicting.typed_files import MAX_CELL, WRITERS, convert_in_place, converted
 from pipelines.support.errors import UserError
@@ -37,6 +39,18 @@ def test_a_sheet_has_texts_as_texts():
     assert cells[0] == COLUMNS and cells[1] == ["007", "=1+1", 0.5, 1, '["a", "b"]']
     assert cells[2] == [None, "\u00e4\ufffd", 1, None, "[]"]
     assert [row[1].data_type for row in sheet.iter_rows()] == ["s"] * 4  # no formula, no error
+
+
+def test_dates_are_dates_again():
+    day, moment = datetime.datetime(2026, 1, 2), datetime.datetime(2026, 1, 2, 3, 4, 5)
+    rows = [{"day": day, "mixed": "x"}, {"day": moment, "mixed": day}, {"day": None, "mixed": None}]
+    cells = [{name: to_json(to_cell(value), keeps_dates=True) for name, value in row.items()} for row in rows]
+    lines = "".join(f"{json.dumps(row)}\n" for row in cells).encode()
+    table = pq.read_table(written(".parquet", lines, ["day", "mixed"])).to_pydict()
+    assert table == {"day": [day, moment, None], "mixed": ["x", "2026-01-02 00:00:00", None]}
+    sheet = openpyxl.load_workbook(written(".xlsx", lines, ["day", "mixed"])).active
+    assert [[cell.value for cell in row] for row in sheet.iter_rows(2, 3)] == [[day, "x"], [moment, day]]
+    assert [sheet[name].number_format for name in ("A2", "A3", "B2")] == ["mm-dd-yy", "m/d/yy h:mm", "General"]
 
 
 def test_what_a_sheet_cannot_hold_is_one_line(monkeypatch):
