@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.sizes import Sizes
-from pipelines.linear.limits import MAX_DENSE_CLASSES
 from pipelines.runs.continuing import result_of
 from pipelines.support import console, paths
 from pipelines.support.errors import UserError
@@ -15,21 +13,6 @@ if TYPE_CHECKING:  # the labels are checked before TensorFlow is imported
 
 _LEAST_KNOWN = 0.01  # of the tokens of the new texts: with fewer, nothing can be learned
 _FEW_KNOWN = 0.5
-
-
-def check_linear(config: ClassificationConfig, classes: tuple[str, ...]) -> None:
-    """Checks that the linear model of the run to continue from can continue with these labels.
-
-    Raises:
-        UserError: it has too many labels, or an older version trained it.
-    """
-    if not config.max_ngrams or not Sizes.of_run(config).is_sparse:
-        return
-    if config.model == "linear" or len(classes) > len(result_of(config)["classes"]):
-        raise UserError(
-            f"--from: a linear model of more than {MAX_DENSE_CLASSES} labels cannot continue, because most of its "
-            "weights are not stored: train again on all texts"
-        )
 
 
 def check_known(config: ClassificationConfig, ids: "np.ndarray") -> None:

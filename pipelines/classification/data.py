@@ -1,7 +1,8 @@
 """The data of a classifier: labelled texts. Imports no TensorFlow, so that what it refuses is refused at once."""
 
-from pipelines.classification import continuing, forecast, negations
+from pipelines.classification import forecast, negations
 from pipelines.classification.config import ClassificationConfig
+from pipelines.classification.sizes import Sizes
 from pipelines.labelled import sharded
 from pipelines.labelled.labelled_splits import LabelledSplits
 from pipelines.labelled.sharded import survey  # noqa: F401 (the first pass of `prepare`)
@@ -25,13 +26,13 @@ def load(config: ClassificationConfig) -> LabelledSplits:
 
 
 def complete(config: ClassificationConfig, splits: LabelledSplits) -> LabelledSplits:
-    """Checks the linear model of a training that continues, and adds generated sentences where they are requested.
+    """Checks the linear model of the run to continue from, and adds generated sentences where they are requested.
 
     Raises:
-        UserError: the linear model of the run to continue from cannot continue.
+        UserError: an older version trained it.
     """
-    if config.start_weights:
-        continuing.check_linear(config, splits.classes)
+    if config.start_weights and config.max_ngrams:
+        Sizes.of_run(config)
     if config.num_negations and splits.classes == ("negative", "positive"):
         generated = negations.sentences(splits.train, config.num_negations, config.seed)
         splits.train = with_generated(splits.train, generated)

@@ -8,10 +8,10 @@ import numpy as np
 import tensorflow as tf
 
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.linear_start import Start
+from pipelines.classification.linear_start import SparseStart, Start
 from pipelines.classification.networks import VECTORS
 from pipelines.classification.reader import Reader
-from pipelines.classification.sizes import Sizes
+from pipelines.classification.sizes import MAX_WEIGHTS, Sizes
 from pipelines.data import batching
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.linear import linear_model, ngrams
@@ -53,7 +53,7 @@ class Encoded:
     columns: tf.RaggedTensor | None = None
     choice: linear_model.Choice | None = None
     sizes: Sizes | None = None
-    start: Start | None = None
+    start: Start | SparseStart | None = None
 
     def __len__(self) -> int:
         return len(self.splits.train)
@@ -122,16 +122,12 @@ def _encode(tokenizer: Tokenizer | Reader, max_tokens: int, max_characters: int)
 def find_continued(config: ClassificationConfig, encoded: Encoded) -> None:
     """Finds the n-grams of the training texts beside those of the linear model of the run to continue from.
 
-    The linear model of more than 100 labels does not continue: nothing is found for it. `encode` does not call this,
-    because it also encodes the validation texts of that run.
+    `encode` does not call this, because it also encodes the validation texts of that run.
     """
     if encoded.hashed is not None:
         return
     known, classes = Sizes.of_run(config), encoded.splits.classes
-    if known.is_sparse:
-        encoded.sizes = known
-        return
-    encoded.start = start = Start.of_run(config, len(classes))
+    encoded.start = start = (SparseStart if known.is_sparse else Start).of_run(config, len(classes))
     lengths = config.ngram_lengths(known.num_classes)
     hashed, encoded.hashed_valid = (ngrams.hash_texts(each, **lengths) for each in (encoded.train, encoded.valid))
     encoded.hashed = hashed[: encoded.splits.train.num_real]
@@ -139,4 +135,8 @@ def find_continued(config: ClassificationConfig, encoded: Encoded) -> None:
     num_new = max(0, min(config.num_ngrams(len(encoded.hashed)), most - len(start.hashes)))
     encoded.counted = ngrams.count(encoded.hashed, num_new, start.hashes)
     if encoded.sizes is None:
-        encoded.sizes = known._replace(num_ngrams=max(known.num_ngrams, len(encoded.counted.hashes)))
+        of_texts = Sizes.of(config, len(classes), len(encoded.hashed)) if known.is_sparse else known
+        encoded.sizes = known._replace(
+            num_ngrams=max(known.num_ngrams, len(encoded.counted.hashes)),
+            num_weights=min(known.num_weights + of_texts.num_weights, MAX_WEIGHTS),
+        )

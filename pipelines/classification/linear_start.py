@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from layers.known_ngrams import NO_HASH
 from pipelines.classification.config import ClassificationConfig
@@ -40,28 +41,25 @@ class Start(NamedTuple):
         Raises:
             UserError: the run is damaged.
         """
-        result, weights = continuing.result_of(config), continuing.weights_of(config)
-        num_known = len(result["classes"])
-        hashes = weights[f"{NGRAM_LOGITS}/hashes"]
-        num_used = int(np.count_nonzero(hashes != NO_HASH))  # the others are at the end
+        weights = _weights_of(config)
+        num_known, num_used = len(continuing.result_of(config)["classes"]), len(weights["hashes"])
 
         def by_weighting(name: str) -> np.ndarray:  # [weightings, ..., classes]
-            values = weights[f"{NGRAM_LOGITS}/{name}"]
+            values = weights[name]
             values = values[:num_used] if values.ndim == 2 else values
             values = np.moveaxis(values.reshape(*values.shape[:-1], -1, num_known), -2, 0)
             return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, num_classes - num_known)])
 
         ratios = np.sqrt(by_weighting("squared"))
         ratios[0] = ratios[0, :, :1]  # inverse frequencies, which are the same for all labels
-        rows = [result["rows"]["train"], *result["class_rows"].values()]
         return cls(
-            hashes[:num_used],
+            weights["hashes"],
             by_weighting("weighted"),
             ratios,
             by_weighting("bias"),
             by_weighting("min_norm"),
-            float(weights[f"{NGRAM_LOGITS}/repeats"][0]),
-            np.pad(np.array(rows, float), (0, num_classes - num_known)),
+            float(weights["repeats"][0]),
+            _counts_of(config, num_classes),
         )
 
     def known(self, hashes: np.ndarray, one_decision: bool) -> Known:
@@ -90,3 +88,69 @@ class Start(NamedTuple):
             return 1.0
         ratio = self.ratios[0, of_tokens, 0].max() / self.ratios[0, ~of_tokens, 0].max()
         return float(_TOKEN_WEIGHTS[np.abs(np.log(_TOKEN_WEIGHTS / ratio)).argmin()])
+
+
+class SparseStart(NamedTuple):
+    """The weights of a `SparseNGramLogits` layer, with none for new labels.
+
+    Attributes:
+        hashes: of its n-grams, int32 [k], ascending.
+        ratios: of the n-grams, float32 [k]; 0 of one that the model does not know.
+        weights: float32 [k, classes].
+        bias: float32 [classes].
+        min_norm, repeats: see `SparseNGramLogits`.
+        counts: as of `Start`.
+    """
+
+    hashes: np.ndarray
+    ratios: np.ndarray
+    weights: sparse.csr_array
+    bias: np.ndarray
+    min_norm: float
+    repeats: float
+    counts: np.ndarray
+
+    @classmethod
+    def of_run(cls, config: ClassificationConfig, num_classes: int) -> "SparseStart":
+        """Returns the linear model of the run to continue from; see `Start.of_run`."""
+        weights = _weights_of(config)
+        num_used = len(weights["hashes"])
+        ratios, starts = np.sqrt(weights["squared"][:num_used]), weights["starts"][: num_used + 1]
+        values = weights["weighted"][: starts[-1]] / np.repeat(ratios, np.diff(starts))
+        return cls(
+            weights["hashes"],
+            ratios,
+            sparse.csr_array((values, weights["classes"][: starts[-1]], starts), (num_used, num_classes)),
+            np.pad(weights["bias"], (0, num_classes - len(weights["bias"]))),
+            float(weights["min_norm"][0]),
+            float(weights["repeats"][0]),
+            _counts_of(config, num_classes),
+        )
+
+    def at(self, hashes: np.ndarray) -> "SparseStart":
+        """Returns the model at n-grams, those of `hashes`: int32 [k], ascending, with all that it has."""
+        places, ratios = np.searchsorted(hashes, self.hashes), np.zeros(len(hashes), np.float32)
+        ratios[places] = self.ratios
+        sizes = np.zeros(len(hashes) + 1, np.int64)
+        sizes[places + 1] = np.diff(self.weights.indptr)
+        shape = (len(hashes), self.weights.shape[1])
+        weights = sparse.csr_array((self.weights.data, self.weights.indices, np.cumsum(sizes)), shape)
+        return self._replace(hashes=hashes, ratios=ratios, weights=weights)
+
+
+def _weights_of(config: ClassificationConfig) -> dict[str, np.ndarray]:
+    """Returns the weights of the layer over n-grams of the run to continue from: name -> values.
+
+    Those of "hashes" are the ones that are used; the others are at the end.
+    """
+    prefix = f"{NGRAM_LOGITS}/"
+    all_weights = continuing.weights_of(config)
+    weights = {name.removeprefix(prefix): value for name, value in all_weights.items() if name.startswith(prefix)}
+    return weights | {"hashes": weights["hashes"][weights["hashes"] != NO_HASH]}
+
+
+def _counts_of(config: ClassificationConfig, num_classes: int) -> np.ndarray:
+    """Returns `Start.counts`."""
+    result = continuing.result_of(config)
+    rows = np.array([result["rows"]["train"], *result["class_rows"].values()], float)
+    return np.pad(rows, (0, 1 + num_classes - len(rows)))

@@ -4,12 +4,18 @@ It is that of linear_model.py with one weighting, the inverse document frequency
 many solutions as there are classes. Of each class only the largest weights are kept. Where all texts for all classes
 would take too long, a class is fitted to its own texts, the most similar other ones and some random ones (Jain et al.
 2019, "Slice: Scalable Linear Extreme Classifiers").
+
+A training that continues corrects the model that is known, as `linear_problem.Known` does: its score of a text for a
+class is one more feature of that class.
 """
+
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import sparse
 
 from layers import SparseNGramLogits
+from pipelines.classification.linear_start import SparseStart
 from pipelines.linear import linear_problem, solver
 from pipelines.linear.linear_model import Choice
 from pipelines.linear.ngrams import Counted, inverse_frequencies, num_texts_with, with_repeats
@@ -24,23 +30,30 @@ _PROJECTION = 128  # random features in which the similarity of texts to a class
 
 
 def fit(
-    layer: SparseNGramLogits, counted: Counted, labels: np.ndarray, text_weight: np.ndarray | None, seed: int
+    layer: SparseNGramLogits,
+    counted: Counted,
+    labels: np.ndarray,
+    text_weight: np.ndarray | None,
+    seed: int,
+    start: SparseStart | None = None,
 ) -> Choice | None:
     """Fits the weights of n-grams, and puts them into `layer`.
 
     Args:
         counted, labels, text_weight, seed: as for `linear_model.fit`.
+        start: the model that the fit continues from; `counted` has its n-grams, and it knows all classes.
 
     Returns:
         The settings; None if there are no n-grams: all logits stay zero.
     """
     if not len(counted.hashes):
         return None
-    is_class = sparse.csc_array(labels == 1) if labels.ndim == 2 else _indicators(labels)  # bool [n, classes]
-    num_texts, num_classes = is_class.shape
-    scale = np.where(counted.is_token, _CHOICE.token_weight, 1.0)
-    frequencies = inverse_frequencies(num_texts_with(counted.occurrences), num_texts)
-    problem = linear_problem.Weighted.of(with_repeats(counted.occurrences, _CHOICE.repeats), scale * frequencies)
+    known = start.at(counted.hashes) if start else None
+    is_class = sparse.csc_array(labels == 1) if labels.ndim == 2 else _indicators(labels, layer.num_classes)
+    num_texts, num_classes = is_class.shape  # bool [n, classes]
+    repeats = known.repeats if known else _CHOICE.repeats
+    problem = _weighted(counted, repeats, known)
+    of_known = known.weights.tocsc() if known else None  # [n-grams, classes]
     others = None
     if num_classes * counted.occurrences.nnz > _MAX_READ:
         console.say(f"{num_classes:,} classes: each is fitted to its own texts and the most similar others ...")
@@ -52,28 +65,69 @@ def fit(
             own = is_class.indices[is_class.indptr[i] : is_class.indptr[i + 1]]
             has_label = np.zeros(num_texts, bool)
             has_label[own] = True
-            if others is None:
-                yield problem.scaled, has_label, text_weight
-                continue
-            rows = others.rows(i, own)
-            yield problem.scaled[rows], has_label[rows], None if text_weight is None else text_weight[rows]
+            texts, weight = problem.scaled, text_weight
+            if others is not None:
+                rows = others.rows(i, own)
+                texts, has_label = texts[rows], has_label[rows]
+                weight = None if weight is None else weight[rows]
+            if known:
+                score = texts @ np.append(of_known[:, [i]].toarray().ravel(), known.bias[i]).astype(np.float32)
+                texts = sparse.hstack([texts[:, :-1], score[:, None], texts[:, -1:]], "csr")
+            yield texts, has_label, weight
 
     kept, bias = _Largest(problem.ratios, layer.num_weights), np.zeros(num_classes)
     size = num_classes, min(counted.occurrences.nnz, _MAX_READ // num_classes)
-    for i, (found, constant) in enumerate(solver.fit_all(texts_of_classes(), _CHOICE.cost, seed, *size)):
-        kept.add(i, _FACTOR * found, kept_per_class)
-        bias[i] = _FACTOR * constant
-    weights = kept.matrix(num_classes)
-    counts = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
-    prior = linear_problem.prior(counts, num_texts if text_weight is None else text_weight.sum(), labels.ndim == 1)
-    layer.set_ngrams(counted.hashes, problem.ratios, weights, bias, problem.least, prior, _CHOICE.repeats)
+    solutions = solver.fit_all(texts_of_classes(), _CHOICE.cost, seed, *size)
+    solved = ((i, _FACTOR * found, _FACTOR * constant) for i, (found, constant) in enumerate(solutions))
+    for i, found, constant in solved if known is None else _corrected(solved, of_known, known.bias):
+        kept.add(i, found, kept_per_class)
+        bias[i] = constant
+    counts = np.append(num_texts if text_weight is None else text_weight.sum(), np.zeros(num_classes))
+    counts[1:] = is_class.T.astype(np.float32) @ (np.ones(num_texts) if text_weight is None else text_weight)
+    counts += known.counts if known else 0
+    prior = linear_problem.prior(counts[1:], counts[0], labels.ndim == 1)
+    layer.set_ngrams(counted.hashes, problem.ratios, kept.matrix(num_classes), bias, problem.least, prior, repeats)
     return _CHOICE
 
 
-def _indicators(labels: np.ndarray) -> sparse.csc_array:
+def _weighted(counted: Counted, repeats: float, known: SparseStart | None) -> linear_problem.Weighted:
+    """Returns the texts with weighted n-grams. Those of a known model keep their ratios."""
+    frequencies = inverse_frequencies(num_texts_with(counted.occurrences), counted.occurrences.shape[0])
+    ratios, most = np.where(counted.is_token, _CHOICE.token_weight, 1.0) * frequencies, np.inf
+    if known:
+        ratios, most = np.where(known.ratios > 0, known.ratios, ratios), known.min_norm or np.inf
+    return linear_problem.Weighted.of(with_repeats(counted.occurrences, repeats), ratios, most=most)
+
+
+def _corrected(
+    solved: Iterable[tuple[int, np.ndarray, float]], of_known: sparse.csc_array, bias: np.ndarray
+) -> Iterator[tuple[int, np.ndarray, float]]:
+    """Yields number, weights and bias of each class, of the known model and its correction together.
+
+    Classes without a text stay as they are known, but for the mean factor of the others.
+
+    Args:
+        solved: number, weights and bias of each class; the last weight is that of the known score.
+        of_known: the weights of the known model, [n-grams, classes].
+        bias: of the known model, [classes].
+    """
+    factors, unseen = [], []
+    for i, found, constant in solved:
+        known = of_known[:, [i]].toarray().ravel()
+        if known.any() and not found.any():
+            unseen.append(i)
+            continue
+        factor = found[-1] if known.any() else 0.0
+        factors += [factor] if factor > 0 else []
+        yield i, found[:-1] + factor * known, constant + factor * bias[i]
+    mean = np.mean(factors) if factors else 1.0
+    for i in unseen:
+        yield i, mean * of_known[:, [i]].toarray().ravel(), mean * bias[i]
+
+
+def _indicators(labels: np.ndarray, num_classes: int) -> sparse.csc_array:
     """Returns which class each text has, bool [n, classes]."""
-    shape = (len(labels), int(labels.max()) + 1)
-    return sparse.csc_array((np.ones(len(labels), bool), (np.arange(len(labels)), labels)), shape)
+    return sparse.csc_array((np.ones(len(labels), bool), (np.arange(len(labels)), labels)), (len(labels), num_classes))
 
 
 class _Largest:

@@ -9,7 +9,7 @@ from pipelines.support.errors import UserError
 
 NGRAM_LOGITS = "ngram_logits"  # name of the linear model over n-grams
 NGRAM_PROJECTION = "ngram_projection"  # name of the first layer of the feedforward network over n-grams
-_WEIGHTS_PER_TEXT, _MAX_WEIGHTS = 400, 10_000_000  # of the linear model, which are then stored
+_WEIGHTS_PER_TEXT, MAX_WEIGHTS = 400, 10_000_000  # of the linear model, which are then stored
 _MAX_NGRAMS_OF_PROJECTION = 20_000  # each has `hidden_size` weights, and every step updates all of them
 
 
@@ -44,7 +44,7 @@ class Sizes(NamedTuple):
                 "most: leave it out"
             )
         known = config.num_ngrams(num_texts)
-        num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, _MAX_WEIGHTS)
+        num_weights = min(known * num_classes, _WEIGHTS_PER_TEXT * num_texts, MAX_WEIGHTS)
         return cls(known, num_weights, min(known, _MAX_NGRAMS_OF_PROJECTION), num_classes, bool(config.encoder))
 
     @classmethod

@@ -265,7 +265,7 @@ def _fit_linear(config: ClassificationConfig, model: keras.Model, encoded: Encod
     labels, weight = train.labels[: train.num_real], text_weight(config, encoded.splits, train)
     weight = None if weight is None else weight[: train.num_real]
     if isinstance(layer, SparseNGramLogits):
-        return many_classes.fit(layer, encoded.counted, labels, weight, config.seed)
+        return many_classes.fit(layer, encoded.counted, labels, weight, config.seed, encoded.start)
     vectors = None
     if networks.VECTORS in encoded.train:
         rows = encoded.train[networks.VECTORS][: train.num_real].numpy()

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from pipelines.classification import encoded
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.linear_start import Start
+from pipelines.classification.linear_start import SparseStart, Start
 from pipelines.classification.sizes import Sizes
 from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 
@@ -23,7 +23,8 @@ def found(monkeypatch):
         start = SimpleNamespace(hashes=np.array(known, np.int32))
         of_run = Sizes(num_ngrams=10, num_weights=5, num_telling=1, num_classes=101 if is_sparse else 2)
         monkeypatch.setattr(Sizes, "of_run", lambda config: of_run)
-        monkeypatch.setattr(Start, "of_run", lambda config, num_classes: start)
+        for kind in (Start, SparseStart):
+            monkeypatch.setattr(kind, "of_run", lambda config, num_classes: start)
         ids = tf.RaggedTensor.from_tensor(np.arange(4, 44, dtype=np.int32).reshape(10, 4))
         labels = np.arange(10, dtype=np.int32) % 2
         data = Labelled(np.array(["text"] * 10, object), labels)
@@ -51,6 +52,7 @@ def test_the_number_of_ngrams_has_a_limit(found):
     assert len(found(range(20), Sizes(25, 1, 1, 2)).counted.hashes) == 25  # of a training that is repeated
 
 
-def test_a_model_whose_weights_are_not_all_stored_stays_as_it_is(found):
+def test_a_model_whose_weights_are_not_all_stored_has_room_for_more(found):
     result = found([3], is_sparse=True)
-    assert result.counted is result.start is None and result.sizes.num_ngrams == 10
+    assert 3 in result.counted.hashes and result.sizes.num_ngrams == len(result.counted.hashes) == 31
+    assert result.sizes.num_weights == 5 + 60  # of two labels and 30 n-grams

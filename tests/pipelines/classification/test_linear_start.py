@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from scipy import sparse
 
-from layers import NGramLogits
+from layers import NGramLogits, SparseNGramLogits
 from pipelines.classification.config import ClassificationConfig
-from pipelines.classification.linear_start import Start
+from pipelines.classification.linear_start import SparseStart, Start
 from pipelines.linear import linear_model, ngrams
 from pipelines.support.records import read_record, write_record
 from pipelines.training import checkpoints
@@ -12,6 +13,7 @@ from tests.pipelines.linear.test_linear_model import labels_of, texts
 from tests.pipelines.small_runs import write_run
 
 NAMES = ("hashes", "weighted", "squared", "bias", "min_norm", "prior", "repeats")
+SPARSE_NAMES = (*NAMES, "starts", "classes")
 
 
 def rows_of(ids, rows):
@@ -28,12 +30,12 @@ def layer_of(classes, num_ngrams=4000):
     return layer
 
 
-def start_of(tmp_path, layer, classes, labels):
+def start_of(tmp_path, layer, classes, labels, names=NAMES):
     """Writes the weights of a fitted layer as those of a run; returns the settings that continue from it."""
     folder = write_run(tmp_path, "first")
     rows = {str(i): int((labels == i).sum()) for i in range(classes)}
-    values = [getattr(layer, name).numpy() for name in NAMES]
-    weights = {f"ngram_logits/{name}": list(value.shape) for name, value in zip(NAMES, values, strict=True)}
+    values = [getattr(layer, name).numpy() for name in names]
+    weights = {f"ngram_logits/{name}": list(value.shape) for name, value in zip(names, values, strict=True)}
     changes = {"classes": list(rows), "class_rows": rows, "rows": {"train": len(labels)}, "weights": weights}
     write_record(folder / "result.json", read_record(folder / "result.json", "") | changes)
     (folder / "checkpoints").mkdir()
@@ -120,3 +122,25 @@ def test_how_much_ngrams_of_tokens_weigh_is_found_in_the_weights(tmp_path):
     assert known.token_weight == 2.0
     np.testing.assert_allclose(known.of_weightings[0].weights[:, 0], 2 * ratios[:, 0], rtol=1e-6)
     assert known.counts.tolist() == [2, 1]
+
+
+def test_a_sparse_model_is_known_at_the_ngrams_of_new_texts(tmp_path):
+    rng = np.random.default_rng(0)
+    layer = SparseNGramLogits(3, num_ngrams=8, num_weights=20)
+    layer.build((None, None))
+    hashes, ratios = np.array([2, 4, 5, 9, 12], np.int32), rng.uniform(1, 2, 5)
+    weights = rng.normal(size=(5, 3)) * (rng.random((5, 3)) < 0.5)
+    weights[1] = 0  # an n-gram without a weight
+    bias = rng.normal(size=3)
+    layer.set_ngrams(hashes, ratios, sparse.csr_matrix(weights), bias, 0.25, np.zeros(3), repeats=1.0)
+    config = start_of(tmp_path, layer, 3, np.array([0, 1, 1, 2]), SPARSE_NAMES)
+    start = SparseStart.of_run(config, num_classes=4)
+    assert start.hashes.tolist() == hashes.tolist() and (start.min_norm, start.repeats) == (0.25, 1)
+    assert start.counts.tolist() == [4, 1, 2, 1, 0]
+    known = start.at(np.array([1, 2, 4, 5, 9, 11, 12, 20], np.int32))
+    expected = np.zeros((8, 4))
+    expected[[1, 2, 3, 4, 6], :3] = weights
+    np.testing.assert_allclose(known.weights.toarray(), expected, rtol=1e-5)
+    np.testing.assert_allclose(known.ratios[[1, 2, 3, 4, 6]], ratios, rtol=1e-5)
+    assert not known.ratios[[0, 5, 7]].any()
+    np.testing.assert_allclose(known.bias, [*bias, 0], rtol=1e-6)

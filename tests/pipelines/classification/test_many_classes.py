@@ -5,7 +5,9 @@ from keras import ops
 
 from layers import NGramLogits, SparseNGramLogits
 from pipelines.classification import many_classes
+from pipelines.classification.linear_start import SparseStart, Start
 from pipelines.linear import linear_model, ngrams
+from tests.pipelines.classification.test_linear_start import SPARSE_NAMES, start_of
 
 CLASSES = 12
 
@@ -19,11 +21,11 @@ def texts(rows=600):
     return tf.RaggedTensor.from_tensor(ids.astype(np.int32)), labels
 
 
-def fitted(ids, labels, num_weights=10**6, text_weight=None):
+def fitted(ids, labels, num_weights=10**6, text_weight=None, start=None):
     layer = SparseNGramLogits(CLASSES, num_ngrams=20_000, num_weights=num_weights, max_n=2)
     layer.build((None, None))
-    counted = ngrams.count(ngrams.hash_texts({"ids": ids}, 2, 0), 20_000)
-    assert many_classes.fit(layer, counted, labels, text_weight, seed=1)
+    counted = ngrams.count(ngrams.hash_texts({"ids": ids}, 2, 0), 20_000, start and start.hashes)
+    assert many_classes.fit(layer, counted, labels, text_weight, seed=1, start=start)
     return layer, counted
 
 
@@ -62,6 +64,43 @@ def test_few_weights_and_similar_texts_are_enough(monkeypatch):
     assert np.count_nonzero(weights) == 3000 < len(counted.hashes) * CLASSES / 5
     right = logits_of(layer, ids[400:]).argmax(axis=1) == labels[400:]
     assert right.mean() > 0.9
+
+
+def of_first_half(tmp_path):
+    """Returns the sparse and the dense model of the first texts as those to continue from, and where these end."""
+    ids, labels = texts()
+    half = 60
+    layer, counted = fitted(ids[:half], labels[:half])
+    dense = NGramLogits(CLASSES, num_ngrams=20_000, max_n=2)
+    dense.build((None, None))
+    linear_model.fit(dense, counted, labels[:half], None, 1, many_classes._CHOICE)
+    config = start_of(tmp_path / "sparse", layer, CLASSES, labels[:half], SPARSE_NAMES)
+    of_dense = start_of(tmp_path / "dense", dense, CLASSES, labels[:half])
+    return SparseStart.of_run(config, CLASSES), Start.of_run(of_dense, CLASSES), half
+
+
+def test_a_fit_that_continues_is_that_of_the_linear_model(tmp_path):
+    ids, labels = texts()
+    start, of_dense, half = of_first_half(tmp_path)
+    seen = np.flatnonzero(labels[half:400] != 3) + half  # the new texts lack a class
+    layer, counted = fitted(tf.gather(ids, seen), labels[seen], start=start)
+    dense = NGramLogits(CLASSES, num_ngrams=len(counted.hashes), max_n=2)
+    dense.build((None, None))
+    linear_model.fit(dense, counted, labels[seen], None, 1, many_classes._CHOICE, of_dense)
+    test, expected = ids[400:], labels[400:]
+    np.testing.assert_allclose(logits_of(layer, test), logits_of(dense, test), atol=0.05)
+    before, _ = fitted(ids[:half], labels[:half])
+    after, before = ((logits_of(each, test).argmax(axis=1) == expected).mean() for each in (layer, before))
+    assert after > before + 0.1
+
+
+def test_a_fit_that_continues_learns_from_similar_texts_and_keeps_what_is_known(tmp_path, monkeypatch):
+    ids, labels = texts()
+    start, _, half = of_first_half(tmp_path)
+    monkeypatch.setattr(many_classes, "_MAX_READ", 0)
+    monkeypatch.setattr(many_classes, "_LEAST_SIMILAR", 60)
+    layer, _ = fitted(ids[half:400], labels[half:400], num_weights=3000, start=start)
+    assert (logits_of(layer, ids[400:]).argmax(axis=1) == labels[400:]).mean() > 0.9
 
 
 def test_the_largest_weights_of_all_classes_are_kept():
