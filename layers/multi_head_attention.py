@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from layers.edits import replaced, scaled
 from layers.masking import masked_softmax
 from layers.positional import RotaryEmbedding
 from layers.rows import as_rows, as_sequences
@@ -61,6 +62,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         slot: int [], with `cache`, `mask` and a single step: the slot that all rows write to
         hypotheses: int [], k, with `slot` or `projected` and a single step: the query has k rows for each of their
             rows; `mask` is [batch or 1, k or 1, Tk]
+        edits: what to change (see edits.py): "attention", the weights, and "head", factors [batch, H, Tq, 1] or less
         -> float [batch, Tq, dx]; then, if return_weights, the weights [batch, H, Tq, Tk]; then, with a cache, the new
             cache
 
@@ -139,6 +141,7 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         slot=None,
         hypotheses=None,
         return_weights=False,
+        edits=None,
     ):
         self._check_arguments(query, value, mask, projected, cache, position, slot, hypotheses)
         start = ops.cast(0 if position is None else position, "int32")  # NumPy's default is int64
@@ -153,8 +156,9 @@ class CachedMultiHeadAttention(keras.layers.Layer):
         time, num_keys = ops.shape(q)[2], ops.shape(projected["key"])[2]
         mask = self._full_mask(mask, time, num_keys, start if self.causal and slot is None else None)
         scores = ops.matmul(q * self._dim**-0.5, ops.transpose(projected["key"], (0, 1, 3, 2)))  # [batch, H, Tq, Tk]
-        weights = ops.cast(masked_softmax(scores, mask), self.compute_dtype)
+        weights = replaced(edits, "attention", ops.cast(masked_softmax(scores, mask), self.compute_dtype))
         context = ops.matmul(self._drop(weights), projected["value"])  # [batch, H, Tq, D]
+        context = scaled(edits, "head", context)
         if q.shape[2] != 1:
             context = ops.transpose(context, (0, 2, 1, 3))
         rows = ops.reshape(context, (-1, self.num_heads * self._dim))  # [batch * Tq, H * D]

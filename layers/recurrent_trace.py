@@ -5,6 +5,7 @@ from keras import ops
 
 from layers.attention_decoder import AttentionDecoder
 from layers.backend_rnn import rnn
+from layers.edits import replaced
 from layers.recurrent import PeepholeLSTMCell
 
 _LSTM_GATES = ("input_gate", "forget_gate", "candidate", "output_gate")
@@ -32,6 +33,8 @@ class RecurrentTrace(keras.layers.Layer):
         inputs: float [batch, time, features]
         initial_state: list of float [batch, units]; zeros if not given
         mask: bool [batch, time], True for valid steps; all valid if not given
+        edits: what to change (see edits.py) of the quantities below, [batch, time, units]: with edits, the values are
+            those that the layer would compute if each step went on with what is set. Of masked steps, nothing is set
         -> a dict of float [batch, time, units]: "hidden", for an LSTM "cell", and the gates "input_gate",
             "forget_gate", "output_gate", "candidate", "update_gate", "reset_gate" that the cell has. A layer that reads
             backwards has its values in the order of the inputs. At masked steps the states repeat those of the step
@@ -60,7 +63,7 @@ class RecurrentTrace(keras.layers.Layer):
         if not self.layer.built:
             self.layer.build(inputs_shape)
 
-    def call(self, inputs, initial_state=None, mask=None):
+    def call(self, inputs, initial_state=None, mask=None, edits=None):
         cell = self.layer.cell
         inputs = ops.cast(inputs, self.compute_dtype)
         states = keras.tree.flatten(initial_state)
@@ -72,12 +75,22 @@ class RecurrentTrace(keras.layers.Layer):
         if mask is not None:
             valid = ops.cast(ops.expand_dims(mask, -1), self.compute_dtype)  # [batch, time, 1]
             sequences.append(ops.flip(valid, 1) if backwards else valid)
+        edits = {
+            name: tuple(ops.cast(each, self.compute_dtype) for each in pair) for name, pair in (edits or {}).items()
+        }
+        for each in keras.tree.flatten(list(edits.values())):
+            sequences.append(ops.flip(each, 1) if backwards else each)
 
         def step(step_inputs, states):
-            x, *is_valid = step_inputs
-            new_states = keras.tree.flatten(cell(x, states)[1])
-            if is_valid:  # a masked step keeps its states
-                new_states = [ops.where(is_valid[0] > 0, new, old) for new, old in zip(new_states, states)]
+            x, *others = step_inputs
+            is_valid = others.pop(0) if mask is not None else None
+            if edits:
+                of_step = {name: (others[2 * i] > 0, others[2 * i + 1]) for i, name in enumerate(edits)}
+                new_states = _edited_step(cell, x, states, of_step)
+            else:
+                new_states = keras.tree.flatten(cell(x, states)[1])
+            if is_valid is not None:  # a masked step keeps its states
+                new_states = [ops.where(is_valid > 0, new, old) for new, old in zip(new_states, states)]
             return ops.concatenate(new_states, -1), new_states
 
         # Time comes first in the loop. Without input_length, `rnn` reads the length from `inputs.shape`, which
@@ -91,7 +104,8 @@ class RecurrentTrace(keras.layers.Layer):
         ]
         if backwards:
             after, before = ([ops.flip(each, 1) for each in sequences] for sequences in (after, before))
-        values = dict(zip(("hidden", "cell"), after)) | gates(cell, inputs, before, after)
+        of_all_steps = {name: (is_set > 0, value) for name, (is_set, value) in edits.items()}
+        values = dict(zip(("hidden", "cell"), after)) | gates(cell, inputs, before, after, of_all_steps)
         if mask is None:
             return values
         return {name: each if name in ("hidden", "cell") else each * valid for name, each in values.items()}
@@ -104,7 +118,7 @@ class RecurrentTrace(keras.layers.Layer):
         names = ("hidden", "cell")[: len(sizes)] + _gate_names(self.layer.cell)
         return dict.fromkeys(names, (*inputs_shape[:2], sizes[0]))
 
-    def compute_output_spec(self, inputs, initial_state=None, mask=None):
+    def compute_output_spec(self, inputs, initial_state=None, mask=None, edits=None):
         shapes = self.compute_output_shape(inputs.shape)
         return {name: keras.KerasTensor(shape, dtype=self.compute_dtype) for name, shape in shapes.items()}
 
@@ -116,18 +130,44 @@ class RecurrentTrace(keras.layers.Layer):
         return cls(**{**config, "layer": keras.saving.deserialize_keras_object(config["layer"])})
 
 
-def gates(cell, inputs, before, after) -> dict:
+def _edited_step(cell, x, states, edits) -> list:
+    """Returns the states after one step, computed by the equations of the cell from the values that are set.
+
+    Args:
+        x: float [batch, features].
+        states: float [batch, units] each.
+        edits: quantity -> (is_set, value), each [batch, units].
+    """
+    if isinstance(cell, keras.layers.LSTMCell):
+        h, c = states
+        (z_i, z_f, z_g, z_o), (p_i, p_f, p_o) = _lstm_inputs(cell, x, h)
+        i = replaced(edits, "input_gate", cell.recurrent_activation(z_i + p_i * c))
+        f = replaced(edits, "forget_gate", cell.recurrent_activation(z_f + p_f * c))
+        g = replaced(edits, "candidate", cell.activation(z_g))
+        c = replaced(edits, "cell", f * c + i * g)
+        o = replaced(edits, "output_gate", cell.recurrent_activation(z_o + p_o * c))
+        normed = cell.state_norm(c) if getattr(cell, "layer_normalization", False) else c
+        return [replaced(edits, "hidden", o * cell.activation(normed)), c]
+    if isinstance(cell, keras.layers.GRUCell):
+        z, r, g = _gru_gates(cell, x, states[0], edits).values()
+        return [replaced(edits, "hidden", z * states[0] + (1 - z) * g)]
+    return [replaced(edits, "hidden", state) for state in keras.tree.flatten(cell(x, states)[1])]
+
+
+def gates(cell, inputs, before, after, edits=None) -> dict:
     """Returns the gates of a cell at all steps, by name; {} for a cell without gates.
 
     Args:
         cell: a `keras.layers.LSTMCell`, `PeepholeLSTMCell`, `keras.layers.GRUCell`, or another cell.
         inputs: float [batch, time, features].
         before, after: the states before and after each step, each float [batch, time, units].
+        edits: see edits.py.
     """
     if isinstance(cell, keras.layers.LSTMCell):
-        return _lstm_gates(cell, inputs, before, after)
+        found = _lstm_gates(cell, inputs, before, after)
+        return {name: replaced(edits, name, value) for name, value in found.items()}
     if isinstance(cell, keras.layers.GRUCell):
-        return _gru_gates(cell, inputs, before[0])
+        return _gru_gates(cell, inputs, before[0], edits)
     return {}
 
 
@@ -137,9 +177,10 @@ def _gate_names(cell) -> tuple[str, ...]:
     return _GRU_GATES if isinstance(cell, keras.layers.GRUCell) else ()
 
 
-def _lstm_gates(cell, inputs, before, after):
-    wx = ops.matmul(inputs, ops.cast(cell.kernel, inputs.dtype))  # [batch, time, 4 * units]
-    uh = ops.matmul(before[0], ops.cast(cell.recurrent_kernel, inputs.dtype))
+def _lstm_inputs(cell, inputs, h):
+    """Returns what the activations of i, f, g and o take, but for the peepholes, and these."""
+    wx = ops.matmul(inputs, ops.cast(cell.kernel, inputs.dtype))  # [..., 4 * units]
+    uh = ops.matmul(h, ops.cast(cell.recurrent_kernel, inputs.dtype))
     peepholes = (0, 0, 0)
     if isinstance(cell, PeepholeLSTMCell):
         peepholes = ops.unstack(ops.cast(cell.peepholes, inputs.dtype))
@@ -148,8 +189,11 @@ def _lstm_gates(cell, inputs, before, after):
     z = wx + uh
     if cell.use_bias:
         z = z + ops.cast(cell.bias, inputs.dtype)
-    z_i, z_f, z_g, z_o = ops.split(z, 4, axis=-1)
-    p_i, p_f, p_o = peepholes
+    return ops.split(z, 4, axis=-1), peepholes
+
+
+def _lstm_gates(cell, inputs, before, after):
+    (z_i, z_f, z_g, z_o), (p_i, p_f, p_o) = _lstm_inputs(cell, inputs, before[0])
     activated = (
         cell.recurrent_activation(z_i + p_i * before[1]),
         cell.recurrent_activation(z_f + p_f * before[1]),
@@ -159,18 +203,19 @@ def _lstm_gates(cell, inputs, before, after):
     return dict(zip(_LSTM_GATES, activated))
 
 
-def _gru_gates(cell, inputs, h):
+def _gru_gates(cell, inputs, h, edits=None):
     kernel, recurrent_kernel = (ops.cast(each, inputs.dtype) for each in (cell.kernel, cell.recurrent_kernel))
     bias, recurrent_bias = 0, ops.zeros_like(kernel[0])
     if cell.use_bias:
         biases = ops.cast(cell.bias, inputs.dtype)
         bias, recurrent_bias = ops.unstack(biases) if cell.reset_after else (biases, recurrent_bias)
-    x_z, x_r, x_g = ops.split(ops.matmul(inputs, kernel) + bias, 3, axis=-1)  # each [batch, time, units]
+    x_z, x_r, x_g = ops.split(ops.matmul(inputs, kernel) + bias, 3, axis=-1)  # each [..., units]
     h_z, h_r, h_g = ops.split(ops.matmul(h, recurrent_kernel) + recurrent_bias, 3, axis=-1)
-    z, r = cell.recurrent_activation(x_z + h_z), cell.recurrent_activation(x_r + h_r)
+    z = replaced(edits, "update_gate", cell.recurrent_activation(x_z + h_z))
+    r = replaced(edits, "reset_gate", cell.recurrent_activation(x_r + h_r))
     if not cell.reset_after:
         h_g = ops.matmul(r * h, recurrent_kernel[:, 2 * cell.units :])
-    g = cell.activation(x_g + (r * h_g if cell.reset_after else h_g))
+    g = replaced(edits, "candidate", cell.activation(x_g + (r * h_g if cell.reset_after else h_g)))
     return dict(zip(_GRU_GATES, (z, r, g)))
 
 

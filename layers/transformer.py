@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from layers.edits import replaced, scaled
 from layers.multi_head_attention import CachedMultiHeadAttention
 from layers.rows import as_rows, as_sequences
 
@@ -127,8 +128,9 @@ class _TransformerBlock(keras.layers.Layer):
     def _sublayer_input(self, norm, x):
         return norm(x) if self.norm == "pre" else x
 
-    def _add_residual(self, norm, x, y):
-        x = x + self._drop(y)
+    def _add_residual(self, norm, x, y, edits=None, sublayer=""):
+        y = scaled(edits, f"{sublayer}_output", self._drop(y))
+        x = scaled(edits, f"{sublayer}_residual", x) + y
         return norm(x) if self.norm == "post" else x
 
     def get_config(self):
@@ -176,6 +178,9 @@ class TransformerEncoderBlock(_TransformerBlock):
         inputs: float [batch, time, d]
         mask: bool [batch, time], True for valid positions; all valid if not given
         return_weights: whether to return (outputs, weights)
+        edits: what to change (see edits.py): of "hidden", the outputs, [batch, time, d]; "attention", the weights; and
+            factors of "head" [batch, heads, time, 1], and of "attention_output", "attention_residual",
+            "feed_forward_output" and "feed_forward_residual", f(x) and x of both sublayers, [batch, time, d]
         -> outputs: float [batch, time, d]; weights: float [batch, heads, time, time]
 
     Example:
@@ -193,12 +198,12 @@ class TransformerEncoderBlock(_TransformerBlock):
         self._attention_norm = self._layer_norm(inputs_shape, "attention_norm")
         self._build_feed_forward(inputs_shape)
 
-    def call(self, inputs, mask=None, return_weights=False):
+    def call(self, inputs, mask=None, return_weights=False, edits=None):
         y = self._sublayer_input(self._attention_norm, inputs)
-        y, weights = self._self_attention(y, mask=mask, return_weights=True)  # weights [batch, heads, time, time]
-        x = self._add_residual(self._attention_norm, inputs, y)
+        y, weights = self._self_attention(y, mask=mask, return_weights=True, edits=edits)  # [batch, heads, time, time]
+        x = self._add_residual(self._attention_norm, inputs, y, edits, "attention")
         y = self._feed_forward(self._sublayer_input(self._feed_forward_norm, x))
-        x = self._add_residual(self._feed_forward_norm, x, y)
+        x = replaced(edits, "hidden", self._add_residual(self._feed_forward_norm, x, y, edits, "feed_forward"))
         return (x, weights) if return_weights else x
 
     def compute_output_shape(self, inputs_shape):
@@ -246,6 +251,7 @@ class TransformerDecoderBlock(_TransformerBlock):
         slot: int [], the slot that all rows write a single step to, if it is not the position
         hypotheses: int [], k, with `slot`: inputs [batch * k, 1, d] for a cache of `batch` rows; `mask` is then bool
             [batch, k, max_length]
+        edits: those of TransformerEncoderBlock; the attention and its heads are those of the self-attention
         -> float [batch, time, d]; then, if return_weights, {"self": [batch, heads, time, time or max_length],
             "cross": [batch, heads, time, source_time]}; then, if a cache was given, the new cache
 
@@ -282,6 +288,7 @@ class TransformerDecoderBlock(_TransformerBlock):
         slot=None,
         hypotheses=None,
         return_weights=False,
+        edits=None,
     ):
         self._check_arguments(encoder_outputs, mask, encoder_mask, cache, slot)
         self_cache = None if cache is None else cache["self"]
@@ -296,8 +303,9 @@ class TransformerDecoderBlock(_TransformerBlock):
             slot=slot,
             hypotheses=hypotheses,
             return_weights=True,
+            edits=edits,
         )
-        x = self._add_residual(self._attention_norm, inputs, y)  # [batch, time, d]
+        x = self._add_residual(self._attention_norm, inputs, y, edits, "attention")  # [batch, time, d]
 
         if self._cross_attention is not None:
             if cache is None:
@@ -311,7 +319,7 @@ class TransformerDecoderBlock(_TransformerBlock):
             x = self._add_residual(self._cross_norm, x, y)
 
         y = self._feed_forward(self._sublayer_input(self._feed_forward_norm, x))
-        x = self._add_residual(self._feed_forward_norm, x, y)
+        x = replaced(edits, "hidden", self._add_residual(self._feed_forward_norm, x, y, edits, "feed_forward"))
 
         results = [x]
         if return_weights:

@@ -73,8 +73,8 @@ class Classifier(tf.Module):
         self._variables = [weight.value for weight in model.weights]
         self._model = lambda ids: model(ids, training=False)
         self._is_traceable = is_traceable(model)
-        self._make_trace = lambda: make_trace(
-            model, tokenizer, min(max_tokens, max_encoder_tokens or max_tokens), self._inputs, self._outputs
+        self._make_trace = lambda **options: make_trace(
+            model, tokenizer, min(max_tokens, max_encoder_tokens or max_tokens), self._inputs, self._outputs, **options
         )
 
     @tf.function(input_signature=[TEXT], autograph=False)
@@ -96,6 +96,11 @@ class Classifier(tf.Module):
     def trace(self):
         """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
         return self._make_trace()
+
+    @functools.cached_property
+    def intervene(self):
+        """The signature intervene: `trace` with interventions (networks/interventions.py)."""
+        return self._make_trace(with_interventions=True)
 
     @tf.function(input_signature=[TEXT], autograph=False)
     def explain(self, text):
@@ -227,4 +232,4 @@ class Classifier(tf.Module):
         if self._top_classes:
             signatures[CLASSES] = self._top_classes
         signatures["explain"] = self.explain
-        return signatures | ({"trace": self.trace} if self._is_traceable else {})
+        return signatures | ({"trace": self.trace, "intervene": self.intervene} if self._is_traceable else {})

@@ -35,6 +35,7 @@ from pipelines.labelled.labelled_splits import Labelled, LabelledSplits
 from pipelines.labelled.measure import measure  # noqa: F401 (a member of Task)
 from pipelines.labelled.outputs import with_number_of_classes
 from pipelines.linear import linear_model, ngrams
+from pipelines.networks import interventions
 from pipelines.pretrained.vector_model import Vectors
 from pipelines.runs import continuing as run_continuing
 from pipelines.support import console
@@ -334,6 +335,8 @@ def example_requests(servable: Classifier) -> dict[str, dict]:
     With an encoder, an explanation encodes a text once for each piece: its requests have the first words of the texts.
     """
     requests = task.example_requests(servable)
+    if "intervene" in requests:
+        requests["intervene"] = interventions.example_request(requests["intervene"]["text"])
     if "explain" in requests and servable.has_encoder:
         requests["explain"]["text"] = [
             " ".join(text.split()[:_EXPLAINED_WORDS]) for text in requests["explain"]["text"]

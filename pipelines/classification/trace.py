@@ -3,11 +3,11 @@
 import keras
 import tensorflow as tf
 
-from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without_padding
+from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, signature_of, without_padding
 from pipelines.text.tokenizers import keep_ends
 
 
-def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, outputs_of):
+def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, outputs_of, with_interventions: bool = False):
     """Returns the concrete function of the signature, texts string [batch] to a dict.
 
     Its outputs are
@@ -22,15 +22,15 @@ def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, output
         max_tokens: that the encoder reads of a text.
         inputs_of: (ids, tokens), both ragged -> inputs of the network.
         outputs_of: logits [batch, classes] -> outputs of serving_default.
+        with_interventions: whether the function is that of `intervene`, which also takes interventions.
     """
-    network = traced(model)
     limit = min(max_tokens, MAX_TRACED_TOKENS + 2)  # with <start> and <end>
 
-    def trace(text):
+    def trace(text, run):
         all_ids = tokenizer.encode(text)
         ids, tokens = keep_ends(all_ids, limit), keep_ends(tokenizer.tokens(text), limit)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
-        values = dict(network(inputs_of(ids, tokens), training=False))
+        values = run(inputs_of(ids, tokens))
         logits = values.pop(OUTPUT)
         features = values.pop("features")
         return {
@@ -43,5 +43,4 @@ def make_trace(model: keras.Model, tokenizer, max_tokens: int, inputs_of, output
             **without_padding(values, lengths),
         }
 
-    text = tf.TensorSpec([None], tf.string, name="text")
-    return tf.function(trace, autograph=False).get_concrete_function(text)
+    return signature_of(model, trace, with_interventions)

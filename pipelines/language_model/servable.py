@@ -62,8 +62,8 @@ class Generator(tf.Module):
         self._network = lambda ids: model(ids, training=False)
         self._weights_read_once = lambda: weights_read_once(model)
         self.is_traceable = is_traceable(model)
-        self._make_trace = lambda: make_trace(
-            model, tokenizer, config.window if self._is_transformer else MAX_TRACED_TOKENS + 1
+        self._make_trace = lambda **options: make_trace(
+            model, tokenizer, config.window if self._is_transformer else MAX_TRACED_TOKENS + 1, **options
         )
 
     @functools.cached_property
@@ -95,6 +95,11 @@ class Generator(tf.Module):
     def trace(self):
         """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
         return self._make_trace()
+
+    @functools.cached_property
+    def intervene(self):
+        """The signature intervene: `trace` with interventions (networks/interventions.py)."""
+        return self._make_trace(with_interventions=True)
 
     @tf.function(input_signature=[_TEXT], autograph=False)
     def continue_text(self, text):
@@ -296,7 +301,7 @@ class Generator(tf.Module):
             traced["token_losses_with_cache"] = self.token_losses_with_cache.get_concrete_function()
             traced["generate_with_cache"] = self.generate_with_cache
         if self.is_traceable:
-            traced["trace"] = self.trace
+            traced |= {"trace": self.trace, "intervene": self.intervene}
             traced["read_out"] = make_read_out(self._steps.logits, self.trace.structured_outputs[FEATURES].shape[-1])
         return {
             "serving_default": self.continue_text.get_concrete_function(),

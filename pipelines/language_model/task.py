@@ -24,6 +24,7 @@ from pipelines.language_model.metrics import language_model_measures
 from pipelines.language_model.ngram_layer import table_sizes
 from pipelines.language_model.report import summarize, write_report  # noqa: F401 (members of Task)
 from pipelines.language_model.servable import GENERATION_DEFAULTS, Generator
+from pipelines.networks import interventions
 from pipelines.networks.recurrent import reset_states
 from pipelines.networks.traced import FEATURES
 from pipelines.runs import continuing
@@ -301,4 +302,5 @@ def example_requests(servable: Generator) -> dict[str, dict]:
     if servable.is_traceable:
         features = servable.trace(text=tf.constant(prompts))[FEATURES][:, 0]
         requests |= {"trace": {"text": prompts}, "read_out": {FEATURES: features.numpy().tolist()}}
+        requests["intervene"] = interventions.example_request(prompts)
     return requests

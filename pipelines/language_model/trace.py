@@ -5,11 +5,11 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from pipelines.networks.traced import FEATURES, MAX_TRACED_TOKENS, OUTPUT, next_tokens, traced, without_padding
+from pipelines.networks.traced import FEATURES, MAX_TRACED_TOKENS, OUTPUT, next_tokens, signature_of, without_padding
 from pipelines.text.tokenizers import Tokenizer
 
 
-def make_trace(model: keras.Model, tokenizer: Tokenizer, max_tokens: int):
+def make_trace(model: keras.Model, tokenizer: Tokenizer, max_tokens: int, with_interventions: bool = False):
     """Returns the concrete function of the signature, texts string [batch] to a dict.
 
     The network reads <start> and then the tokens of the text. Its outputs are
@@ -23,17 +23,17 @@ def make_trace(model: keras.Model, tokenizer: Tokenizer, max_tokens: int):
 
     Args:
         max_tokens: of a text, with <start>.
+        with_interventions: whether the function is that of `intervene`, which also takes interventions.
     """
-    network = traced(model)
     limit = min(max_tokens, MAX_TRACED_TOKENS + 1)  # <start> comes first
     vocabulary = tf.constant(tokenizer.vocabulary())
 
-    def trace(text):
+    def trace(text, run):
         all_ids = tokenizer.encode(text)[:, :-1]
         ids = all_ids[:, :limit]
         lengths = tf.cast(ids.row_lengths(), tf.int32)
         padded = ids.to_tensor()  # [batch, time]
-        values = dict(network(padded, training=False))
+        values = run(padded)
         logits = tf.cast(values.pop(OUTPUT), tf.float32)  # [batch, time, vocabulary]
         in_text = tf.sequence_mask(lengths)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(padded[:, 1:], logits[:, :-1])
@@ -47,8 +47,7 @@ def make_trace(model: keras.Model, tokenizer: Tokenizer, max_tokens: int):
             **without_padding(values, lengths),
         }
 
-    text = tf.TensorSpec([None], tf.string, name="text")
-    return tf.function(trace, autograph=False).get_concrete_function(text)
+    return signature_of(model, trace, with_interventions)
 
 
 def make_read_out(logits: Callable, size: int):

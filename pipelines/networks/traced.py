@@ -1,11 +1,14 @@
 """A network that returns what it computes on the way: states, gates and attention weights of all its layers."""
 
 import re
+from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
 from layers import AttentionDecoder, RecurrentTrace, TransformerDecoderBlock, TransformerEncoderBlock
+from pipelines.networks.interventions import INPUTS as INTERVENTIONS
+from pipelines.networks.interventions import EditedRecurrent, Lists, of_block
 
 _BLOCKS = (TransformerEncoderBlock, TransformerDecoderBlock)
 _NUMBERED = re.compile(r"(encoder|decoder)(?:_(\d+))?")
@@ -24,7 +27,7 @@ def is_traceable(model: keras.Model) -> bool:
     )
 
 
-def traced(model: keras.Model) -> keras.Model:
+def traced(model: keras.Model, lists: Lists | None = None) -> keras.Model:
     """Returns a model with the same inputs and the same weights, in inference, which returns a dict:
 
     "output": what `model` returns. "features": the input of its output layers, float [batch, time, units]. And for each
@@ -36,6 +39,9 @@ def traced(model: keras.Model) -> keras.Model:
 
     Layers of a translator are called encoder_1, decoder_1 and so on. In its decoder, attention over the source is
     `decoder_1_attention`, [batch, heads, target time, source time], and self-attention `decoder_1_self_attention`.
+
+    Args:
+        lists: the interventions that recurrent layers and transformer blocks read, but for an `AttentionDecoder`.
     """
     found = {}
     numbers = {"layer": 0}
@@ -46,6 +52,15 @@ def traced(model: keras.Model) -> keras.Model:
             return f"{match[1]}_{match[2] or 1}"
         numbers["layer"] += 1
         return f"layer_{numbers['layer']}"
+
+    def record(name, layer, inputs, initial_state, mask) -> dict:
+        given = {"initial_state": initial_state, "mask": mask}
+        if lists:
+            values = EditedRecurrent(layer, lists, name)(inputs, **given)
+        else:
+            values = RecurrentTrace(layer, name=f"{name}_trace")(inputs, **given)
+        found.update({f"{name}_{quantity}": value for quantity, value in values.items()})
+        return values
 
     def call(layer, *args, **kwargs):
         is_output = layer.name in _OUTPUT_LAYERS or kwargs.get("reverse")
@@ -61,18 +76,24 @@ def traced(model: keras.Model) -> keras.Model:
             name = name_of(layer)
             states = kwargs.get("initial_state")
             half = len(states) // 2 if states else 0
+            of_directions = []
             for direction, cells, own in (
                 ("forward", layer.forward_layer, states[:half] if states else None),
                 ("backward", layer.backward_layer, states[half:] if states else None),
             ):
-                _record_recurrent(found, f"{name}_{direction}", cells, args[0], own, kwargs.get("mask"))
+                of_directions.append(record(f"{name}_{direction}", cells, args[0], own, kwargs.get("mask")))
+            if lists:
+                forward, backward = of_directions
+                return _outputs_of_both(layer, forward, backward, kwargs.get("mask"))
         elif isinstance(layer, keras.layers.RNN):
             states = kwargs.get("initial_state")
-            _record_recurrent(found, name_of(layer), layer, args[0], states, kwargs.get("mask"))
+            values = record(name_of(layer), layer, args[0], states, kwargs.get("mask"))
+            if lists:
+                return _outputs_of(layer, values)
         elif isinstance(layer, _BLOCKS):
             name = name_of(layer)
             masks = _masks(kwargs.get("mask"), kwargs.get("encoder_mask"))
-            outputs, weights = _WithWeights(layer, name=f"{name}_weights")(*args, **masks)
+            outputs, weights = _WithWeights(layer, lists, name)(*args, **masks)
             weights = weights if isinstance(weights, dict) else {"self": weights}
             found[f"{name}_attention"] = weights.get("cross", weights["self"])
             if "cross" in weights:
@@ -88,10 +109,32 @@ def traced(model: keras.Model) -> keras.Model:
     return keras.Model(inputs, {OUTPUT: copy.output, **found}, name=f"traced_{model.name}")
 
 
-def _record_recurrent(found, name, layer, inputs, initial_state, mask) -> None:
-    trace = RecurrentTrace(layer, name=f"{name}_trace")
-    for quantity, values in trace(inputs, initial_state=initial_state, mask=mask).items():
-        found[f"{name}_{quantity}"] = values
+def _outputs_of(layer, values: dict):
+    """Returns what a recurrent layer returns.
+
+    Args:
+        values: its states in the order of the inputs: quantity -> [batch, time, units].
+    """
+    last = 0 if layer.go_backwards else -1
+    outputs = values["hidden"][:, last]
+    if layer.return_sequences:
+        outputs = keras.ops.flip(values["hidden"], 1) if layer.go_backwards else values["hidden"]
+    states = [values[name][:, last] for name in ("hidden", "cell") if name in values]
+    return (outputs, *states) if layer.return_state else outputs
+
+
+def _outputs_of_both(layer, forward: dict, backward: dict, mask):
+    """Returns what a bidirectional layer returns; for the values see `_outputs_of`."""
+    ends = {"forward": (forward, -1), "backward": (backward, 0)}
+    if layer.return_sequences:
+        outputs = [values["hidden"] for values, _ in ends.values()]
+        if mask is not None:  # Keras has zeros there
+            outputs = [each * keras.ops.cast(mask, each.dtype)[:, :, None] for each in outputs]
+    else:
+        outputs = [values["hidden"][:, end] for values, end in ends.values()]
+    merged = keras.ops.concatenate(outputs, -1) if layer.merge_mode == "concat" else keras.ops.add(*outputs)
+    states = [values[name][:, end] for values, end in ends.values() for name in ("hidden", "cell") if name in values]
+    return (merged, *states) if layer.return_state else merged
 
 
 class _WithWeights(keras.layers.Layer):
@@ -100,9 +143,10 @@ class _WithWeights(keras.layers.Layer):
     A layer of its own, because Keras takes the number of a layer's outputs in a functional model from its first call.
     """
 
-    def __init__(self, block, **kwargs):
-        super().__init__(dtype=block.dtype_policy, **kwargs)
+    def __init__(self, block, lists: Lists | None, name: str):
+        super().__init__(dtype=block.dtype_policy, name=f"{name}_weights")
         self.block = block
+        self._lists, self._number = lists, lists.number_of(name) if lists else 0
         self.supports_masking = True
 
     def compute_mask(self, *args, **kwargs):
@@ -112,7 +156,9 @@ class _WithWeights(keras.layers.Layer):
         pass
 
     def call(self, inputs, encoder_outputs=None, mask=None, encoder_mask=None):
-        return self.block(*_given(inputs, encoder_outputs), **_masks(mask, encoder_mask), return_weights=True)
+        edits = of_block(self._lists, self._number, inputs, self.block.num_heads) if self._lists else None
+        options = {"return_weights": True, "edits": edits}
+        return self.block(*_given(inputs, encoder_outputs), **_masks(mask, encoder_mask), **options)
 
     def compute_output_spec(self, inputs, encoder_outputs=None, mask=None, encoder_mask=None):
         return self.block.compute_output_spec(
@@ -160,3 +206,30 @@ def next_tokens(logits: tf.Tensor, is_valid: tf.Tensor, vocabulary: tf.Tensor) -
         "next_tokens": tf.where(is_valid, tf.gather(vocabulary, ids), ""),
         "next_probabilities": tf.where(is_valid, probabilities, 0.0),
     }
+
+
+def signature_of(model: keras.Model, trace: Callable, with_interventions: bool = False):
+    """Returns the concrete function of the signature `trace` or `intervene` of a network.
+
+    Args:
+        trace: (texts string [batch], run) -> the outputs; run(inputs of the network) -> the outputs of `traced`.
+        with_interventions: whether it also takes the INPUTS of interventions.py.
+    """
+    text = tf.TensorSpec([None], tf.string, name="text")
+    if not with_interventions:
+        network = traced(model)
+        plain = tf.function(
+            lambda text: trace(text, lambda inputs: dict(network(inputs, training=False))), autograph=False
+        )
+        return plain.get_concrete_function(text)
+    lists = Lists()
+    edited = traced(model, lists)
+
+    def intervene(text, **given):
+        def run(inputs):
+            lists.set(given, rows=tf.shape(tf.nest.flatten(inputs)[0])[0])
+            return dict(edited(inputs, training=False))
+
+        return trace(text, run)
+
+    return tf.function(intervene, autograph=False).get_concrete_function(text, **INTERVENTIONS)

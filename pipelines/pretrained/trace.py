@@ -5,7 +5,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without_padding
+from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, signature_of, without_padding
 from pipelines.text.tokenizers import Tokenizer, keep_ends
 
 
@@ -24,14 +24,13 @@ def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int, cut:
         encode: the tokenizer's function, if it is not `tokenizer.encode`.
     """
     encode = encode or tokenizer.encode
-    network = traced(reading)
     limit = min(max_tokens, MAX_TRACED_TOKENS + 2)  # with <start> and <end>
 
-    def trace(text):
+    def trace(text, run):
         all_ids = encode(text)
         ids = cut(all_ids, limit)
         lengths = tf.cast(ids.row_lengths(), tf.int32)
-        values = dict(network(ids.to_tensor(tokenizer.special.pad), training=False))
+        values = run(ids.to_tensor(tokenizer.special.pad))
         del values[OUTPUT]
         return {
             "tokens": cut(tokenizer.tokens(text), limit).to_tensor(),
@@ -40,5 +39,4 @@ def make_trace(reading: keras.Model, tokenizer: Tokenizer, max_tokens: int, cut:
             **without_padding(values, lengths),
         }
 
-    text = tf.TensorSpec([None], tf.string, name="text")
-    return tf.function(trace, autograph=False).get_concrete_function(text)
+    return signature_of(reading, trace)

@@ -39,7 +39,9 @@ class Tagger(tf.Module):
         self._variables = [weight.value for weight in (*model.weights, *crf.weights)]
         self._model = lambda inputs: model(inputs, training=False)
         self._is_traceable = is_traceable(model)
-        self._make_trace = lambda: make_trace(model, features, max_tokens, self._tags, self._decode)
+        self._make_trace = lambda **options: make_trace(
+            model, features, max_tokens, self._tags, self._decode, **options
+        )
         self._decode = lambda logits, mask: (crf.decode(logits, mask)[0], crf.marginals(logits, mask))
         self._member = lambda crf: Tagger(keras.Model(model.input, crf.output), crf, features, tags, max_tokens)
         self._layer = lambda name: model.get_layer(name)
@@ -107,6 +109,11 @@ class Tagger(tf.Module):
         """The signature trace (trace.py) as a concrete function; only for networks that `is_traceable`."""
         return self._make_trace()
 
+    @functools.cached_property
+    def intervene(self):
+        """The signature intervene: `trace` with interventions (networks/interventions.py)."""
+        return self._make_trace(with_interventions=True)
+
     def _tag(self, tokens: tf.RaggedTensor, starts_sentence: tf.Tensor) -> tuple[tf.RaggedTensor, tf.RaggedTensor]:
         """Tags the tokens of each sentence.
 
@@ -158,7 +165,7 @@ class Tagger(tf.Module):
         }
         if self._marks_spans:
             signatures["entities"] = self.find_entities.get_concrete_function()
-        return signatures | ({"trace": self.trace} if self._is_traceable else {})
+        return signatures | ({"trace": self.trace, "intervene": self.intervene} if self._is_traceable else {})
 
 
 def _starts_sentence(sentence: tf.RaggedTensor) -> tf.Tensor:

@@ -11,6 +11,7 @@ from pipelines.data import span_tokens
 from pipelines.data.batching import bucketed_order
 from pipelines.data.prepared import TOKENIZER
 from pipelines.data.tagged_splits import FROM_TEMPLATES
+from pipelines.networks import interventions
 from pipelines.pretrained import frozen
 from pipelines.support import console
 from pipelines.support.examples import example_text, text_to_try
@@ -252,4 +253,5 @@ def example_requests(servable: Tagger) -> dict[str, dict]:
         "The two ships weigh 3,400 tons \N{GRINNING FACE} each.",
     ]
     tokens = [["Anna", "lives", "in", "Oslo", "."], ["Yes", "", "", "", ""], ["", "", "", "", ""]]
-    return {name: {"tokens": tokens} if name == "tokens" else {"text": text} for name in servable.signatures()}
+    special = {"tokens": {"tokens": tokens}, "intervene": interventions.example_request(text)}
+    return {name: special.get(name, {"text": text}) for name in servable.signatures()}

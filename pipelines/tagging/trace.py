@@ -5,11 +5,18 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, traced, without_padding
+from pipelines.networks.traced import MAX_TRACED_TOKENS, OUTPUT, signature_of, without_padding
 from pipelines.tagging.features import TokenFeatures
 
 
-def make_trace(model: keras.Model, features: TokenFeatures, max_tokens: int, tags: tf.Tensor, decode: Callable):
+def make_trace(
+    model: keras.Model,
+    features: TokenFeatures,
+    max_tokens: int,
+    tags: tf.Tensor,
+    decode: Callable,
+    with_interventions: bool = False,
+):
     """Returns the concrete function of the signature, texts string [batch] to a dict.
 
     Of each text the first sentence is read. The outputs are
@@ -24,11 +31,11 @@ def make_trace(model: keras.Model, features: TokenFeatures, max_tokens: int, tag
         tags: names of the tags, string [tags].
         decode: (logits [batch, time, tags], mask [batch, time]) -> ids int32 [batch, time], marginals [batch, time,
             tags].
+        with_interventions: whether the function is that of `intervene`, which also takes interventions.
     """
-    network = traced(model)
     limit = min(max_tokens, MAX_TRACED_TOKENS)
 
-    def trace(text):
+    def trace(text, run):
         words = features.split(text)
         all_tokens = words.tokens
         tokens = tf.ragged.boolean_mask(all_tokens, tf.equal(words.sentence, 0))[:, :limit]
@@ -37,7 +44,7 @@ def make_trace(model: keras.Model, features: TokenFeatures, max_tokens: int, tag
         read = tf.concat([tokens, tf.ragged.constant([[""]])], axis=0)
         inputs = {name: values.to_tensor() for name, values in features(read).items()}
         mask = tf.sequence_mask(read.row_lengths())
-        values = dict(network(inputs, training=False))
+        values = run(inputs)
         ids, marginals = decode(values.pop(OUTPUT), mask)
         values = without_padding({name: value[:-1] for name, value in values.items()}, lengths)
         in_text = mask[:-1]
@@ -52,8 +59,7 @@ def make_trace(model: keras.Model, features: TokenFeatures, max_tokens: int, tag
             **values,
         }
 
-    text = tf.TensorSpec([None], tf.string, name="text")
-    return tf.function(trace, autograph=False).get_concrete_function(text)
+    return signature_of(model, trace, with_interventions)
 
 
 def _longest(lengths):

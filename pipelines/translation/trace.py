@@ -5,7 +5,7 @@ from collections.abc import Callable
 import keras
 import tensorflow as tf
 
-from pipelines.networks.traced import OUTPUT, next_tokens, traced, without_padding
+from pipelines.networks.traced import OUTPUT, next_tokens, signature_of, without_padding
 from pipelines.text.special_tokens import END, SPECIAL_TOKENS
 from pipelines.text.tokenizers import Tokenizer, append
 
@@ -30,16 +30,15 @@ def make_trace(
         translate: texts -> the outputs of serving_default.
         reverses: whether the encoder reads the source from its end; its values are in the order of the source.
     """
-    network = traced(model)
     vocabulary = tf.constant(target.vocabulary())
 
-    def trace(text):
+    def trace(text, run):
         outputs = translate(text)
         all_tokens = source.encode(text)[:, 1:-1]
         source_ids = append(all_tokens[:, :max_tokens], END)
         target_ids = target.encode(outputs["translation"])  # <start>, tokens, <end>
         read, written = target_ids[:, :-1].to_tensor(), target_ids[:, 1:].to_tensor()  # [batch, Tt]
-        values = dict(network({"source": source_ids.to_tensor(), "target": read}, training=False))
+        values = run({"source": source_ids.to_tensor(), "target": read})
         logits = tf.cast(values.pop(OUTPUT), tf.float32)  # [batch, Tt, vocabulary]
         source_lengths = tf.cast(source_ids.row_lengths(), tf.int32)
         target_lengths = tf.cast(target_ids.row_lengths(), tf.int32) - 1
@@ -65,5 +64,4 @@ def make_trace(
             **without_padding(decoder_values, target_lengths),
         }
 
-    text = tf.TensorSpec([None], tf.string, name="text")
-    return tf.function(trace, autograph=False).get_concrete_function(text)
+    return signature_of(model, trace)

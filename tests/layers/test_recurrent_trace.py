@@ -132,3 +132,77 @@ def test_another_layer_is_refused(layer):
         layer = AttentionDecoder(AttentionDecoderCell(keras.layers.GRUCell(3), BahdanauAttention(3), 4))
     with pytest.raises(ValueError, match="it must be a recurrent layer of simple cells"):
         RecurrentTrace(layer)
+
+
+def set_values(trace, x, values):
+    """Returns edits that set what `values` has, quantity -> [batch, time, units] with NaN where nothing is set."""
+    shape = numpy_of(trace(x)["hidden"]).shape
+    nothing = {name: np.full(shape, np.nan, "float32") for name in trace(x)}
+    return {name: (~np.isnan(value), np.nan_to_num(value)) for name, value in (nothing | values).items()}
+
+
+@any_kind
+@pytest.mark.parametrize("go_backwards", [False, True], ids=["forward", "backward"])
+@pytest.mark.any_backend
+def test_edits_that_set_nothing_change_nothing(kind, go_backwards):
+    layer, x = make(kind, go_backwards=go_backwards)
+    trace = RecurrentTrace(layer)
+    plain, edited = trace(x, mask=MASK), trace(x, mask=MASK, edits=set_values(trace, x, {}))
+    for name, values in plain.items():
+        close(edited[name], values)
+
+
+def numpy_lstm(layer, x, values):
+    """The equations of an LSTM in NumPy, with set gates and states: quantity -> [batch, time, units], NaN elsewhere."""
+    kernel, recurrent, bias = (numpy_of(each) for each in layer.weights)
+    sigmoid = lambda z: 1 / (1 + np.exp(-z))  # noqa: E731
+    h = c = np.zeros((len(x), 5), "float32")
+    found = []
+    for t in range(x.shape[1]):
+        pick = lambda name, value: np.where(np.isnan(values[name][:, t]), value, values[name][:, t])  # noqa: B023, E731
+        z = x[:, t] @ kernel + h @ recurrent + bias
+        z_i, z_f, z_g, z_o = np.split(z, 4, axis=1)
+        i, f = pick("input_gate", sigmoid(z_i)), pick("forget_gate", sigmoid(z_f))
+        c = pick("cell", f * c + i * pick("candidate", np.tanh(z_g)))
+        h = pick("hidden", pick("output_gate", sigmoid(z_o)) * np.tanh(c))
+        found.append(h)
+    return np.stack(found, axis=1)
+
+
+@pytest.mark.parametrize("name", ["input_gate", "forget_gate", "candidate", "output_gate", "cell", "hidden"])
+@pytest.mark.any_backend
+def test_what_is_set_in_an_lstm_is_what_its_equations_go_on_with(name):
+    layer, x = make("lstm")
+    trace = RecurrentTrace(layer)
+    values = {each: np.full((4, 7, 5), np.nan, "float32") for each in trace(x)}
+    values[name][:, 2:5, 3] = 0.75
+    values[name][1, :, 0] = -0.5
+    edited = trace(x, edits=set_values(trace, x, values))
+    close(edited["hidden"], numpy_lstm(layer, numpy_of(x), values), 1e-5)
+    is_set = ~np.isnan(values[name])
+    close(numpy_of(edited[name])[is_set], values[name][is_set])
+
+
+@pytest.mark.parametrize("kind", ["gru", "gru reset before", "simple", "jordan"])
+@pytest.mark.any_backend
+def test_a_state_that_is_set_is_what_later_steps_read(kind):
+    layer, x = make(kind)
+    trace = RecurrentTrace(layer)
+    state = normal(4, 5, seed=3)
+    values = np.full((4, 7, 5), np.nan, "float32")
+    values[:, 2] = numpy_of(state)
+    edited = numpy_of(trace(x, edits=set_values(trace, x, {"hidden": values}))["hidden"])
+    close(edited[:, :2], numpy_of(trace(x)["hidden"])[:, :2])
+    close(edited[:, 2], numpy_of(state))
+    close(edited[:, 3:], numpy_of(trace(x[:, 3:], initial_state=[state])["hidden"]))
+
+
+@pytest.mark.parametrize("kind", ["gru", "gru reset before"])
+@pytest.mark.any_backend
+def test_an_update_gate_of_one_keeps_the_state_of_a_gru(kind):
+    layer, x = make(kind)
+    trace = RecurrentTrace(layer)
+    values = np.full((4, 7, 5), np.nan, "float32")
+    values[:, 3:, 1] = 1.0
+    hidden = numpy_of(trace(x, edits=set_values(trace, x, {"update_gate": values}))["hidden"])
+    close(hidden[:, 3:, 1], np.repeat(hidden[:, 2:3, 1], 4, axis=1))

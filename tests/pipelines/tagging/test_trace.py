@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from tests.pipelines.networks.test_interventions import assert_same, intervened, traced_values
 from tests.pipelines.tagging.small import EACH_KIND
 
 TEXTS = ["Anna lives here. She is well.", "", "one two three four five six seven"]
@@ -23,3 +24,18 @@ def test_the_first_sentence_has_the_tags_of_serving_default(make_small, kind):
     layers = [name for name in values if name.startswith("layer_1")]
     assert layers and all(values[name].shape[-2] == 5 for name in layers)
     assert all(not values[name][1].any() for name in layers)
+
+
+@pytest.mark.parametrize("kind", EACH_KIND)
+def test_without_an_intervention_it_is_the_trace(make_small, kind):
+    tagger = make_small(kind).tagger
+    assert_same(intervened(tagger, texts=TEXTS), traced_values(tagger, TEXTS), atol=1e-5)
+
+
+def test_the_tags_follow_from_a_state_that_is_set(make_small):
+    tagger = make_small("lstm").tagger
+    edit = ("layer_1_forward", "hidden", -1, 2, -1, 5.0)
+    values, plain = intervened(tagger, edit, texts=TEXTS), traced_values(tagger, TEXTS)
+    assert (values["layer_1_forward_hidden"][0, 2] == 5).all() and not values["layer_1_forward_hidden"][1].any()
+    np.testing.assert_allclose(values["layer_1_forward_hidden"][0, :2], plain["layer_1_forward_hidden"][0, :2])
+    assert np.abs(values["scores"] - plain["scores"]).max() > 1e-3
