@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from pipelines.command_line import join_help_lines
+from pipelines.inspect.intervention_views import Intervene, Patch
 from pipelines.inspect.language_views import Agreement, Gradients, Memory
 from pipelines.inspect.model_views import Clipping, Cost, Embeddings, Neurons, Positions, Size
 from pipelines.inspect.text_views import Attention, Gates, Salience, States, Training
@@ -20,6 +21,8 @@ VIEWS = {
         States,
         Attention,
         Salience,
+        Intervene,
+        Patch,
         Agreement,
         Memory,
         Gradients,

@@ -1,6 +1,8 @@
 """The exports that `inspect` looks into."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.export.exported import Exported, versions
 from pipelines.inspect.trace import Trace, traces
@@ -9,7 +11,10 @@ from pipelines.support.installation import shell_command
 from pipelines.task import TASKS
 from pipelines.text.special_tokens import UNKNOWN
 
-TRACE = "trace"
+if TYPE_CHECKING:
+    from pipelines.inspect.interventions import Edit
+
+TRACE, INTERVENE = "trace", "intervene"
 _EMBEDDINGS = ("tokens", "words", "target_tokens")  # names of the layers
 
 
@@ -68,6 +73,25 @@ class Model:
             raise UserError(self._why_no_trace())
         return traces(self.title, self.ask(TRACE, text=texts))
 
+    def intervene(self, text: str, rows: "Sequence[Sequence[Edit]]") -> list[Trace]:
+        """Returns what the model computes for a text with the interventions of each row.
+
+        Raises:
+            UserError: the export has no signature `intervene`.
+        """
+        if INTERVENE not in self.signatures:
+            if TRACE not in self.signatures:
+                raise UserError(self._why_no_trace())
+            raise UserError(f"{self.title} has a trace, but nothing in it can be set: {self._why_no_intervention()}")
+        size = max(map(len, rows))
+        nothing = ("", "", 0, 0, 0, 0.0)
+        padded = [[*row, *[nothing] * (size - len(row))] for row in rows]
+        names = ("layer", "kind", "unit", "step", "key", "value")
+        columns = {name: [[edit[i] for edit in row] for row in padded] for i, name in enumerate(names)}
+        if not size:
+            columns = {name: [[]] * len(rows) for name in names}
+        return traces(self.title, self.ask(INTERVENE, text=[text] * len(rows), **columns))
+
     def variables(self) -> list:
         """Returns the variables of the SavedModel; their names are those of the layers."""
         found = getattr(self.loaded, "_variables", None) or getattr(self.loaded, "variables", None) or []
@@ -125,6 +149,11 @@ class Model:
             reason = "does not know it" if len(ids) == 1 else f"divides it into {len(ids)} tokens"
             raise UserError(f"{flag} {token!r}: {self.title} {reason}. Give one token")
         return int(ids[0])
+
+    def _why_no_intervention(self) -> str:
+        if self.entry.name in ("nmt", "encoder"):
+            return f"the task {self.entry.name} has no interventions"
+        return "it was exported by an older Unroll: train it again"
 
     def _why_no_trace(self) -> str:
         without = {"bag", "best", "linear", "cnn", "ngram", "feedforward", "average"}

@@ -137,8 +137,7 @@ class TextView(ModelsView):
     def look_at(self, model: "Model") -> "tuple[list[Figure], list[str]]":
         """Returns the figures of one model, and sentences about it."""
         trace = model.trace([self.text])[0]
-        cut = [f"{model.title} {_CUT}"] if trace.cut else []
-        return self.draw(model, trace), [*cut, *self.notes(model, trace)]
+        return self.draw(model, trace), [*cut_notes(model, trace), *self.notes(model, trace)]
 
     def draw(self, model: "Model", trace) -> "list[Figure]":
         """Returns the figures of the trace of one model."""
@@ -147,6 +146,11 @@ class TextView(ModelsView):
     def notes(self, model: "Model", trace) -> list[str]:
         """Returns what is to say about one model."""
         return []
+
+
+def cut_notes(model: "Model", trace) -> list[str]:
+    """Returns the sentence about a text of which only a part is read; none if all of it is."""
+    return [f"{model.title} {_CUT}"] if trace.cut else []
 
 
 def check_treebank(path: Path | None, sentences: int) -> None:

@@ -41,7 +41,8 @@ def traced(model: keras.Model, lists: Lists | None = None) -> keras.Model:
     `decoder_1_attention`, [batch, heads, target time, source time], and self-attention `decoder_1_self_attention`.
 
     Args:
-        lists: the interventions that recurrent layers and transformer blocks read, but for an `AttentionDecoder`.
+        lists: the interventions that recurrent layers and transformer blocks read, but for an `AttentionDecoder`. With
+            them, the outputs of transformer blocks are returned, too: layer_1_hidden.
     """
     found = {}
     numbers = {"layer": 0}
@@ -96,6 +97,8 @@ def traced(model: keras.Model, lists: Lists | None = None) -> keras.Model:
             outputs, weights = _WithWeights(layer, lists, name)(*args, **masks)
             weights = weights if isinstance(weights, dict) else {"self": weights}
             found[f"{name}_attention"] = weights.get("cross", weights["self"])
+            if lists:
+                found[f"{name}_hidden"] = outputs
             if "cross" in weights:
                 found[f"{name}_self_attention"] = weights["self"]
             return outputs

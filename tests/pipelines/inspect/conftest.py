@@ -9,6 +9,7 @@ import pytest
 from pipelines.export import saved_model
 from pipelines.inspect.figure import Figure
 from pipelines.labelled.outputs import with_number_of_classes
+from pipelines.networks.interventions import example_request
 from tests.pipelines.classification import conftest as classifiers
 from tests.pipelines.inspect.exports import export_language_model
 from tests.pipelines.inspect.letters import unreadable
@@ -51,6 +52,7 @@ def saved(exports, make_small, tmp_path_factory):  # noqa: F811 (the fixture)
         else:
             return exports
         requests = {each: {"text": [REVIEW]} for each in servable.signatures()}
+        requests["intervene"] = example_request([REVIEW])
         requests = with_number_of_classes(requests)
         if "tokens" in requests:
             requests["tokens"] = {"tokens": [["a"]]}

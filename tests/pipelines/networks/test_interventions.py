@@ -35,7 +35,7 @@ def traced_values(servable, texts=TEXTS):
 
 
 def assert_same(values, expected, atol=1e-6):
-    assert set(values) == set(expected)
+    assert set(values) - set(expected) <= {f"layer_{i}_hidden" for i in (1, 2)}  # of transformer blocks
     for name, value in expected.items():
         if value.dtype == object:
             assert values[name].tolist() == value.tolist(), name
