@@ -6,7 +6,12 @@ Reads the last lines of the data, which a training keeps for validation, in piec
 """
 
 import argparse
+import sys
 from pathlib import Path
+
+from training import ROOT
+
+sys.path.insert(0, str(ROOT))
 
 CLAMPS = [f"{gate}:all:all={value}" for gate in ("forget", "input", "output", "update", "reset") for value in (1, 0)]
 
@@ -38,9 +43,9 @@ def main() -> None:
         (plain,) = model.intervene(texts[0], [[]])
         known = [clamp for clamp in CLAMPS if interventions.layers_of(plain, f"{clamp.split(':')[0]}_gate")]
         rows = [[], *([*interventions.parse([clamp], plain)] for clamp in known)]
-        losses = np.array(
-            [[-trace.outputs["log_probabilities"][1:].mean() for trace in model.intervene(text, rows)] for text in texts]
-        )  # [texts, clamps], nats per token
+        traces = [model.intervene(text, rows) for text in texts]
+        losses = np.array([[-trace.outputs["log_probabilities"][1:].mean() for trace in each] for each in traces])
+        # losses: [texts, clamps], nats per token
         for name, of_clamp in zip(["nothing is set", *known], losses.T, strict=True):
             print(f"{model.title}  {name:<20}{of_clamp.mean():.3f} (sd over texts {of_clamp.std(ddof=1):.3f})")
 
