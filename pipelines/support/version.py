@@ -1,3 +1,3 @@
 """The version of Unroll. It is in the record of every run and on the card of every export."""
 
-VERSION = "0.14.0"
+VERSION = "0.15.0"
