@@ -71,8 +71,7 @@ def fit(
                 texts, has_label = texts[rows], has_label[rows]
                 weight = None if weight is None else weight[rows]
             if known:
-                score = texts @ np.append(of_known[:, [i]].toarray().ravel(), known.bias[i]).astype(np.float32)
-                texts = sparse.hstack([texts[:, :-1], score[:, None], texts[:, -1:]], "csr")
+                texts = linear_problem.with_score(texts, of_known[:, [i]].toarray().ravel(), known.bias[i])
             yield texts, has_label, weight
 
     kept, bias = _Largest(problem.ratios, layer.num_weights), np.zeros(num_classes)

@@ -84,7 +84,7 @@ def to_json(value, keeps_dates: bool = False):
     """Returns a cell, or a value in one, as JSON has it. What JSON has no type for, such as a date, is text.
 
     Args:
-        keeps_dates: whether a cell that is a date becomes an object, of which `from_json` makes a date again.
+        keeps_dates: whether to write a date as an object, which `from_json` turns back into a date; else it is text.
     """
     if isinstance(value, TypedCell):
         value = value.value

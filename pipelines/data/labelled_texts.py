@@ -52,8 +52,11 @@ class LabelledTexts:
 
         Two texts in both orders stay together: the text of both rows is the smaller one.
         """
+        keys = self.without_order()
+        if keys is self.texts:  # no pairs
+            return groups_or_texts(self.groups, self.texts)
         smallest: dict[str, str] = {}
-        for key, text in zip(keys := self.without_order(), self.texts, strict=True):
+        for key, text in zip(keys, self.texts, strict=True):
             smallest[key] = min(smallest.get(key, text), text)
         return groups_or_texts(self.groups, np.fromiter((smallest[key] for key in keys), object, len(self)))
 

@@ -24,10 +24,11 @@ class Intervene(TextView):
 
     clamp: Annotated[tuple[str, ...], tyro.conf.arg(metavar="KIND:STEP:UNIT=VALUE ...")] = ()
     """What to set: KIND:STEP:UNIT=VALUE, or LAYER:KIND:STEP:UNIT=VALUE. Steps and units count from 0; `all` means all.
-    Kinds of recurrent layers: hidden, cell, input, forget, output, update, reset, candidate. Of transformer blocks:
-    hidden; attention, where the unit is a head, the step a query, and :KEY may follow; and factors of head,
-    attention_output, attention_residual, feed_forward_output, feed_forward_residual, of which 0 takes out. Without
-    --clamp, each unit, head and sublayer is taken out in turn, and the change of the answer is ranked."""
+    Kinds of recurrent layers: hidden, cell, input, forget, output, update, reset, candidate. Kinds of transformer
+    blocks: hidden, and attention, whose unit is a head and whose step is a query (a key may follow: :KEY). Kinds whose
+    value is a factor, so that 0 removes them: head, attention_output, attention_residual, feed_forward_output,
+    feed_forward_residual. Without --clamp, each unit, head and sublayer is removed in turn, and the changes of the
+    answer are ranked."""
 
     def look_at(self, model):
         """Returns the figure of one model, and the largest changes."""

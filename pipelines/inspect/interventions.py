@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import altair as alt
 import numpy as np
@@ -11,10 +10,10 @@ import pandas as pd
 from pipelines.inspect.axes import shown, step, token_axis, tokens_parameter
 from pipelines.inspect.figure import Figure
 from pipelines.inspect.models import Model
-from pipelines.inspect.trace import Trace
+from pipelines.inspect.trace import Edit, Trace
+from pipelines.networks.interventions import ALL, OF_BLOCKS
 from pipelines.support.errors import UserError
 
-ALL = -1
 ROWS = 64  # texts that a model reads at once
 MAX_LISTED = 24  # units and heads of the ranking
 _NAMES = {"hidden": "unit", "head": "head"}  # of what a number stands for
@@ -23,26 +22,7 @@ _CLAMP = re.compile(
     r"(?::(?P<key>\d+|all))?=(?P<value>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)"
 )
 _SHORT = {name: f"{name}_gate" for name in ("forget", "input", "output", "update", "reset")}
-_OF_BLOCKS = (
-    "attention",
-    "head",
-    "attention_output",
-    "attention_residual",
-    "feed_forward_output",
-    "feed_forward_residual",
-)
 EXAMPLE = "forget:all:3=1"
-
-
-class Edit(NamedTuple):
-    """An intervention, see networks/interventions.py."""
-
-    layer: str
-    kind: str
-    unit: int
-    step: int
-    key: int
-    value: float
 
 
 def parse(clamps: Iterable[str], trace: Trace) -> list[Edit]:
@@ -75,7 +55,8 @@ def parse(clamps: Iterable[str], trace: Trace) -> list[Edit]:
 def kinds_of(trace: Trace) -> dict[str, list[str]]:
     """Returns layer -> what can be set in it."""
     return {
-        layer: [*values, *(_OF_BLOCKS if layer in trace.attention else ())] for layer, values in trace.recurrent.items()
+        layer: [*values, *(OF_BLOCKS[1:] if layer in trace.attention else ())]
+        for layer, values in trace.recurrent.items()
     }
 
 

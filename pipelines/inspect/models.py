@@ -2,17 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipelines.export.exported import Exported, versions
-from pipelines.inspect.trace import Trace, traces
+from pipelines.inspect.trace import Edit, Trace, traces
 from pipelines.support.errors import UserError
 from pipelines.support.installation import shell_command
 from pipelines.task import TASKS
 from pipelines.text.special_tokens import UNKNOWN
-
-if TYPE_CHECKING:
-    from pipelines.inspect.interventions import Edit
 
 TRACE, INTERVENE = "trace", "intervene"
 _EMBEDDINGS = ("tokens", "words", "target_tokens")  # names of the layers
@@ -73,7 +69,7 @@ class Model:
             raise UserError(self._why_no_trace())
         return traces(self.title, self.ask(TRACE, text=texts))
 
-    def intervene(self, text: str, rows: "Sequence[Sequence[Edit]]") -> list[Trace]:
+    def intervene(self, text: str, rows: Sequence[Sequence[Edit]]) -> list[Trace]:
         """Returns what the model computes for a text with the interventions of each row.
 
         Raises:
@@ -82,14 +78,13 @@ class Model:
         if INTERVENE not in self.signatures:
             if TRACE not in self.signatures:
                 raise UserError(self._why_no_trace())
-            raise UserError(f"{self.title} has a trace, but nothing in it can be set: {self._why_no_intervention()}")
+            raise UserError(
+                f"{self.title} has a trace, but nothing in it can be set: translators, encoders and exports of an "
+                "older Unroll have no interventions"
+            )
         size = max(map(len, rows))
-        nothing = ("", "", 0, 0, 0, 0.0)
-        padded = [[*row, *[nothing] * (size - len(row))] for row in rows]
-        names = ("layer", "kind", "unit", "step", "key", "value")
-        columns = {name: [[edit[i] for edit in row] for row in padded] for i, name in enumerate(names)}
-        if not size:
-            columns = {name: [[]] * len(rows) for name in names}
+        padded = [[*row, *[Edit("", "", 0, 0, 0, 0.0)] * (size - len(row))] for row in rows]
+        columns = {name: [[getattr(edit, name) for edit in row] for row in padded] for name in Edit._fields}
         return traces(self.title, self.ask(INTERVENE, text=[text] * len(rows), **columns))
 
     def variables(self) -> list:
@@ -149,11 +144,6 @@ class Model:
             reason = "does not know it" if len(ids) == 1 else f"divides it into {len(ids)} tokens"
             raise UserError(f"{flag} {token!r}: {self.title} {reason}. Give one token")
         return int(ids[0])
-
-    def _why_no_intervention(self) -> str:
-        if self.entry.name in ("nmt", "encoder"):
-            return f"the task {self.entry.name} has no interventions"
-        return "it was exported by an older Unroll: train it again"
 
     def _why_no_trace(self) -> str:
         without = {"bag", "best", "linear", "cnn", "ngram", "feedforward", "average"}

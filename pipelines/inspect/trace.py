@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,6 +61,17 @@ class Trace:
         """Returns the recurrent layers that have a quantity, or one of several."""
         wanted = (quantity,) if isinstance(quantity, str) else quantity
         return [layer for layer, values in self.recurrent.items() if any(name in values for name in wanted)]
+
+
+class Edit(NamedTuple):
+    """An intervention, see networks/interventions.py."""
+
+    layer: str
+    kind: str
+    unit: int
+    step: int
+    key: int
+    value: float
 
 
 def traces(model: str, outputs: Mapping[str, np.ndarray]) -> list[Trace]:

@@ -149,7 +149,7 @@ class TextView(ModelsView):
 
 
 def cut_notes(model: "Model", trace) -> list[str]:
-    """Returns the sentence about a text of which only a part is read; none if all of it is."""
+    """Returns one sentence if the model has read only a part of the text, else none."""
     return [f"{model.title} {_CUT}"] if trace.cut else []
 
 

@@ -199,8 +199,7 @@ class Problem:
                 min_norm.append(weighted.least)
                 texts = weighted.scaled
                 if known:
-                    score = texts @ np.append(known.weights[:, i], known.bias[i])
-                    texts = sparse.hstack([texts[:, :-1], score[:, None], texts[:, -1:]], "csr", np.float32)
+                    texts = with_score(texts, known.weights[:, i], known.bias[i])
                 yield texts, is_class, self.text_weight
 
         size = len(self.decisions), self.occurrences.nnz
@@ -262,6 +261,20 @@ class Problem:
         ratios = np.repeat(weighted.ratios[:, None].astype(np.float32), num_decisions, axis=1)
         min_norm = np.full(num_decisions, weighted.least, np.float32)
         return Fitted(ratios, weights.T.astype(np.float32), np.zeros(num_decisions, np.float32), min_norm)
+
+
+def with_score(texts: sparse.csr_matrix, weights: np.ndarray, bias: float) -> sparse.csr_matrix:
+    """Returns the texts with one more feature before the last one, their score by a known model.
+
+    Args:
+        texts: see `Weighted.scaled`, [n, k + 1].
+        weights: float32 [k].
+
+    Returns:
+        float32 [n, k + 2].
+    """
+    score = texts @ np.append(weights, np.float32(bias))
+    return sparse.hstack([texts[:, :-1], score[:, None], texts[:, -1:]], "csr", np.float32)
 
 
 def prior(counts: np.ndarray, total: float, exclude: bool) -> np.ndarray:

@@ -100,11 +100,10 @@ class EditedRecurrent(keras.layers.Layer):
 
     def call(self, inputs, initial_state=None, mask=None):
         """Returns what `RecurrentTrace` does."""
-        time, units = ops.shape(inputs)[1], self._trace.layer.cell.units
-        size = {"hidden": keras.tree.flatten(self._trace.layer.cell.state_size)[0]}
+        time = ops.shape(inputs)[1]
         edits = {
-            name: _edit(self._lists.tensors, self._number, name, time, size.get(name, units))
-            for name in self._trace.compute_output_shape(inputs.shape)
+            name: _edit(self._lists.tensors, self._number, name, time, units)
+            for name, (_, _, units) in self._trace.compute_output_shape(inputs.shape).items()
         }
         return self._trace(inputs, initial_state=initial_state, mask=mask, edits=edits)
 

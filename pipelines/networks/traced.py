@@ -113,31 +113,24 @@ def traced(model: keras.Model, lists: Lists | None = None) -> keras.Model:
 
 
 def _outputs_of(layer, values: dict):
-    """Returns what a recurrent layer returns.
+    """Returns what a recurrent layer that reads forwards returns.
 
     Args:
-        values: its states in the order of the inputs: quantity -> [batch, time, units].
+        values: its states: quantity -> [batch, time, units].
     """
-    last = 0 if layer.go_backwards else -1
-    outputs = values["hidden"][:, last]
-    if layer.return_sequences:
-        outputs = keras.ops.flip(values["hidden"], 1) if layer.go_backwards else values["hidden"]
-    states = [values[name][:, last] for name in ("hidden", "cell") if name in values]
+    outputs = values["hidden"] if layer.return_sequences else values["hidden"][:, -1]
+    states = [values[name][:, -1] for name in ("hidden", "cell") if name in values]
     return (outputs, *states) if layer.return_state else outputs
 
 
 def _outputs_of_both(layer, forward: dict, backward: dict, mask):
-    """Returns what a bidirectional layer returns; for the values see `_outputs_of`."""
-    ends = {"forward": (forward, -1), "backward": (backward, 0)}
-    if layer.return_sequences:
-        outputs = [values["hidden"] for values, _ in ends.values()]
-        if mask is not None:  # Keras has zeros there
-            outputs = [each * keras.ops.cast(mask, each.dtype)[:, :, None] for each in outputs]
-    else:
-        outputs = [values["hidden"][:, end] for values, end in ends.values()]
-    merged = keras.ops.concatenate(outputs, -1) if layer.merge_mode == "concat" else keras.ops.add(*outputs)
-    states = [values[name][:, end] for values, end in ends.values() for name in ("hidden", "cell") if name in values]
-    return (merged, *states) if layer.return_state else merged
+    """Returns the outputs of a bidirectional layer; the values of both directions are in the order of the inputs."""
+    outputs = [forward["hidden"], backward["hidden"]]
+    if not layer.return_sequences:
+        outputs = [outputs[0][:, -1], outputs[1][:, 0]]
+    elif mask is not None:  # Keras has zeros there
+        outputs = [each * keras.ops.cast(mask, each.dtype)[:, :, None] for each in outputs]
+    return keras.ops.concatenate(outputs, -1) if layer.merge_mode == "concat" else keras.ops.add(*outputs)
 
 
 class _WithWeights(keras.layers.Layer):
