@@ -15,6 +15,7 @@ from pipelines.networks.interventions import ALL, OF_BLOCKS
 from pipelines.support.errors import UserError
 
 ROWS = 64  # texts that a model reads at once
+_WIDTH = 200  # pixels of the bars: with the labels beside them, they fit on a phone
 MAX_LISTED = 24  # units and heads of the ranking
 _NAMES = {"hidden": "unit", "head": "head"}  # of what a number stands for
 _CLAMP = re.compile(
@@ -126,11 +127,15 @@ def change_figure(title: str, found: pd.DataFrame, clamps: Sequence[str]) -> Fig
             yOffset=alt.YOffset("when:N", sort=["before", "after"]),
             x=alt.X("probability:Q", scale=alt.Scale(domain=[0, 1])),
             color=alt.Color(
-                "when:N", sort=["before", "after"], scale=alt.Scale(range=["#adb5bd", "#1c7ed6"]), title=None
+                "when:N",
+                sort=["before", "after"],
+                scale=alt.Scale(range=["#adb5bd", "#1c7ed6"]),
+                title=None,
+                legend=alt.Legend(orient="top"),
             ),
             tooltip=["answer:N", "when:N", alt.Tooltip("probability:Q", format=".4f")],
         )
-        .properties(width=480, height=alt.Step(14))
+        .properties(width=_WIDTH, height=alt.Step(14))
     )
     return Figure(
         "intervene",
@@ -178,7 +183,7 @@ def ranking_figure(title: str, found: pd.DataFrame) -> Figure:
             x=alt.X("change:Q", title="change of the answer"),
             tooltip=["place:N", alt.Tooltip("change:Q", format=".4f")],
         )
-        .properties(width=480, height=alt.Step(16))
+        .properties(width=_WIDTH, height=alt.Step(16))
     )
     return Figure(
         "intervene",
