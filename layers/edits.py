@@ -24,4 +24,4 @@ def scaled(edits, name: str, x):
     if not edits or name not in edits:
         return x
     is_set, factor = edits[name]
-    return x * ops.where(is_set, ops.cast(factor, x.dtype), ops.ones((), x.dtype))
+    return ops.multiply(x, ops.where(is_set, ops.cast(factor, x.dtype), ops.ones((), x.dtype)))
