@@ -1,5 +1,6 @@
 # make demo: trains a sentiment classifier on the embedded sample.
 # make check: lint and quick tests (about one minute).   make test: the tests (30 minutes).   make test-all: all tests (80 minutes).
+# make course: trains the models of all ten lessons of `learn`, and tests what the lessons say (15 minutes).
 # make docs: makes a site of all pages and docstrings, with a search: build/site/index.html.
 # make pictures: makes the pictures of docs/images again, those whose models are there or train in a minute.
 # make lock: resolves requirements.txt, -dev.txt, -ray.txt, -encoders.txt and -docs.txt again, and writes what to install into the lock files.
@@ -25,7 +26,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses=2
 # Tests that need neither a trained model nor a server: the inner loop of `make check`.
 QUICK_TESTS := tests/test_*.py tests/pipelines/test_*.py $(addprefix tests/pipelines/,data support text labelled decoding)
 
-.PHONY: demo check lint test test-all test-exhaustive test-next docs pictures lock replay clean
+.PHONY: demo check lint test test-all test-exhaustive course test-next docs pictures lock replay clean
 
 demo: $(READY)
 	@.venv/bin/python main.py train sentiment
@@ -55,6 +56,9 @@ test-all: lint $(ALL_READY)
 # What `make test-all` shows for some networks, tasks and versions, for the others; and tests that take minutes.
 test-exhaustive: $(ALL_READY)
 	@$(PYTEST) -m exhaustive
+
+course: $(ALL_READY)
+	@$(PYTEST) tests/pipelines/learn
 
 # It is no part of the other targets: failures show what the next version of Keras changes (docs/dependencies.md).
 test-next: $(NEXT_READY)

@@ -16,46 +16,50 @@ PAIR = "en-es"
 
 
 @dataclasses.dataclass(frozen=True)
-class _Noun:
+class Noun:
+    """A noun in English and Spanish."""
+
     english: str
     spanish: str
     feminine: bool
     english_plural: str = ""  # by default the singular with an s
 
     def in_english(self, is_plural: bool) -> str:
+        """Returns the English form."""
         return (self.english_plural or self.english + "s") if is_plural else self.english
 
     def in_spanish(self, is_plural: bool) -> str:
+        """Returns the Spanish form."""
         return _spanish_plural(self.spanish) if is_plural else self.spanish
 
 
 _PEOPLE = (
-    _Noun("man", "hombre", False, "men"),
-    _Noun("woman", "mujer", True, "women"),
-    _Noun("girl", "chica", True),
-    _Noun("boy", "chico", False),
-    _Noun("doctor", "m\u00e9dico", False),
-    _Noun("nurse", "enfermera", True),
-    _Noun("neighbour", "vecino", False),
-    _Noun("queen", "reina", True),
-    _Noun("dog", "perro", False),
-    _Noun("cow", "vaca", True),
-    _Noun("teacher", "maestra", True),
-    _Noun("painter", "pintor", False),
+    Noun("man", "hombre", False, "men"),
+    Noun("woman", "mujer", True, "women"),
+    Noun("girl", "chica", True),
+    Noun("boy", "chico", False),
+    Noun("doctor", "m\u00e9dico", False),
+    Noun("nurse", "enfermera", True),
+    Noun("neighbour", "vecino", False),
+    Noun("queen", "reina", True),
+    Noun("dog", "perro", False),
+    Noun("cow", "vaca", True),
+    Noun("teacher", "maestra", True),
+    Noun("painter", "pintor", False),
 )
 _THINGS = (
-    _Noun("house", "casa", True),
-    _Noun("car", "coche", False),
-    _Noun("apple", "manzana", True),
-    _Noun("book", "libro", False),
-    _Noun("table", "mesa", True),
-    _Noun("hat", "sombrero", False),
-    _Noun("bicycle", "bicicleta", True),
-    _Noun("tree", "\u00e1rbol", False),
-    _Noun("letter", "carta", True),
-    _Noun("glass", "vaso", False, "glasses"),
-    _Noun("window", "ventana", True),
-    _Noun("train", "tren", False),
+    Noun("house", "casa", True),
+    Noun("car", "coche", False),
+    Noun("apple", "manzana", True),
+    Noun("book", "libro", False),
+    Noun("table", "mesa", True),
+    Noun("hat", "sombrero", False),
+    Noun("bicycle", "bicicleta", True),
+    Noun("tree", "\u00e1rbol", False),
+    Noun("letter", "carta", True),
+    Noun("glass", "vaso", False, "glasses"),
+    Noun("window", "ventana", True),
+    Noun("train", "tren", False),
 )
 _PLACES = (
     ("in the garden", "en el jard\u00edn"),
@@ -66,7 +70,7 @@ _PLACES = (
     ("under the bridge", "debajo del puente"),
 )
 _TIMES = (("today", "hoy"), ("every morning", "cada ma\u00f1ana"), ("now", "ahora"), ("on Sundays", "los domingos"))
-_ADJECTIVES = (
+ADJECTIVES = (
     ("red", "rojo"),
     ("white", "blanco"),
     ("old", "viejo"),
@@ -118,8 +122,8 @@ def generate(pairs: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 def _sentence(rng: random.Random) -> tuple[str, str]:
     """A sentence in English and Spanish."""
     is_plural = rng.random() < 0.4
-    subject, subject_spanish = _phrase(rng, rng.choice(_PEOPLE), is_plural)
-    thing, thing_spanish = _phrase(rng, rng.choice(_THINGS), rng.random() < 0.4)
+    subject, subject_spanish = noun_phrase(rng, rng.choice(_PEOPLE), is_plural)
+    thing, thing_spanish = noun_phrase(rng, rng.choice(_THINGS), rng.random() < 0.4)
     stem, third_person, singular, plural = rng.choice(_VERBS)
     if rng.random() < 0.25:
         verb, verb_spanish = f"{'do' if is_plural else 'does'} not {stem}", f"no {plural if is_plural else singular}"
@@ -135,9 +139,9 @@ def _sentence(rng: random.Random) -> tuple[str, str]:
     return english[0].upper() + english[1:] + ".", spanish[0].upper() + spanish[1:] + "."
 
 
-def _phrase(rng: random.Random, noun: _Noun, is_plural: bool) -> tuple[str, str]:
-    """A noun with an article and up to two adjectives, in English and Spanish."""
-    adjectives = rng.sample(_ADJECTIVES, rng.choice((0, 1, 1, 2)))
+def noun_phrase(rng: random.Random, noun: Noun, is_plural: bool) -> tuple[str, str]:
+    """Returns a noun with an article and up to two adjectives, in English and Spanish."""
+    adjectives = rng.sample(ADJECTIVES, rng.choice((0, 1, 1, 2)))
     english = " ".join([*(english for english, _ in adjectives), noun.in_english(is_plural)])
     spanish = " y ".join(_agree(spanish, noun.feminine, is_plural) for _, spanish in adjectives)
     spanish = f"{noun.in_spanish(is_plural)} {spanish}".rstrip()

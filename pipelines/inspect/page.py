@@ -8,6 +8,7 @@ import base64
 import gzip
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -26,16 +27,28 @@ _KEYS = (
 
 
 def render(title: str, figures: list[Figure], notes: list[str]) -> str:
-    """Returns the page.
+    """Returns the page of an inspection.
 
     Args:
         title: of the page.
         figures: drawn one below the other.
         notes: sentences below the title, such as what was cut.
     """
+    has_tokens = any(_has_tokens(each.specification()) for each in figures)
+    return document(title, [_notes(notes), _KEYS if has_tokens else "", *map(section, figures)], figures)
+
+
+def document(title: str, body: list[str], figures: Sequence[Figure], styles: str = "", script: str = "") -> str:
+    """Returns a page in one file.
+
+    Args:
+        title: of the page.
+        body: HTML below the title, with the `section` of each figure.
+        figures: what the sections draw; their names differ.
+        styles, script: more CSS, and JavaScript.
+    """
     import vl_convert
 
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;")
     data = [
         {
             "name": each.name,
@@ -45,20 +58,23 @@ def render(title: str, figures: list[Figure], notes: list[str]) -> str:
         }
         for each in figures
     ]
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed; window.vega = vega;") if data else ""
+    drawn = [
+        _compressed("figures", json.dumps(data, separators=(",", ":"), allow_nan=False)),
+        _compressed("library", library),
+        f"<script>{_file('page.js')}</script>",
+    ]
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{html.escape(title)}</title>",
-        f"<style>{_file('page.css')}</style></head><body>",
+        f"<style>{_file('page.css')}{styles}</style></head><body>",
         f"<main><h1>{html.escape(title)}</h1>",
-        _notes(notes),
-        _KEYS if any(_has_tokens(each["specification"]) for each in data) else "",
-        *(_section(each) for each in figures),
+        *body,
         f"<footer>Unroll {VERSION}</footer></main>",
-        _compressed("figures", json.dumps(data, separators=(",", ":"), allow_nan=False)),
-        _compressed("library", library),
-        f"<script>{_file('page.js')}</script>",
+        *(drawn if data else []),
+        f"<script>{script}</script>" if script else "",
         "</body></html>",
     ]
     return "\n".join(parts)
@@ -89,7 +105,8 @@ def _has_tokens(specification: dict) -> bool:
     return any(each["name"] == "marked" for each in specification.get("params", []))
 
 
-def _section(figure: Figure) -> str:
+def section(figure: Figure) -> str:
+    """Returns the HTML of a figure: title, description, chart, and the numbers as a table."""
     picture = base64.b64encode(smaller(figure.png())).decode()
     name, title, description = (html.escape(each) for each in (figure.name, figure.title, figure.description))
     rows = figure.table if figure.table is not None else next(iter(figure.data.values()))

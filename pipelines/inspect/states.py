@@ -28,7 +28,9 @@ class Plane:
         self.vectors = vectors[:2].T  # [units, 2]
         # The sign of a component is arbitrary: make its largest weight positive, so that pictures can be repeated.
         self.vectors *= np.sign(self.vectors[np.abs(self.vectors).argmax(0), [0, 1][: self.vectors.shape[1]]])
-        variances = sizes**2
+        missing = 2 - self.vectors.shape[1]  # the states of one unit are on a line: the second coordinate is 0
+        self.vectors = np.pad(self.vectors, ((0, 0), (0, missing)))
+        variances = np.pad(sizes**2, (0, missing))
         self.explained = variances[:2] / max(variances.sum(), 1e-12)
 
     def project(self, states: np.ndarray) -> np.ndarray:

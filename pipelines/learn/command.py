@@ -1,16 +1,21 @@
-"""The command `learn`: worked examples of the teaching material, computed by Keras's layers."""
+"""The command `learn`: ten lessons, worked examples and exercises, computed by Keras's layers and small models."""
 
 import dataclasses
 import functools
 import itertools
 import operator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
-from pipelines.command_line import join_help_lines, print_json
+from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, join_help_lines, print_json
+from pipelines.learn.check import Check, ExerciseSeed, check_seed
+from pipelines.learn.lessons.registry import LESSONS, make
 from pipelines.learn.settings import Changes, check_number, parse_changes
+from pipelines.settings.fields import PATH
 from pipelines.support.errors import UserError
+from pipelines.support.files import check_output, shown, write_text
 from pipelines.support.installation import shell_command
 
 if TYPE_CHECKING:
@@ -83,20 +88,76 @@ class SoLongAnd(Topic):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class LessonOf(Topic):
+    """A lesson of the course: text, numbers, figures and questions; its model is trained at the first call."""
+
+    examples: ClassVar = ("1", "4 --output lesson-4.html", "8 --output lesson-8.ipynb")
+
+    number: tyro.conf.Positional[Literal[tuple(LESSONS)]]  # type: ignore[valid-type]
+    """1 to 10, in this order."""
+    output: Annotated[Path | None, PATH] = None
+    """File to write instead of printing: .html, a page with the figures that works without a network, or .ipynb, a
+    notebook."""
+    runs: RunsFlag = RUNS
+    """Folder of the runs."""
+    saved_models: SavedModelsFlag = SAVED_MODELS
+    """Folder of the exported models."""
+
+    def __call__(self) -> None:
+        """Prints or writes the lesson."""
+        check_output(self.output, suffixes=(".html", ".ipynb"))
+        if self.output is None:
+            super().__call__()
+            return
+        from pipelines.support.quiet import import_tensorflow
+
+        import_tensorflow()
+        from pipelines.learn import notebook, page
+
+        render = page.render if self.output.suffix == ".html" else notebook.render
+        write_text(self.output, render(self.lesson()))
+        print(f"{'page' if self.output.suffix == '.html' else 'notebook'}: {shown(self.output)}")
+
+    def lesson(self) -> "Lesson":
+        """Returns the steps, after training the models that do not exist."""
+        from pipelines.learn.course import Course
+
+        return make(self.number, Course(self.runs, self.saved_models))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Backward(Topic):
+    """The gradient of a recurrent network, step by step: Jacobians, truncation, clipping, RTRL."""
+
+    def lesson(self) -> "Lesson":
+        """Returns the steps."""
+        from pipelines.learn.backward import backward_lesson
+
+        return backward_lesson()
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Exercise(Topic):
-    """Exercises of the chapter on recurrent networks, with each step of their solution: 1, 5, 6 or 10."""
+    """An exercise of the chapter on recurrent networks, with each step of its solution."""
 
-    examples: ClassVar = ("5",)
+    examples: ClassVar = ("5", "5 --seed 3")
 
-    number: tyro.conf.Positional[Literal[1, 5, 6, 10]]
-    """1: states of a small network; 5: update of an LSTM's cell; 6: parameters of RNN, GRU and LSTM; 10: two
-    perplexities."""
+    number: tyro.conf.Positional[Literal[tuple(range(1, 13))]]  # type: ignore[valid-type]
+    """1: states of a small network; 2: hidden size; 3: gates at a word; 4: a forget gate over many words; 5: update of
+    an LSTM's cell; 6: parameters of RNN, GRU and LSTM; 7: gradients of early steps; 8: truncation; 9: other long
+    dependencies; 10: two perplexities; 11: both directions; 12: depth and width."""
+    seed: ExerciseSeed = None
+    """Other numbers than the book's; the same seed gives the same numbers."""
+
+    def check(self) -> None:
+        """Checks the seed."""
+        check_seed(self.seed)
 
     def lesson(self) -> "Lesson":
         """Returns the steps of the solution."""
-        from pipelines.learn.exercises import EXERCISES
+        from pipelines.learn.exercises.registry import exercise
 
-        return EXERCISES[self.number]()
+        return exercise(self.number, self.seed)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,8 +188,7 @@ class Scaling(Topic):
 
     def check(self) -> None:
         """Checks the seed."""
-        if not 0 <= self.seed < 2**32:
-            raise UserError(f"--seed {self.seed}: it must be from 0 to {2**32 - 1}")
+        check_seed(self.seed)
 
     def lesson(self) -> "Lesson":
         """Returns the measurements."""
@@ -162,26 +222,34 @@ class Positions(Topic):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Topics:
-    """List the topics."""
+    """List the lessons and the topics."""
 
     json: bool = False
     """Print one JSON object."""
 
     def __call__(self) -> None:
-        """Prints a line for each topic."""
-        lines = {name: topic.__doc__.splitlines()[0] for name, topic in TOPICS.items() if topic is not Topics}
+        """Prints a line for each lesson and each topic."""
+        lessons = {f"lesson {number}": line for number, (_, line) in LESSONS.items()}
+        topics = {name: _first_line(topic) for name, topic in TOPICS.items() if topic not in (Topics, LessonOf)}
         if self.json:
-            print_json({"topics": lines})
+            print_json({"lessons": lessons, "topics": topics})
             return
-        width = max(map(len, lines))
-        for name, line in lines.items():
+        width = max(map(len, [*lessons, *topics]))
+        for name, line in {**lessons, **topics}.items():
             print(f"{name.ljust(width)}  {line}")
-        print(f"\nStart with `{shell_command()} learn so-long-and`. Each topic has its own --help.")
+        print(f"\nStart with `{shell_command()} learn lesson 1`. Each topic has its own --help.")
+
+
+def _first_line(topic) -> str:
+    return topic.__doc__.splitlines()[0]
 
 
 TOPICS = {
-    "so-long-and": SoLongAnd,
+    "lesson": LessonOf,
+    "check": Check,
     "exercise": Exercise,
+    "so-long-and": SoLongAnd,
+    "backward": Backward,
     "attention": Attention,
     "scaling": Scaling,
     "positions": Positions,
@@ -189,7 +257,8 @@ TOPICS = {
 }
 """Topic -> class."""
 
-NAMES = {name: Exercise(number=1) if topic is Exercise else topic() for name, topic in TOPICS.items()}
+_NEEDED = {Exercise: {"number": 1}, LessonOf: {"number": 1}, Check: {"what": "lesson-1"}}
+NAMES = {name: topic(**_NEEDED.get(topic, {})) for name, topic in TOPICS.items()}
 """Topic -> an instance, for `mistyped`."""
 
 _Topic = functools.reduce(
@@ -200,9 +269,9 @@ _Topic = functools.reduce(
 
 @dataclasses.dataclass(frozen=True)
 class Learn:
-    """Worked examples of the teaching material, step by step, computed by Keras's layers.
+    """Ten lessons that train small models, worked examples step by step, and exercises that are checked.
 
-    Without a topic, the topics are listed. docs/learning.md has the commands that show the rest of the material.
+    Without a topic, the lessons and topics are listed. docs/learning.md has the commands for the rest of the material.
     """
 
     topic: _Topic = Topics()

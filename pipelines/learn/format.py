@@ -4,6 +4,7 @@ import textwrap
 
 import numpy as np
 
+from pipelines.learn.sources import located
 from pipelines.learn.steps import Lesson, Step, Values
 
 WIDTH = 100
@@ -12,10 +13,20 @@ _GAP = "     "  # between two matrices that stand side by side
 
 
 def format_lesson(lesson: Lesson) -> list[str]:
-    """Returns the lines of a lesson."""
+    """Returns the lines of a lesson, with its questions and where its code is."""
     lines = [lesson.title, "", *textwrap.wrap(lesson.question, WIDTH)]
     for number, step in enumerate(lesson.steps, 1):
         lines += ["", *_format_step(number, step)]
+    return lines + format_questions(lesson)
+
+
+def format_questions(lesson: Lesson) -> list[str]:
+    """Returns the lines of the questions of a lesson, and of the places of its code."""
+    lines = ["", "Questions"] if lesson.questions else []
+    for number, question in enumerate(lesson.questions, 1):
+        lines += textwrap.wrap(f"{number}. {question.text}", WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    if lesson.sources:
+        lines += ["", "Source", *(_INDENT + located(source) for source in lesson.sources)]
     return lines
 
 
@@ -29,13 +40,20 @@ def _format_step(number: int, step: Step) -> list[str]:
             lines.append(layer.rjust(WIDTH))
     if step.equation:
         lines += [f"{_INDENT}{line}" for line in step.equation.splitlines()]
-    if step.values:
-        lines += ["", *_side_by_side(step.values)]
-    if step.picture:
-        lines += ["", *(_INDENT + line for line in step.picture)]
+    numbers = numbers_of(step)
+    if numbers:
+        lines += ["", *(_INDENT + line for line in numbers)]
     if step.text:
         lines += ["", *textwrap.wrap(step.text, WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)]
+    if step.command:
+        lines += ["", f"{_INDENT}$ {step.command}"]
     return [line.rstrip() for line in lines]
+
+
+def numbers_of(step: Step) -> list[str]:
+    """Returns the lines of the values and of the picture of a step."""
+    picture = list(step.picture)
+    return _side_by_side(step.values) + (["", *picture] if step.values and picture else picture)
 
 
 def format_values(values: Values) -> list[str]:
@@ -93,6 +111,8 @@ def format_number(number: float | np.integer, digits: int) -> str:
 
 def _side_by_side(all_values: tuple[Values, ...]) -> list[str]:
     """Returns the lines of the values, as many beside each other as fit into the width."""
+    if not all_values:
+        return []
     lines, row, width = [], [], len(_INDENT)
     for values in all_values:
         block = format_values(values)
@@ -117,4 +137,4 @@ def _joined(blocks: list[tuple[list[str], bool]]) -> list[str]:
     padded = [
         [line.ljust(max(map(len, column))) for line in [*column, *[""] * (height - len(column))]] for column in columns
     ]
-    return [(_INDENT + _GAP.join(parts)).rstrip() for parts in zip(*padded, strict=True)]
+    return [_GAP.join(parts).rstrip() for parts in zip(*padded, strict=True)]

@@ -1,8 +1,14 @@
-"""What a topic of `learn` returns: a lesson of steps, with the numbers that each step computes."""
+"""What a topic of `learn` returns: a lesson of steps, with the numbers that each step computes, and its questions."""
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from pipelines.learn.questions import Question
+
+if TYPE_CHECKING:
+    from pipelines.inspect.figure import Figure
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +43,10 @@ class Step:
     """What to see in the values."""
     picture: tuple[str, ...] = ()
     """Lines that are printed as they are, after the values."""
+    command: str = ""
+    """The command that shows the same, after `python main.py`."""
+    figures: "tuple[Figure, ...]" = ()
+    """What the command draws."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +56,12 @@ class Lesson:
     title: str
     question: str
     steps: tuple[Step, ...]
+    questions: tuple[Question, ...] = ()
+    """For the reader: `learn check` compares the answers."""
+    sources: tuple[str, ...] = ()
+    """Where the code is that computed it: module:function, or module:Class.method."""
+    given: int = 0
+    """How many of the first steps state what the questions need, and not their answers."""
 
 
 def as_json(lesson: Lesson) -> dict:
@@ -58,10 +74,12 @@ def as_json(lesson: Lesson) -> dict:
             "text": step.text,
             "values": [_value_as_json(value) for value in step.values],
             "picture": list(step.picture),
+            "command": step.command,
         }
         for step in lesson.steps
     ]
-    return {"title": lesson.title, "question": lesson.question, "steps": steps}
+    questions = [each.text for each in lesson.questions]
+    return {"title": lesson.title, "question": lesson.question, "steps": steps, "questions": questions}
 
 
 def _value_as_json(value: Values) -> dict:

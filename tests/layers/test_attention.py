@@ -172,6 +172,7 @@ def test_passes_the_layer_test_of_keras(make, value_size, keras_layer_test):
     )
 
 
+@pytest.mark.long
 @some_attentions("bahdanau", "dot", "additive", "general_local")
 def test_trains_and_is_saved_with_dynamic_batch_and_time(make, value_size, survives_saving):
     query, value, mask = keras.Input((None, 4)), keras.Input((None, value_size)), keras.Input((None,), dtype="bool")

@@ -51,6 +51,7 @@ def test_the_code_in_the_documentation_runs():
         exec(block, namespace)
 
 
+@pytest.mark.long
 @pytest.mark.any_backend
 def test_without_tensorflow():
     """With the JAX backend, `import layers` imports neither TensorFlow nor the pipelines."""

@@ -264,6 +264,7 @@ def test_the_help_offers_what_the_task_can_do(word_count, tmp_path, run_main):
     assert_one_line(run_main(tmp_path, "prepare", ENTRY.name), "no task 'word-count'")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_task_is_trained_and_used(word_count, tmp_path, run_main):
     trained = train_here(tmp_path, "train", ENTRY.name, "--json", *where(tmp_path))
@@ -300,6 +301,7 @@ def test_the_task_is_trained_and_used(word_count, tmp_path, run_main):
     assert_one_line(run_main(tmp_path, "inspect", "salience", "some words", *saved), "is of the task word-count")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_runs_of_the_task_are_compared(word_count, tmp_path, run_main):
     for rate in ("0.01", "0.1"):

@@ -9,6 +9,7 @@ def problems(findings):
     return {finding.check: finding.problem for finding in findings if finding.problem}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("server", [pytest.param("2.19.1", marks=pytest.mark.long), "2.20.0"])
 def test_a_valid_model_has_no_problem(models, server):
     findings = check.check(models / "upper" / "1", server)

@@ -33,6 +33,7 @@ def transformers_outputs(model, ids, pad):
     return [state.numpy() for state in outputs.hidden_states], outputs[0].numpy()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_and_logits_are_those_of_transformers(make_checkpoint, kind):
     folder, model = make_checkpoint(kind)

@@ -100,6 +100,7 @@ def run(folder, run_main):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_model_tells_fields_and_numbers_apart(folder, run):
     flags = ("--text-column", "title,body", "--feature-column", "price", "--preset", "quick", "--runs", folder / "runs")
@@ -175,6 +176,7 @@ def test_a_model_tells_fields_and_numbers_apart(folder, run):
     assert continued.returncode == 2 and continued.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_symmetric_model_of_pairs(folder, run):
     flags = ("--pair-columns", "first,second", "--symmetric", "--preset", "quick", "--runs", folder / "runs")

@@ -144,6 +144,7 @@ def test_a_second_process_on_the_same_run_is_refused(trained, place, run_main):
     assert_one_line(process, "is being trained by another process")
 
 
+@pytest.mark.long
 def test_classification_takes_labels_as_they_are_spelled_and_names_the_export_after_its_data(
     tmp_path, run_main, without_verification
 ):

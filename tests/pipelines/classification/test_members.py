@@ -38,6 +38,7 @@ def test_the_validator_scores_both_members_together(small, tmp_path):
         assert scores == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.long
 def test_a_network_that_does_not_help_is_left_out(small):
     random = make(model="best", max_ngrams=300, scale=100.0)  # its logits are huge and wrong
     assert random.servable.calibration.factors[0] < 0.02 * random.servable.calibration.factors[1]

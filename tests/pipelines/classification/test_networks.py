@@ -74,6 +74,7 @@ def padded(inputs, rows, length=None):
     return tf.nest.map_structure(lambda ragged: ragged[rows].to_tensor(shape=[None, length]), network_inputs(inputs))
 
 
+@pytest.mark.long
 def test_padding_and_other_rows_of_the_batch_change_nothing(small, inputs):
     batch = small.model(padded(inputs, slice(0, 6), length=155)).numpy()
     for i in range(6):
@@ -81,6 +82,7 @@ def test_padding_and_other_rows_of_the_batch_change_nothing(small, inputs):
         np.testing.assert_allclose(alone, batch[i], rtol=0, atol=1e-5)
 
 
+@pytest.mark.long
 def test_the_servable_returns_the_calibrated_probabilities_of_the_model(small, inputs):
     outputs = small.servable.classify(tf.constant(TEXTS[:3]))
     names = [name for name in ("logits", "mean_weighting") if name in [layer.name for layer in small.model.layers]]

@@ -20,6 +20,7 @@ def log_odds(servable, texts, label):
     return np.log(probabilities) - np.log1p(-probabilities)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "values",
     [
@@ -53,6 +54,7 @@ def test_a_weight_is_what_the_log_odds_lose_without_the_word(values):
     assert num_checked > 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "values",
     [pytest.param({"model": "best", "max_ngrams": 50}, marks=pytest.mark.long), {"model": "bag", "ngram_buckets": 0}],
@@ -71,6 +73,7 @@ def test_with_several_labels_there_is_a_weight_for_every_class(values):
             assert outputs["weights"][0, i, label] == pytest.approx(whole - without, abs=2e-2)
 
 
+@pytest.mark.long
 def test_with_a_threshold_the_explanation_is_that_of_the_label_it_gives():
     high, low = (make(**LARGE, model="bag", ngram_buckets=0, threshold=text).servable for text in ("0.999", "0.001"))
     texts = tf.constant(["the plot was dull and charming"])
@@ -84,6 +87,7 @@ def small(request):
     return make(**LARGE, model="bag", tokenizer=request.param, vocabulary_size=120, ngram_buckets=0)
 
 
+@pytest.mark.long
 def test_in_a_long_text_neighbouring_words_are_one_piece():
     servable = make(**LARGE, model="bag", ngram_buckets=0).servable
     words = ["dull", "charming", "plot", "the", "was"] * 90
@@ -125,6 +129,7 @@ def answers(servable, texts):
     return {name: value.numpy().tolist() for name, value in servable.classify(tf.constant(texts)).items()}
 
 
+@pytest.mark.long
 def test_a_model_of_several_columns_names_its_classes():
     small = make(**LARGE, model="bag", ngram_buckets=0, num_classes=3)
     servable = with_columns(small, Field("a title"), Field("price", NUMBER, (1.0, 2.0)))

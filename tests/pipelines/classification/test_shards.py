@@ -51,6 +51,7 @@ def rows_of(batches):
     return found
 
 
+@pytest.mark.long
 def test_an_epoch_has_the_rows_of_a_training_in_memory(made, tmp_path):
     results = []
     for i, config in enumerate(made):
@@ -94,6 +95,7 @@ def test_a_subword_tokenizer_is_made_from_fewer_texts(monkeypatch):
     assert shards._sample_for("word", texts) == texts
 
 
+@pytest.mark.long
 def test_ngrams_are_those_of_a_training_in_memory(source, tmp_path):
     """Of words and of characters: the shards have both."""
     values = {"vocabulary_size": 200, "max_tokens": MAX_TOKENS, "max_characters": 60, "model": "linear"}

@@ -91,6 +91,7 @@ def test_the_linear_model_does_not_learn_from_generated_sentences(small, tmp_pat
     assert any(weight.any() for weight in fitted[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["best", "bag"])
 def test_the_texts_of_validation_are_trained_on_before_those_that_are_generated(tmp_path, monkeypatch, model):
     monkeypatch.setattr(linear_model, "_FEW_TEXTS", 10)

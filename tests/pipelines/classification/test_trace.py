@@ -25,6 +25,7 @@ def test_it_labels_as_serving_default_does(options):
     assert "trace" in servable.signatures()
 
 
+@pytest.mark.long
 def test_it_returns_the_tokens_and_the_states_of_both_directions():
     values = make(model="lstm").servable.trace(text=tf.constant(TEXTS))
     length = values["lengths"][2].numpy()
@@ -34,6 +35,7 @@ def test_it_returns_the_tokens_and_the_states_of_both_directions():
     assert not values["layer_1_forward_cell"].numpy()[2, length:].any()
 
 
+@pytest.mark.long
 def test_a_long_text_keeps_its_ends():
     values = make(model="gru", max_tokens=10).servable.trace(text=tf.constant(["a b c d e f g h i j k l m", "a b"]))
     assert values["cut"].numpy().tolist() == [True, False]
@@ -44,5 +46,6 @@ def test_a_network_without_recurrent_layers_has_none():
     assert "trace" not in make(model="bag").servable.signatures()
 
 
+@pytest.mark.long
 def test_a_network_over_ngrams_has_none():
     assert "trace" not in make(model="best", max_ngrams=50).servable.signatures()

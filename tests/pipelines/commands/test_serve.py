@@ -80,6 +80,7 @@ def test_the_defaults_are_those_of_the_settings():
     assert retries == Settings(command.saved_models).load_retries
 
 
+@pytest.mark.long
 def test_it_answers_and_logs_json_until_sigterm(models):
     with serve(models) as (process, rest, _):
         assert predict(rest, "a") == "A"

@@ -119,6 +119,7 @@ def test_no_host(tmp_path):
         addresses.copied("http://127.0.0.1:9/x.csv", tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_training_and_a_prediction_read_addresses(web, tmp_path, run_main, monkeypatch):
     monkeypatch.setenv("UNROLL_CACHE", str(tmp_path / "cache"))

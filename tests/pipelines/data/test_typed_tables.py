@@ -81,6 +81,7 @@ def test_numbers_of_json_stay_as_spelled_and_lists_are_joined(tmp_path):
     assert frame.to_dict("records") == [{"a": "1.0", "b": "1e3", "c": "", "d": "x|y|1|true", "e": ""}]
 
 
+@pytest.mark.long
 def test_a_new_key_in_each_line_needs_no_memory_where_two_columns_are_read(tmp_path):
     path = tmp_path / "a.jsonl"
     lines = [{"text": f"text {i}", "label": "ab"[i % 2]} | {f"key {i}-{j}": j for j in range(50)} for i in range(1000)]

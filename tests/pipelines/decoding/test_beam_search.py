@@ -65,6 +65,7 @@ def test_a_beam_of_one_is_greedy():
     np.testing.assert_allclose(found.log_probabilities[:, 0], expected.log_probabilities, atol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "length_penalty", [1.0, pytest.param(0.0, marks=pytest.mark.long), pytest.param(3.0, marks=pytest.mark.long)]
 )
@@ -96,6 +97,7 @@ def test_a_row_with_a_smaller_beam_width_gets_what_it_gets_alone():
     assert (together.lengths[0, 2:] == 0).all() and (together.scores[0, 2:] < -1e8).all()
 
 
+@pytest.mark.long
 def test_rows_that_are_done_at_different_times_get_what_they_get_alone():
     """The rows are removed from the batch at different times, after one of the stages of the search."""
     lengths = [1, 20, 3, 12, 0, 8]
@@ -117,6 +119,7 @@ def test_a_search_for_the_best_hypotheses_alone_finds_those(num_best):
     np.testing.assert_allclose(short.scores[:, :num_best], whole.scores[:, :num_best], atol=1e-5)
 
 
+@pytest.mark.long
 def test_what_a_row_shares_with_its_hypotheses_and_its_room_follow_the_row():
     """The state of a model that adds the number of the row to the logits of a token, and that uses its room up."""
 

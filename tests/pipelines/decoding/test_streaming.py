@@ -74,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_steps", [1, 3, 100])
 def test_rows_that_join_and_leave_get_the_tokens_of_a_whole_sample(in_pieces, num_steps):
     """Each case joins after the run of the one before."""

@@ -9,6 +9,7 @@ from pipelines.text.tokenizers import train_tokenizer
 TEXTS = ["the cat sat on the mat", "a dog sat", "the dog and the cat"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["causal", "bidirectional"])
 def test_the_servable_gives_vectors_and_fills_blanks(direction):
     config = EncoderConfig(direction=direction, hidden_size=8, embedding_size=4, vocabulary_size=40).resolve()

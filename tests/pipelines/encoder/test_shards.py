@@ -74,6 +74,7 @@ def assert_equal_batches(expected, found):
         assert all(np.array_equal(*each) for each in zip(*arrays, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_ids_and_batches_are_those_of_the_texts(place, tmp_path, name):
     of_texts = EncoderConfig(data=source(place, name), **SETTINGS, **TRAINING).resolve()

@@ -140,6 +140,7 @@ def describe(servable) -> dict:
 LONG = ("classification_several_labels", "translation", "encoder", "tagging", "tagging_spans")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("package", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in MAKERS])
 def test_the_signatures_are_those_of_the_committed_list(package, tmp_path):
     assert describe(MAKERS[package](tmp_path)) == EXPECTED[package]

@@ -65,6 +65,7 @@ def test_of_a_translator_the_source_is_shown():
     assert set(gates_over_seeds.seed_rows(traces)["layer"]) == {"encoder_1"}
 
 
+@pytest.mark.long
 def test_the_command(exports, tmp_path, capsys, monkeypatch):  # with one model, named twice
     flags = ("--models", "small", "small/1", "--saved-models", exports)
     assert_refused(capsys, "needs two models or more", "gates", "to be", "--over-seeds", *flags)

@@ -5,6 +5,7 @@ from tests.pipelines.inspect.exports import assert_page, assert_refused
 TEXT = "to be or not"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [

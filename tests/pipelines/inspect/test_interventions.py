@@ -16,6 +16,7 @@ def model_of(exports, name):
     return model, trace
 
 
+@pytest.mark.long
 def test_clamps_name_layers_kinds_steps_and_units(exports):
     _, trace = model_of(exports, "small")
     assert interventions.parse(["forget:all:3=1"], trace) == [
@@ -60,6 +61,7 @@ def test_each_row_has_its_own_interventions(exports):
         )
 
 
+@pytest.mark.long
 def test_the_answers_of_all_kinds_of_models(exports, saved):
     model, trace = model_of(exports, "small")
     found = interventions.answer(model, trace)

@@ -18,6 +18,7 @@ def hostile_figure() -> Figure:
     return gates.figures(traces("<b>m</b>/1", values)[0], top=2)[0]
 
 
+@pytest.mark.long
 def test_the_page_has_everything_in_itself():
     html = page.render("Gates & more", gates.figures(make_trace(), top=2), ["It is cut."])
     assert len(html.encode()) < 700_000
@@ -40,12 +41,14 @@ def test_a_large_page_is_small():
     assert len(page.render("Gates", figures, []).encode()) < 3_000_000
 
 
+@pytest.mark.long
 def test_hostile_tokens_are_text():
     html = page.render(HOSTILE[1], [hostile_figure()], [HOSTILE[1]])
     assert HOSTILE[1] not in html
     assert data_of(html)[0]["data"]["tokens"]["token"][1] == HOSTILE[1]
 
 
+@pytest.mark.long
 def test_many_lines_are_folded_and_keys_are_named_where_they_work():
     html = page.render("Positions", positions.figures(8, 4), [f"line {i}" for i in range(9)])
     shown, folded = html.split("<summary>6 more lines</summary>")

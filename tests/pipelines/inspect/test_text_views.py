@@ -5,6 +5,7 @@ from tests.pipelines.inspect.exports import assert_page, assert_refused, run
 TEXT = "to be or not"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -58,6 +59,7 @@ def test_training_needs_a_run(capsys, arguments, message):
     assert_refused(capsys, message, "training", *arguments)
 
 
+@pytest.mark.long
 def test_several_models_are_on_one_page(exports, tmp_path, capsys):
     path = tmp_path / "page.html"
     assert_page(capsys, path, "gates", TEXT, "--models", "small", "small/1", "--saved-models", exports)
@@ -74,6 +76,7 @@ def test_a_model_without_attention_stands_beside_others(exports, tmp_path, capsy
     )
 
 
+@pytest.mark.long
 def test_a_text_that_is_cut_is_named(exports, tmp_path, capsys):
     arguments = ("attention", "a" * 99, "--models", "attentive", "--saved-models", exports)
     _, printed = run(capsys, *arguments, "--output", tmp_path / "page.html")

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 from tests.pipelines.inspect.exports import assert_refused, run
 
 TEXT = "to be or not"
@@ -16,6 +18,7 @@ def test_another_kind_of_file_is_refused(capsys):
     assert_refused(capsys, "the name must end in .html or .png", "positions", "--output", "a.pdf")
 
 
+@pytest.mark.long
 def test_without_output_the_page_is_in_the_current_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run(capsys, "positions", "--length", 8, "--size", 4)[0] == 0

@@ -83,6 +83,7 @@ def test_class_weights_are_those_of_the_model():
     assert baseline.fit_and_predict(WORDS, rare, [np.array(["so"], object)], True)[0][0].tolist() == [1]
 
 
+@pytest.mark.long
 def test_a_baseline_that_would_take_minutes_is_left_out(phones):
     train = labelled(["some words " * 300_000, "other words " * 200_000], [0, 1])
     for_words, for_characters, for_both = compared(splits_of(train, phones.valid), {"validation": phones.valid.labels})[

@@ -36,6 +36,7 @@ def run(folder, run_main):
     return run
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_model_of_numbers(folder, run, run_main):
     flags = ("--data", "rings.csv", "--label-column", "price", "--label-type", "number", "--preset", "quick")

@@ -70,6 +70,7 @@ def test_the_report_names_the_flag_unless_it_was_given():
     assert ratings.report_lines({"validation": {}}, False) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_model_of_ratings_gives_the_median(tmp_path, run_main):
     words = ("awful", "weak", "fair", "good", "great")

@@ -101,6 +101,7 @@ def test_a_network_and_n_grams_are_shown_with_what_each_gives(result, tmp_path):
     assert "| network | 60.0 % | 75.0 % | 0.500 |\n| n-grams | 40.0 % | 75.0 % | 0.500 |" in text
 
 
+@pytest.mark.long
 def test_of_prepared_data_the_report_names_what_is_missing(result, tmp_path):
     details = {"valid": Labelled(TEXTS, LABELS), "probabilities": PROBABILITIES, "predicted": PROBABILITIES.argmax(1)}
     missing = "no baselines and no count of repeated texts, which need all training texts in memory"
@@ -182,6 +183,7 @@ def many_classes(result, number=1000):
     return dataclasses.replace(result, about=about, scores={"validation": scores}), details
 
 
+@pytest.mark.long
 def test_a_report_of_many_classes_is_short_and_has_their_names_as_text(result, tmp_path):
     made, details = many_classes(result)
     report.write(made, details, tmp_path)

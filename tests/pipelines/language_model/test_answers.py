@@ -19,6 +19,7 @@ def test_losses_are_per_character_and_per_word():
     assert {each.verdict for each in found.values()} == {"better"}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_passages_of_a_text_have_its_loss(lstm, tmp_path, monkeypatch):
     export = models.FakeExport(lstm[3])

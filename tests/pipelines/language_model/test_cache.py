@@ -117,6 +117,7 @@ def test_prompts_of_different_lengths_and_single_steps_give_the_losses_of_the_wh
         logits, state = steps.step(tf.gather(inputs, lengths + step, batch_dims=1), state)
 
 
+@pytest.mark.long
 def test_greedy_generation_takes_the_likeliest_token_with_the_cache(made):
     _, tokenizer, _, generator = made
     text = tf.constant(["To be or not to be", ""])

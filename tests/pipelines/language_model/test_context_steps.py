@@ -65,6 +65,7 @@ def test_the_ngram_model_writes_the_text_that_it_has_read():
     assert outputs["text"].numpy()[0].decode().startswith("ot to be")
 
 
+@pytest.mark.long
 def test_all_signatures_are_exported(made):
     signatures = made[-1].signatures()
     assert {"generate", "search", "score", "token_losses", "start", "step"} <= set(signatures)

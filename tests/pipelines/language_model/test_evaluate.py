@@ -7,6 +7,7 @@ from pipelines.support.errors import UserError
 from tests.pipelines.language_model.models import TEXT, FakeExport
 
 
+@pytest.mark.long
 def test_a_text_is_measured_as_one_stream_although_it_is_read_in_chunks(lstm, tmp_path, monkeypatch):
     generator = lstm[-1]
     (tmp_path / "a.txt").write_text(TEXT + "\u00e9")  # the last character is unknown

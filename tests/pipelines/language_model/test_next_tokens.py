@@ -34,6 +34,7 @@ def test_probabilities_are_the_softmax_and_special_tokens_have_no_part_in_sampli
     assert result["kept"] == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [
@@ -87,6 +88,7 @@ def test_spaces_and_control_characters_are_visible():
     assert [shown(token) for token in tokens] == ["␣the", "↵", "\N{REPLACEMENT CHARACTER}", "<unknown>"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("documents", [None, "line"])
 def test_an_export_and_a_server_give_the_same(documents):
     generator = make("lstm", documents=documents)[-1]

@@ -21,6 +21,7 @@ def generator(request):
     return make(request.param)[-1]
 
 
+@pytest.mark.long
 def test_the_surprisals_of_the_tokens_sum_to_the_score_of_the_text(generator):
     results = score_texts(FakeExport(generator), TEXTS)
     expected = {name: value.numpy() for name, value in generator.score(tf.constant(TEXTS)).items()}
@@ -45,6 +46,7 @@ def test_the_order_and_the_size_of_the_batches_change_nothing(lstm, monkeypatch)
         assert one["log_probability"] == pytest.approx(other["log_probability"], abs=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("documents", [None, "line"])
 def test_a_server_gives_the_same(documents):
     generator = make("lstm", documents=documents)[-1]

@@ -33,6 +33,7 @@ def log_softmax(logits):
     return tf.nn.log_softmax(logits).numpy()
 
 
+@pytest.mark.long
 def test_greedy_text_equals_choosing_the_most_likely_token_step_by_step(made):
     _, tokenizer, _, generator = made
     prompts = ["To be", "", "that is the"]
@@ -94,6 +95,7 @@ def test_the_score_of_generated_text_is_its_reported_log_probability(made):
     np.testing.assert_allclose(scored, outputs["log_probability"], rtol=1e-4)
 
 
+@pytest.mark.long
 def test_a_long_text_is_scored_with_carried_states_or_in_overlapping_windows(made):
     config, tokenizer, network, generator = made
     ids = tokenizer.encode(tf.constant([TEXT]))[:, :-1].to_tensor()
@@ -125,6 +127,7 @@ def test_losses_do_not_depend_on_the_size_of_the_chunks(made, monkeypatch):
         np.testing.assert_allclose(in_chunks[name], expected, rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 def test_steps_of_clients_in_one_batch_give_each_what_it_gets_alone(made):
     """Started separately, after different numbers of steps, and beyond the window of the transformer."""
     signatures = made[-1].signatures()
@@ -150,6 +153,7 @@ def inputs_of(prompt, **options):
     return values | {"text": [prompt], "stop": [options.get("stop", "")]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("model", "tokenizer"),
     [("lstm", "character"), ("lstm", "word"), ("transformer", "subword"), ("feedforward", "character")],
@@ -220,6 +224,7 @@ def test_the_repetition_penalty_counts_the_tokens_of_the_prompt(lstm):
     assert tokenizer.decode(tf.constant([[int(first.argmax())]])).numpy()[0].decode() == text[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tokenizer", ["word", "subword"])
 def test_words_and_subwords(tokenizer):
     *_, generator = make(tokenizer=tokenizer, tie_weights=True)

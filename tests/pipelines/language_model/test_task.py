@@ -93,6 +93,7 @@ def test_the_words_of_two_documents_are_not_joined(tmp_path):
     assert set(tokenizer.vocabulary()[4:]) == {"the", "cat", "sat", "down"}
 
 
+@pytest.mark.long
 def test_shown_texts_of_documents_continue_a_start_of_the_validation_text(tmp_path, capfd):
     path = tmp_path / "lines.txt"
     path.write_text("\n".join(f"{word} begins line {i}" for i in range(40) for word in ("First", "Second", "Third")))

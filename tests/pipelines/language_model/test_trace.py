@@ -16,6 +16,7 @@ def made(request):
     return models.make(request.param, window=32)
 
 
+@pytest.mark.long
 def test_the_log_probabilities_sum_to_the_score(made):
     *_, generator = made
     values = traced(generator, TEXTS)
@@ -37,6 +38,7 @@ def test_other_rows_and_padding_change_nothing(made):
             assert value.ndim != 3 or not together[name][0, 6:].any(), "padding"
 
 
+@pytest.mark.long
 def test_the_features_have_the_logits_of_the_next_tokens(made):
     _, tokenizer, network, generator = made
     values, signatures = traced(generator, TEXTS), generator.signatures()
@@ -50,6 +52,7 @@ def test_the_features_have_the_logits_of_the_next_tokens(made):
     np.testing.assert_allclose(logits, network(ids[None], training=False)[0], atol=1e-4)
 
 
+@pytest.mark.long
 def test_a_long_text_is_cut():
     *_, generator = models.make("lstm")
     values = traced(generator, ["a" * 300, "a"])
@@ -58,6 +61,7 @@ def test_a_long_text_is_cut():
     assert traced(generator, ["a" * 300])["lengths"].tolist() == [12]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["feedforward", "average"])
 def test_other_networks_have_no_trace(model):
     *_, generator = models.make(model, num_layers=1, hidden_size=8, window=12)

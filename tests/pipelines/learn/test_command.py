@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from pipelines.learn.command import NAMES, TOPICS
+from pipelines.learn.lessons.registry import LESSONS
 from tests.command_line import ROOT, assert_one_line, lines_of
 
 COMMANDS = [
@@ -14,13 +15,21 @@ COMMANDS = [
     "exercise 5",
     "exercise 6",
     "exercise 10",
+    "exercise 12 --seed 4",
+    "backward",
     "attention --query 1 -0.5 3",
     "scaling --seed 3",
     "positions --length 8 --size 8",
 ]
 MISTAKES = [
     ("atention", "no topic 'atention'; did you mean attention?"),
-    ("lesson", "no topic 'lesson': choose so-long-and, exercise"),
+    ("glossary", "no topic 'glossary': choose lesson, check, exercise"),
+    ("check exercise-13", "exercise-13: there are exercise-1 to exercise-12"),
+    ("check lesson-0", "lesson-0: there are lesson-1 to lesson-10"),
+    ("check chapter-1", "chapter-1: write it as lesson-4 or exercise-5"),
+    ("check lesson-1 --seed 2", "--seed 2: it is for exercises"),
+    ("exercise 5 --seed -1", "--seed -1: it must be from 0"),
+    ("lesson 1 --output a.pdf", "the name must end in .html or .ipynb"),
     ("scaling --sed 3", "no flag --sed; did you mean --seed?"),
     ("scaling --seed -1", "--seed -1: it must be from 0"),
     ("positions --size 5", "--size 5: it must be an even number from 4 to 40"),
@@ -29,8 +38,13 @@ MISTAKES = [
     ("so-long-and --set", "--set needs a number to change"),
     ("so-long-and --set W[0,9]=1", "no column of W '9'"),
 ]
+WRONG_ANSWERS = [
+    ("check exercise-5 1", "1 answer for 2 questions: give one answer for each"),
+    ("check exercise-5 a b", "'a' is no number: write it as 0.25"),
+]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", COMMANDS)
 def test_every_topic_prints_numbered_steps_and_the_same_numbers_as_json(arguments, tmp_path, run_main):
     process = run_main(tmp_path, "learn", *arguments.split())
@@ -48,20 +62,25 @@ def test_without_a_topic_the_topics_are_listed(tmp_path, run_main):
     process = run_main(tmp_path, "learn")
     assert process.returncode == 0
     *rows, last = lines_of(process.stdout)
-    assert [row.split()[0] for row in rows] == [name for name in TOPICS if name != "topics"]
-    assert "learn so-long-and" in last
+    lessons, topics = rows[: len(LESSONS)], rows[len(LESSONS) :]
+    assert [row.split()[:2] for row in lessons] == [["lesson", str(number)] for number in LESSONS]
+    assert [row.split()[0] for row in topics] == [name for name in TOPICS if name not in ("lesson", "topics")]
+    assert "learn lesson 1" in last
     assert max(map(len, process.stdout.splitlines())) <= 110
     document = json.loads(run_main(tmp_path, "learn", "--json").stdout)
     assert document == json.loads(run_main(tmp_path, "learn", "topics", "--json").stdout)
-    assert list(document["topics"]) == [row.split()[0] for row in rows]
+    assert list(document["topics"]) == [row.split()[0] for row in topics]
+    assert list(document["lessons"]) == [f"lesson {number}" for number in LESSONS]
 
 
-@pytest.mark.parametrize(("arguments", "message"), MISTAKES)
+@pytest.mark.parametrize(("arguments", "message"), [*MISTAKES, *WRONG_ANSWERS])
 def test_a_mistake_is_one_line(arguments, message, tmp_path, run_main):
     assert_one_line(run_main(tmp_path, "learn", *arguments.split()), message)
 
 
-@pytest.mark.parametrize("arguments", ["exercise", "exercise 7", "attention --query 1 2", "attention --query a b c"])
+@pytest.mark.parametrize(
+    "arguments", ["exercise", "exercise 13", "lesson 11", "attention --query 1 2", "attention --query a b c"]
+)
 def test_what_cannot_be_read_is_refused(arguments, tmp_path, run_main):
     process = run_main(tmp_path, "learn", *arguments.split())
     assert process.returncode == 2 and process.stdout == "" and "Traceback" not in process.stderr

@@ -19,6 +19,7 @@ def test_json_has_every_number_unrounded_and_no_infinity():
             "layer": "L",
             "text": "T",
             "picture": ["|"],
+            "command": "",
             "values": [
                 {
                     "name": "M",

@@ -17,6 +17,7 @@ def data(num_classes: int, count: int = 120):
     return np.array([f"{start} {each} end" for start, each in zip(filler, word, strict=True)], object), labels
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("num_classes", [2, MAX_FEW_CLASSES + 1])
 def test_it_learns_words_and_its_export_answers_as_it_does(num_classes, tmp_path):
@@ -42,6 +43,7 @@ def test_it_learns_words_and_its_export_answers_as_it_does(num_classes, tmp_path
     np.testing.assert_array_equal(again(tf.constant(texts)).numpy(), logits)
 
 
+@pytest.mark.long
 def test_texts_are_cut_at_max_bytes():
     texts, labels = data(2)
     model = TextModel(texts, 2, max_bytes=20, fading=4)

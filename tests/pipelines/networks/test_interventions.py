@@ -43,6 +43,7 @@ def assert_same(values, expected, atol=1e-6):
             np.testing.assert_allclose(values[name], value, atol=atol, rtol=1e-5, err_msg=name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lstm", "gru", "transformer"])
 def test_without_an_intervention_it_is_the_trace(kind):
     *_, generator = models.make(kind, window=32)
@@ -53,6 +54,7 @@ def test_without_an_intervention_it_is_the_trace(kind):
     assert_same(intervened(generator, *no_such_place), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lstm", "gru", "transformer"])
 def test_a_classifier_whose_states_are_set_answers_another_way(kind):
     servable = make(model=kind).servable

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from pipelines.encoder import networks
@@ -58,6 +59,7 @@ def test_other_rows_and_padding_change_no_vector(encoder):
     np.testing.assert_allclose(together[1, :2], alone, atol=1e-6)
 
 
+@pytest.mark.long
 def test_the_special_ids_are_those_of_the_tokenizer():
     vocabulary = ["the", "cat", "##s", "[UNK]", "[CLS]", "[SEP]", "[PAD]", "mat"]
     tokenizer = WordPieceTokenizer(vocabulary, 100)

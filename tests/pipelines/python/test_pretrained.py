@@ -48,6 +48,7 @@ print(list(vectors.shape), len(model.trainable_weights) > 4, list(encoder.groups
 """
 
 
+@pytest.mark.long
 def test_the_layer_alone_names_where_such_handles_are_read():
     with pytest.raises(ValueError, match="HubEncoder: hf://x: write hf://ORG/NAME"):
         unroll.HubEncoder("hf://x")

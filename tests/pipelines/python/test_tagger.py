@@ -41,6 +41,7 @@ def test_learns_and_scores_spans(fitted):
     assert fitted.score(SENTENCES, TAGS) == fitted.scores_["validation"]["span_f1"] > 0.5
 
 
+@pytest.mark.long
 def test_a_linear_model_learns_in_seconds():
     tagger = unroll.Tagger(model="linear", no_baseline=True, verbose=False)
     tagger.fit(SENTENCES, TAGS, validation_data=(SENTENCES[:3], TAGS[:3]))
@@ -51,6 +52,7 @@ def test_a_linear_model_learns_in_seconds():
         tagger.entities("Anna")
 
 
+@pytest.mark.long
 def test_is_the_same_after_export_and_load(fitted, tmp_path, without_verification):
     loaded = unroll.load(fitted.export(tmp_path / "ner"))
     assert isinstance(loaded, unroll.Tagger)

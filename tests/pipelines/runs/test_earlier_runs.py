@@ -48,6 +48,7 @@ def test_runs_are_compared(folder, other):
     assert [run["scores"]["validation"]["accuracy"] for run in compared["runs"]][0] == pytest.approx(4 / 6)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_an_export_is_evaluated(folder):
     flags = ("--data", "reviews.csv", "--name", "reviews", "--saved-models", "saved_models", "--json")

@@ -32,6 +32,7 @@ def predict(run_main, place, *arguments):
     return run_main(place, "predict", "tagging", *arguments, "--name", "ner", "--saved-models", place / "saved")
 
 
+@pytest.mark.long
 def test_a_text_is_printed_with_tags_underneath(place, run_main):
     process = predict(run_main, place, TEXT)
     tokens, tags, *others = lines_of(process.stdout)

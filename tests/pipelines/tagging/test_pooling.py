@@ -79,6 +79,7 @@ def test_the_network_alone_is_trained(trained):
     np.testing.assert_allclose(*scores, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_network_that_knows_nothing_has_no_part(trained):
     model, tokenizer, encoded = trained
     pooling.pool(model, encoded, SPAN_TAGS, True)

@@ -121,6 +121,7 @@ def test_the_scores_are_marginals_of_the_crf(make_small):
         assert np.abs(row - score).min() < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["lstm", "simple, no crf"])
 def test_the_entities_are_those_of_the_tags(make_small, kind):
     tagger = small(make_small, kind, spans=True)
@@ -140,6 +141,7 @@ def test_the_entities_are_those_of_the_tags(make_small, kind):
     assert num_entities > 5
 
 
+@pytest.mark.long
 def test_only_tags_of_spans_have_entities(make_small):
     assert "entities" in small(make_small, spans=True).signatures()
     assert "entities" not in small(make_small).signatures()

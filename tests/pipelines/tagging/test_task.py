@@ -74,11 +74,13 @@ def test_long_sentences_are_counted(splits, trained):
     assert task.items_per_epoch(encoded) == len(splits.train) + num_long
 
 
+@pytest.mark.long
 def test_every_signature_has_an_example(trained):
     signatures, requests = trained.servable.signatures(), task.example_requests(trained.servable)
     assert set(signatures) == set(requests)
 
 
+@pytest.mark.long
 def test_the_default_is_at_least_as_good_as_each_of_its_members(splits, tmp_path):
     trained = fitting.fit_and_measure(task, TaggingConfig(**SMALL | {"epochs": 1}).resolve(), splits, tmp_path)
     assert trained.config.model == "best"

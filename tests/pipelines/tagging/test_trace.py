@@ -8,6 +8,7 @@ from tests.pipelines.tagging.small import EACH_KIND
 TEXTS = ["Anna lives here. She is well.", "", "one two three four five six seven"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_the_first_sentence_has_the_tags_of_serving_default(make_small, kind):
     tagger = make_small(kind).tagger

@@ -108,6 +108,7 @@ def test_the_top_layers_can_be_left_out(place, run_main, without_verification):
     assert json.loads(process.stdout)["scores"]["validation"]["accuracy"] > 0.7
 
 
+@pytest.mark.long
 def test_a_changed_encoder_is_noticed_and_a_bad_one_leaves_no_copy(place, run_main, without_verification):
     command = [
         "train",
@@ -134,6 +135,7 @@ def test_a_changed_encoder_is_noticed_and_a_bad_one_leaves_no_copy(place, run_ma
     assert run_main(place, *command, *flags).returncode == 0  # gone, but the run has its copy
 
 
+@pytest.mark.long
 def test_texts_are_cut_in_training_as_in_the_export(place, run_main, without_verification):
     """The word that tells the labels apart comes after the bytes that are read."""
     rows = "".join(

@@ -88,6 +88,7 @@ def test_a_head_that_is_solved_for_all_texts_differs():
     assert np.abs(solved.model.get_layer("logits").get_weights()[0] - before).max() > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_n_grams_and_head_are_fitted_together_where_the_encoder_is_frozen():
     solved = network(3, ngrams=True)
@@ -101,6 +102,7 @@ def test_n_grams_and_head_are_fitted_together_where_the_encoder_is_frozen():
     assert np.abs(after - before).max() > 1e-3
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_beside_a_trained_encoder_n_grams_count_as_far_as_they_help():
     trained = network(3, ngrams=True)

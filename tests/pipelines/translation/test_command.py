@@ -106,6 +106,7 @@ def test_the_same_command_does_not_train_again(trained, folder, run_main):
     assert again.returncode == 0 and "BLEU" in again.stdout and "is finished" in again.stderr
 
 
+@pytest.mark.long
 @slow
 def test_predict_prints_the_translations(trained, folder, run_main):
     process = run_main(folder, "predict", "nmt", "The dog sees a house.", "", *saved(folder))

@@ -6,6 +6,7 @@ from pipelines.translation import networks
 from pipelines.translation.config import TranslationConfig
 
 
+@pytest.mark.long
 def test_padding_and_the_other_rows_change_nothing(small, pairs, encode):
     source, target = encode(small, pairs, 4)
     together = small.model({"source": source, "target": target}).numpy()

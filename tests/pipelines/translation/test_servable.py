@@ -58,6 +58,7 @@ def decode_greedily(small, source, num_tokens):
     return np.where(ends > 0, 0, tokens), np.where((ends == 0) | ((ends == 1) & (tokens == END)), log_probabilities, 0)
 
 
+@pytest.mark.long
 def test_a_beam_of_one_is_greedy(small_decoder, pairs, encode):
     tokens, _ = decode_greedily(small_decoder, encode(small_decoder, pairs, 3)[0], 12)
     expected = small_decoder.tokenizers.target.decode(tokens).numpy()
@@ -71,6 +72,7 @@ def samples(translator, texts, **options):
     return {name: value.numpy() for name, value in outputs.items()}
 
 
+@pytest.mark.long
 def test_a_sample_at_temperature_0_is_greedy(small_decoder, pairs, encode):
     tokens, log_probabilities = decode_greedily(small_decoder, encode(small_decoder, pairs, 3)[0], 12)
     sampled = samples(small_decoder.translator, pairs.source[:3], temperature=0.0)
@@ -87,6 +89,7 @@ def test_a_sample_follows_its_seed_and_not_the_other_texts(small_decoder, pairs)
     assert together[3] == b""
 
 
+@pytest.mark.long
 def test_sources_that_join_a_batch_later_get_what_sample_gives_each(small, pairs):
     """The sources, the positions and the lengths of the translations differ; the caches are moved."""
     translator = small.translator
@@ -115,6 +118,7 @@ def test_a_translation_does_not_depend_on_the_other_texts_in_the_batch(small_dec
         assert (together["scores"][i, n:] == -1e9).all()  # other texts have more different translations
 
 
+@pytest.mark.long
 def test_the_log_probabilities_of_the_beam_are_those_of_the_network(small_decoder, pairs, encode):
     """This fails if beam search moves a hypothesis without its state."""
     config, _, model, _ = small_decoder
@@ -139,6 +143,7 @@ def test_the_log_probabilities_of_the_beam_are_those_of_the_network(small_decode
         np.testing.assert_allclose(hypotheses.log_probabilities[:, k], expected, rtol=1e-3)
 
 
+@pytest.mark.long
 def test_a_text_counts_once_even_if_several_token_sequences_give_it(make_small, pairs):
     config, tokenizers, model, _ = make_small("attention")
 
@@ -159,6 +164,7 @@ def test_a_text_counts_once_even_if_several_token_sequences_give_it(make_small, 
         assert (np.diff(outputs["scores"][row]) <= 0).all() and (texts[~is_kept] == b"").all()
 
 
+@pytest.mark.long
 def test_the_scores_of_translations_are_those_of_the_signature_score(small_decoder, pairs):
     translator, texts = small_decoder.translator, pairs.source[:3].tolist()
     outputs = translate(translator, texts, beam_width=4)
@@ -218,6 +224,7 @@ def test_serving_default_has_the_options_of_the_config(make_small, pairs):
     np.testing.assert_array_equal(outputs["score"], expected["score"])
 
 
+@pytest.mark.long
 def test_the_attention_weights_are_distributions_over_the_source(small_decoder, pairs):
     texts = [pairs.source[0], "dog", ""]
     outputs = {name: value.numpy() for name, value in small_decoder.translator.align(tf.constant(texts)).items()}
@@ -246,6 +253,7 @@ def test_a_model_without_attention_is_exported_without_align(make_small, pairs, 
     assert signatures["serving_default"](text=text)["translation"].numpy().tolist() == expected
 
 
+@pytest.mark.long
 def test_the_signatures_take_the_declared_inputs(make_small):
     signatures = make_small("transformer, post").translator.signatures()
     inputs = {

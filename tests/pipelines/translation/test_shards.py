@@ -90,6 +90,7 @@ def test_fewer_tokens_are_those_of_a_training_in_memory(both, tmp_path):
         encoded(dataclasses.replace(configs[1], max_tokens=3), tmp_path / "none")
 
 
+@pytest.mark.long
 def test_batches_of_many_shards_are_a_pure_function_of_seed_epoch_and_skip(source, tmp_path, monkeypatch):
     monkeypatch.setattr(shard_writer, "_SHARD_BYTES", 5000)
     monkeypatch.setattr(shard_plans, "GROUP", 3)
@@ -106,6 +107,7 @@ def test_batches_of_many_shards_are_a_pure_function_of_seed_epoch_and_skip(sourc
     assert [rows_of([each]) for each in epochs[0]] != [rows_of([each]) for each in epochs[1]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [2, 13])
 def test_workers_divide_every_batch(both, tmp_path, count):
     _, found = encoded(both[1], tmp_path)

@@ -48,6 +48,7 @@ def test_a_feedforward_size_that_follows_the_hidden_size_still_does():
     assert parameters._sized(config_of("nmt", model="rnn").resolve(), 96) == {"hidden_size": 96}
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_networks_of_several_depths_have_equally_many_parameters(tmp_path):
     configs = [config_of("char-lm", model="gru", hidden_size=64, num_layers=n).resolve() for n in (1, 3)]

@@ -74,6 +74,7 @@ def test_a_trial_reports_its_epochs_and_is_pruned_if_it_is_worse_than_most(tmp_p
     assert trial.run(shared).state == FINISHED
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_training_that_diverges_is_a_failed_trial_and_no_trial_needs_the_files_of_the_data(tmp_path, config):
     config = dataclasses.replace(config, learning_rate=1e30)  # the loss is not a number

@@ -1,0 +1,17 @@
+import pytest
+
+from pipelines.learn.lessons import neuron
+from tests.pipelines.learn.lessons.checks import checked, printed
+
+
+@pytest.mark.long
+def test_one_unit_keeps_day_or_night_and_its_state_decides(course):
+    lesson = checked(neuron.lesson(course), 1)
+    (h,) = (value.numbers for value in lesson.steps[2].values)
+    day, night = h
+    assert (day > 0.5).all() != (night > 0.5).all() and (day * night < -0.2).all()
+    changed = printed(lesson, "Is it really")
+    assert "moon" in changed and "sun" in changed
+    for text, word, other in (("day", "sun", "moon"), ("night", "moon", "sun")):
+        words = printed(lesson, f'What comes after "{text}').split()
+        assert word in words and other not in words
