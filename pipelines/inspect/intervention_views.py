@@ -41,7 +41,10 @@ class Intervene(TextView):
             rows = found.head(_MAX_NOTED).itertuples()
             notes = [f"{model.title}: without {row.without} of {row.layer} {row.change:.3f}" for row in rows]
             return [interventions.ranking_figure(model.title, found)], [*cut, *notes]
-        edits = interventions.parse(self.clamp, plain)
+        try:
+            edits = interventions.parse(self.clamp, plain)
+        except UserError as error:
+            raise UserError(f"--clamp {error}") from None
         (changed,) = interventions.ask(model, self.text, [edits])
         found = interventions.changes(interventions.answer(model, plain), interventions.answer(model, changed))
         rows = found.head(_MAX_NOTED).itertuples()

@@ -37,7 +37,7 @@ def parse(clamps: Iterable[str], trace: Trace) -> list[Edit]:
         match = _CLAMP.fullmatch(given.replace(" ", ""))
         if not match:
             raise UserError(
-                f"--clamp {given}: expected KIND:STEP:UNIT=VALUE, such as {EXAMPLE}, or LAYER:KIND:STEP:UNIT=VALUE; "
+                f"{given}: expected KIND:STEP:UNIT=VALUE, such as {EXAMPLE}, or LAYER:KIND:STEP:UNIT=VALUE; "
                 "steps and units count from 0, and `all` means all"
             )
         kind = _SHORT.get(match["kind"], match["kind"])
@@ -45,7 +45,7 @@ def parse(clamps: Iterable[str], trace: Trace) -> list[Edit]:
         layers = [match["layer"]] if match["layer"] else known
         if not known or not set(layers) <= set(known):
             have = "; ".join(f"{layer}: {', '.join(sorted(kinds))}" for layer, kinds in kinds_of(trace).items())
-            raise UserError(f"--clamp {given}: {trace.model} does not have it. It has {have}")
+            raise UserError(f"{given}: {trace.model} does not have it. It has {have}")
         place = {name: ALL if match[name] in (None, "all") else int(match[name]) for name in ("step", "unit", "key")}
         for layer in layers:
             _check_place(given, trace, layer, kind, place)
@@ -75,9 +75,7 @@ def _check_place(given: str, trace: Trace, layer: str, kind: str, place: dict[st
     for name, size in sizes.items():
         if place[name] >= size:
             called = "head" if name == "unit" and of_heads else name
-            raise UserError(
-                f"--clamp {given}: {layer} has {size} {called}s, numbered from 0: there is no {place[name]}"
-            )
+            raise UserError(f"{given}: {layer} has {size} {called}s, numbered from 0: there is no {place[name]}")
 
 
 def ask(model: Model, text: str, rows: Sequence[Sequence[Edit]]) -> list[Trace]:

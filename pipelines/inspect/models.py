@@ -17,6 +17,10 @@ _EMBEDDINGS = ("tokens", "words", "target_tokens")  # names of the layers
 class Model:
     """An export that is loaded, with its card.
 
+    Args:
+        exported: the export.
+        loaded: its SavedModel, if it is loaded already.
+
     Attributes:
         title: name and version, such as "char-lm/1".
         entry: of its task in the registry.
@@ -25,7 +29,7 @@ class Model:
         signatures: of the SavedModel.
     """
 
-    def __init__(self, exported: Exported):
+    def __init__(self, exported: Exported, loaded=None):
         self.exported = exported
         self.title = exported.title
         self.card = exported.card()
@@ -33,7 +37,7 @@ class Model:
         if task not in TASKS:
             raise UserError(f"{exported.path} has no model card of a task that Unroll knows: train the model again")
         self.entry = TASKS[task]
-        self.loaded = exported.load()  # a signature lives as long as this object
+        self.loaded = loaded or exported.load()  # a signature lives as long as this object
         self.signatures = self.loaded.signatures
 
     @property

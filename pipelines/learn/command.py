@@ -11,6 +11,7 @@ import tyro
 
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, join_help_lines, print_json
 from pipelines.learn.check import Check, ExerciseSeed, check_seed
+from pipelines.learn.glossary import Glossary
 from pipelines.learn.lessons.registry import LESSONS, make
 from pipelines.learn.settings import Changes, check_number, parse_changes
 from pipelines.settings.fields import PATH
@@ -248,6 +249,7 @@ TOPICS = {
     "lesson": LessonOf,
     "check": Check,
     "exercise": Exercise,
+    "glossary": Glossary,
     "so-long-and": SoLongAnd,
     "backward": Backward,
     "attention": Attention,

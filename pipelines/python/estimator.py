@@ -2,9 +2,9 @@
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,9 @@ from pipelines.settings.config import TrainingConfig
 from pipelines.support import console
 from pipelines.support.files import check_folder, with_home
 from pipelines.task import TASKS
+
+if TYPE_CHECKING:
+    from pipelines.inspect.trace import Trace
 
 _EXPORT_NAME = "model"
 _DATA_FIELDS = ("data", "target", "valid", "valid_target", "test", "test_target")
@@ -113,6 +116,32 @@ class Estimator(BaseEstimator):
         """
         check_is_fitted(self)
         return self._export
+
+    def trace(self, X: str | Sequence[str], intervene: Sequence[str] = ()) -> "Trace | list[Trace]":
+        """Returns what the model computes for a text or for several: tokens, gates, states, attention, the answer.
+
+        Args:
+            X: a text, or several.
+            intervene: what to set before the model computes the rest, each as in `inspect intervene --clamp`:
+                "forget:all:3=1" sets the forget gate of unit 3 to 1 at all steps.
+
+        Raises:
+            UserError: the model has no trace, or nothing in it can be set; or an intervention has another form, or
+                names what the model does not have.
+        """
+        from pipelines.inspect import interventions
+        from pipelines.inspect.models import Model
+
+        export, texts = self._fitted, [X] if isinstance(X, str) else list(X)
+        if isinstance(intervene, str) or not all(isinstance(text, str) for text in texts):
+            raise UserError("trace: X must be a text or a list of texts, and intervene a list of interventions")
+        with user_errors():
+            model = Model(export.exported, export.loaded)
+            traces = model.trace(texts) if texts else []
+            if intervene:
+                edits = [interventions.parse(intervene, trace) for trace in traces]
+                traces = [model.intervene(text, [row])[0] for text, row in zip(texts, edits, strict=True)]
+        return traces[0] if isinstance(X, str) else traces
 
     @classmethod
     def from_export(cls, path: Path) -> Self:

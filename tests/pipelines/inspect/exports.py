@@ -55,7 +55,7 @@ def export_language_model(root: Path, model: str = "lstm", tokenizer: str = "cha
     """Exports a small language model that is not trained to root/name/1, and returns `root`."""
     config, _, _, generator = models.make(model, tokenizer, window=24)
     requests = task.example_requests(generator)
-    card = {"task": "char-lm", "config": dataclasses.asdict(config)}
+    card = {"task": "char-lm", "config": dataclasses.asdict(config), "scores": {}}
     saved_model.export(generator, name, root, card, requests, verify=False)
     return root
 

@@ -23,7 +23,9 @@ COMMANDS = [
 ]
 MISTAKES = [
     ("atention", "no topic 'atention'; did you mean attention?"),
-    ("glossary", "no topic 'glossary': choose lesson, check, exercise"),
+    ("chapter", "no topic 'chapter': choose lesson, check, exercise"),
+    ("glossary attentoin", "no term 'attentoin'; did you mean attention?"),
+    ("glossary zzz", "no term 'zzz': `learn glossary` lists all"),
     ("check exercise-13", "exercise-13: there are exercise-1 to exercise-12"),
     ("check lesson-0", "lesson-0: there are lesson-1 to lesson-10"),
     ("check chapter-1", "chapter-1: write it as lesson-4 or exercise-5"),
