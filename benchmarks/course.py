@@ -74,6 +74,10 @@ def sentences(course) -> list[tuple[str, str, str]]:
     for word, thing in (("large", "trophy"), ("small", "suitcase")):
         said = next_word(course, "lesson-9", FITS.format(word))
         rows.append((f"{FITS.format(word)} **{thing}**", "predict language-model --next 3 --name lesson-9", said))
+    book = "Jim bought 300 shares of Acme Corp. in 2006 ."
+    tags = course.model("lesson-6").trace([book])[0].outputs["tags"]
+    said = " ".join(tag.decode() for tag in tags)
+    rows.append((book, "predict tagging --name lesson-6", said))
     said = translation(course.model("lesson-8"), "The green witch arrived.")
     rows.append(("The green witch arrived.", "predict translation --name lesson-8", said))
     for text, word in (

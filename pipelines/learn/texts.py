@@ -5,6 +5,7 @@ out or inserting one word. So a model that completes, reads or translates such a
 """
 
 import dataclasses
+import json
 import random
 from collections.abc import Callable, Iterator
 
@@ -56,8 +57,9 @@ class Text:
 
 
 def words_of(line: str) -> tuple[str, ...]:
-    """Returns the words of a line, or of the first column of one with tabs, in lower case, without . and ,."""
-    return tuple(line.split("\t")[0].lower().replace(".", " ").replace(",", " ").split())
+    """Returns the words of a line, of its first column or of its tokens, in lower case, without . and ,."""
+    text = " ".join(json.loads(line)["tokens"]) if line.startswith("{") else line.split("\t")[0]
+    return tuple(text.lower().replace(".", " ").replace(",", " ").split())
 
 
 def near(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
@@ -120,6 +122,33 @@ def _farewells(generator: random.Random) -> Iterator[str]:
 def _agreement(generator: random.Random) -> Iterator[str]:
     while True:
         yield from sentences.training_text(10_000, generator.randrange(2**31)).splitlines()
+
+
+# Lesson 6: whether "Carter" is a person, an organisation or a place depends on the words around it, also later ones.
+_NAMES = ("Carter", "Jordan", "Lincoln", "Madison")  # of all three
+_PERSONS, _ORGANISATIONS = (*_NAMES, "Jim", "Anna"), (*_NAMES, "Acme", "Delta")
+_ENDINGS, _PLACES = ("Corp.", "Bank", "Press"), (*_NAMES, "Boston", "Paris")
+_DEALS, _GOODS = ("bought", "sold", "wanted", "offered"), ("shares", "bonds", "houses", "books")
+_NUMBERS, _YEARS = ("20", "300", "45", "1,000"), ("1998", "2006", "2013")
+
+
+def _names(generator: random.Random) -> Iterator[str]:
+    """Yields sentences with the tags of their tokens."""
+
+    def person() -> list[tuple[str, str]]:
+        return [(generator.choice(_PERSONS), "B-PER")]
+
+    def organisation() -> list[tuple[str, str]]:
+        return [(generator.choice(_ORGANISATIONS), "B-ORG"), (generator.choice(_ENDINGS), "I-ORG")]
+
+    while True:
+        buyer = person() if generator.randrange(2) else organisation()
+        goods = [generator.choice(_DEALS), generator.choice(_NUMBERS), generator.choice(_GOODS)]
+        when = [(generator.choice(_YEARS), "O")] if generator.randrange(2) else [(generator.choice(_PLACES), "B-LOC")]
+        whose = [("of", "O"), *organisation()] if generator.randrange(2) else []
+        pairs = [*buyer, *((word, "O") for word in goods), *whose, ("in", "O"), *when, (".", "O")]
+        tokens, tags = zip(*pairs, strict=True)
+        yield json.dumps({"tokens": tokens, "tags": tags})
 
 
 # Lesson 9: what "it" is depends on one later word.
@@ -220,6 +249,12 @@ TEXTS = {
         ),
         _agreement,
         16_000,
+    ),
+    "names": Text(
+        ("jim bought 300 shares of acme corp in 2006", "carter bank sold 20 bonds in jordan"),
+        _names,
+        1_500,
+        distinct=True,
     ),
     "containers": Text(
         (
