@@ -73,8 +73,8 @@ def lesson(course: Course) -> Lesson:
                 ),
                 "pipelines.inspect.models.Model.intervene",
                 text="With f = 0 nothing is kept from word to word: the network has forgotten which number the subject "
-                "had. With f = 1 it forgets nothing, and what it should have dropped is still there. (Here the words are "
-                "read alone; above, three other sentences stand before them, as in training.) "
+                "had. With f = 1 it forgets nothing, so what it should have dropped is still there. (The words are "
+                "read alone here; above, three other sentences stand before them, as in training.) "
                 "`inspect intervene` sets any gate, unit or state: `--clamp forget:all:all=0`.",
             ),
             course.drawn(
