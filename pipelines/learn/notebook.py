@@ -35,9 +35,10 @@ def run(command: str):
 
 
 def _chart(figures):
-    """Returns the figures one below the other; Jupyter draws what is returned."""
+    """Returns the figures one below the other; Jupyter shows what is returned."""
     import altair as alt
 
+    alt.renderers.enable("png")  # the default one loads its library from a server
     charts = [alt.Chart.from_dict(each.with_data() | {"title": each.title}) for each in figures]
     return charts[0] if len(charts) == 1 else alt.vconcat(*charts)
 
