@@ -62,7 +62,7 @@ def sentences(course) -> list[tuple[str, str, str]]:
     for subject, prefix, right, wrong in (
         ("flights", "the flights the airline was canceling", "were", "was"),
         ("trophy", "the trophy that the athletes won", "was", "were"),
-        ("keys", "the keys beside the new table near the picture", "were", "was"),
+        ("keys", "the keys beside the table near the picture", "were", "was"),
     ):
         for lesson in ("lesson-3", "lesson-4", "lesson-5"):
             said = f"{share(course.model(lesson), prefix, right, wrong):.2f}"

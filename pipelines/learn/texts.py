@@ -245,7 +245,7 @@ TEXTS = {
         (
             "the flights the airline was canceling were full",
             "the trophy that the athletes won was large",
-            "the keys beside the new table near the picture were missing",
+            "the keys beside the table near the picture were missing",
         ),
         _agreement,
         16_000,

@@ -72,7 +72,7 @@ def exercise_4(generator: random.Random | None = None) -> Lesson:
         words = generator.choice(
             (
                 ("the flights the airline was canceling over there were full", "flights", "were"),
-                ("the keys beside the new table near the picture were missing", "keys", "were"),
+                ("the keys beside the table near the picture were missing", "keys", "were"),
                 ("the letter that the teachers wanted downstairs was old", "letter", "was"),
             )
         )
