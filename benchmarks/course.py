@@ -49,7 +49,7 @@ def main() -> None:
     print(f"| sentence | command | {' | '.join(f'seed {seed}' for seed in arguments.seeds)} |")
     print(f"|---|---|{'---|' * len(results)}")
     for rows in zip(*results, strict=True):
-        print(f"| {rows[0][0]} | `{rows[0][1]}` | {' | '.join(row[2] for row in rows)} |")
+        print(f"| {rows[0][0]} | {rows[0][1]} | {' | '.join(row[2] for row in rows)} |")
     print(f"\n| model | {' | '.join(f'seed {seed}' for seed in arguments.seeds)} |")
     print(f"|---|{'---:|' * len(results)}")
     for model, seconds in zip(MODELS, zip(*times, strict=True), strict=True):

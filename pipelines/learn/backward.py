@@ -124,6 +124,9 @@ def backward_lesson() -> Lesson:
                 values("h", found.states, rows=("h1", "h2", "h3")),
                 *(values("target", TARGET, digits=0), values("L", found.loss)),
             ),
+            text="The gradient of L says for each number by how much L changes if that number grows a little: dL/dU "
+            "has "
+            "a number for each of U. * multiplies number by number. U^T is U with rows and columns exchanged.",
         ),
         Step(
             "At the last step: how the loss depends on h3, and on the sum inside tanh",
@@ -163,7 +166,10 @@ def backward_lesson() -> Lesson:
                 *(values("J2", found.jacobians[1]), values("J3", found.jacobians[2]), values("J3 J2", product)),
                 values("(J3 J2)^T dL/dh3", product.T @ found.of_states[2]),
             ),
-            text="Each further step multiplies by one more J. Its factors are derivatives of tanh, at most 1, and U.",
+            text="J_t, a Jacobian, says how each number of h_t changes with each of h_(t-1); diag(v) is a matrix with "
+            "v on "
+            "its diagonal. Each further step multiplies by one more J. Its factors are derivatives of tanh, at most 1, "
+            "and U.",
         ),
         Step(
             "What the singular values of U say",
@@ -174,7 +180,10 @@ def backward_lesson() -> Lesson:
                     "largest^k", singular[0] ** np.array(_LENGTHS), columns=tuple(f"k={k}" for k in _LENGTHS), digits=6
                 ),
             ),
-            text="Below 1 the bound proves that the gradient vanishes. Above 1 nothing follows: the derivatives of "
+            text="|J| is by how much J can lengthen a vector, and the largest singular value of U is that of U. After "
+            "k steps "
+            "the gradient is at most largest^k times as long. Below 1 the bound proves that the gradient vanishes. "
+            "Above 1 nothing follows: the derivatives of "
             "tanh are below 1, so the gradient may vanish all the same; it can grow only if U stretches more than tanh "
             "shrinks.",
         ),
@@ -191,7 +200,9 @@ def backward_lesson() -> Lesson:
             "Truncated: the gradient of the last K steps",
             "dL/dU = sum over t > T - K of a_t h_(t-1)^T",
             tuple(values(f"K={k}", found.of_u[last - k :].sum(0)) for k in range(1, last + 1)),
-            text="What happened more than K steps ago changes the states, but no weight learns from it.",
+            text="What happened more than K steps ago changes the states, but no weight learns from it. K=2 and K=3 "
+            "are "
+            "equal here, because step 1 adds nothing.",
         ),
         Step(
             "Clipped: the whole gradient is scaled down to a norm, here 0.1",
@@ -203,7 +214,8 @@ def backward_lesson() -> Lesson:
             "Real-time recurrent learning: the same gradient without going back",
             "P_t[k,i,j] = dh_t[k]/dU[i,j] = (1 - h_t[k]^2) (sum_l U[k,l] P_(t-1)[l,i,j] + [k=i] h_(t-1)[j])",
             (values("P3 of unit 0", carried[0]), values("P3 of unit 1", carried[1]), values("dL/dU", forward)),
-            text="It stores no past states, but carries n^3 numbers along: backpropagation through time needs T n.",
+            text="dL/dU is the sum over the units k of dL/dh3[k] P3[k]. With n units it carries n^3 numbers along, and "
+            "stores no past states; backpropagation through T steps stores T n numbers.",
         ),
         _forget_gate(),
     )
@@ -240,15 +252,16 @@ def _forget_gate() -> Step:
             Values("after 20 steps", np.array(measured) ** 20, columns=columns, digits=_DIGITS),
         ),
         "keras.layers.LSTMCell, tf.GradientTape",
-        text="The recurrent weights of this cell are 0, so only the direct way is measured.",
+        text="Lesson 4 explains the LSTM: f is a gate from 0 to 1 that multiplies what the cell c holds. The recurrent "
+        "weights of this cell are 0, so only the direct way is measured.",
     )
 
 
 def _questions(found: Backward, singular: np.ndarray) -> tuple[Question, ...]:
     return (
         Question(
-            "A gradient passes 4 steps whose derivative is that of a sigmoid, each the largest possible. By which "
-            "factor is it smaller at most?",
+            "A gradient is multiplied by the derivative of a sigmoid at each of 4 steps. By which factor is it "
+            "multiplied at most, altogether?",
             0.25**4,
             "The derivative of a sigmoid is at most 1/4, and four of them are multiplied: step 9.",
         ),

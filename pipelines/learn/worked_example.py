@@ -90,8 +90,11 @@ def so_long_and(changes: Changes | None = None) -> Lesson:
             "The weights",
             "e = E[word]     h = ReLU(U h' + W e)     y = softmax(V h)",
             (matrix("E", WORDS), matrix("W"), matrix("U"), matrix("V", WORDS)),
-            text="E has the embedding of each word, W weighs the input, U the state h' of the step before. V has a row "
-            "for each word: the word's row times h is its score.",
+            text="E has the embedding of each word, a vector. W weighs the input, U the state h' of the step before. "
+            "V has "
+            "a row for each word: the word's row times h is its score. ReLU(x) is x, or 0 if x is negative. softmax "
+            "turns "
+            "scores into probabilities: exp of each, divided by their sum.",
         )
     ]
     for time, (word, target) in enumerate(zip(_INPUTS, _TARGETS, strict=True)):
@@ -148,7 +151,8 @@ def _time_step(time: int, word: int, target: int, values) -> list[Step]:
                 values(f"y{time}", "probabilities", time, columns=WORDS),
             ),
             "keras.layers.Dense, keras.layers.Softmax",
-            text=f'The word that follows is "{WORDS[target]}".',
+            text=f'In the text "{WORDS[target]}" follows. Its probability counts, also where another word has a '
+            "larger one.",
         ),
     ]
 

@@ -105,7 +105,7 @@ def exercise_5(generator: random.Random | None = None) -> Lesson:
         (
             Step(
                 "What is known",
-                "c = f * c' + i * g     products of each unit with itself, c' is the cell of the step before",
+                "c = f * c' + i * g     * multiplies number by number, c' is the cell of the step before",
                 (
                     Values("c'", before, digits=2),
                     *(Values("f", forget, digits=2), Values("i", write, digits=2), Values("g", candidate, digits=2)),

@@ -39,8 +39,10 @@ def lesson(course: Course) -> Lesson:
                 "f = sigmoid(W_f x + U_f h' + b_f)     i, o likewise     g = tanh(W_g x + U_g h' + b_g)\n"
                 "c = f * c' + i * g                    h = o * tanh(c)",
                 layer="keras.layers.LSTM",
-                text="f keeps (1) or forgets (0) the cell's content, i writes the new content g, o shows the cell. "
-                "Each unit has gates of its own, computed from the word and the state before.",
+                text="sigmoid(x) = 1 / (1 + exp(-x)) lies between 0 and 1. f keeps (1) or forgets (0) the cell's "
+                "content, i writes the new content g, o shows the cell. "
+                "Each unit has gates of its own, computed from the word and the state before; * multiplies the numbers "
+                "of each unit. If nothing is written, c after k words is c multiplied by f k times.",
             ),
             *exercise_5().steps[:2],
             course.drawn(
@@ -62,7 +64,7 @@ def lesson(course: Course) -> Lesson:
             ),
             Step(
                 "Turn the gates: what the verb rests on",
-                "P(was) and P(were) after the words above, if all forget gates are set",
+                f'P(was) and P(were) after "{_FLIGHTS}", if all forget gates are set',
                 (
                     Values(
                         "P",
@@ -72,16 +74,17 @@ def lesson(course: Course) -> Lesson:
                     ),
                 ),
                 "pipelines.inspect.models.Model.intervene",
-                text="With f = 0 nothing is kept from word to word: the network has forgotten which number the subject "
-                "had. With f = 1 it forgets nothing, so what it should have dropped is still there. (The words are "
-                "read alone here; above, three other sentences stand before them, as in training.) "
+                text="With f = 0 nothing is kept from word to word: the two verbs come closer, because the network no "
+                "longer knows the number of the subject. With f = 1 nothing is forgotten. (The words are read alone "
+                "here; above, three other sentences stand before them, as in training.) "
                 "`inspect intervene` sets any gate, unit or state: `--clamp forget:all:all=0`.",
             ),
             course.drawn(
                 "Which units does the answer rest on?",
                 Intervene,
                 (_MODEL,),
-                "Each unit is taken out in turn.",
+                "Each unit is taken out in turn. A number is the largest change of the probability of a next word. No "
+                "single unit decides: what the network remembers is spread over several.",
                 text=_FLIGHTS,
             ),
         ),

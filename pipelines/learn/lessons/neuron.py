@@ -33,8 +33,10 @@ def lesson(course: Course) -> Lesson:
             Step(
                 "The equation",
                 "h = tanh(w . e + u h' + b)     e: vector of the word that is read, h': the h of the step before",
-                text="A unit adds up what it reads, what it remembers and a constant, and squeezes the sum between -1 "
-                "and 1. Nothing else is carried from word to word. A network that has not read anything has h = 0.",
+                text="A unit adds up what it reads, what it remembers and a constant, and tanh squeezes the sum "
+                "between "
+                "-1 and 1: tanh(0) = 0, tanh(1) = 0.762, tanh(3) = 0.995. Nothing else is carried from word to word. A "
+                "network that has not read anything has h = 0.",
             ),
             Step(
                 "What training found",
@@ -53,23 +55,29 @@ def lesson(course: Course) -> Lesson:
                 "h after each word",
                 (Values("h", np.array([day, night]), rows=_TEXTS, columns=("first", "second", "third")),),
                 "keras.layers.SimpleRNN",
-                text='The first word decides the sign of the state, and "quiet" keeps it: u h\' weighs more than what '
-                f"is read. (A line starts with a token of its own, which leads to {start:.3f}.) By hand, the second "
+                text='The first word decides the sign of the state, and "quiet" keeps it: of the two terms, u h\' = '
+                f"{u[0, 0] * day[0]:.3f} weighs more than what is read, {quiet:.3f}. (A line starts with a token of "
+                f"its own, which leads to {start:.3f}.) By hand, the second "
                 f"state of the first row is tanh({quiet:.3f} + {u[0, 0]:.3f} * {day[0]:.3f}) = "
                 f"{np.tanh(quiet + u[0, 0] * day[0]):.3f}.",
             ),
             course.drawn(
-                "The same as a picture",
+                "A longer line, as a picture",
                 States,
                 (_MODEL,),
-                "One unit moves on a line.",
+                "One unit moves on a line: left and right are the two signs. On a terminal, the command below writes "
+                "the picture to a page.",
                 text="day quiet sun quiet quiet night quiet quiet moon",
             ),
             *(
                 course.printed(
                     f'What comes after "{text}"',
                     _MODEL,
-                    "The output multiplies h by a number for each word, so the sign of h decides between sun and moon.",
+                    "The output multiplies h by a number for each word and adds a constant; exp of each, divided by "
+                    "their "
+                    "sum, is its probability. So the sign of h decides between sun and moon. The last column is what "
+                    "--temperature 0.8 and --top-p 0.95 make of the probabilities when a text is written: likely words "
+                    "become likelier, unlikely ones are cut.",
                     texts=(text,),
                     next=3,
                 )
@@ -79,7 +87,8 @@ def lesson(course: Course) -> Lesson:
                 "Is it really this number?",
                 Intervene,
                 (_MODEL,),
-                f'The last state of "{_TEXTS[1]}" is set to that of "{_TEXTS[0]}", {day[2]:.3f}: the answer becomes '
+                f'hidden:3:0 is unit 0 after the third word. The last state of "{_TEXTS[1]}" is set to that of '
+                f'"{_TEXTS[0]}", {day[2]:.3f}: the answer becomes '
                 "that of a day.",
                 text=_TEXTS[1],
                 clamp=(f"hidden:3:0={day[2]:.4f}",),
@@ -93,7 +102,7 @@ def lesson(course: Course) -> Lesson:
                 0.0051,
             ),
             Question(
-                'After which word is the state of this network larger: "day" or "night"?',
+                'After which word is the state of this network positive: "day" or "night"?',
                 ("day",) if day[0] > night[0] else ("night",),
                 "Compare the two rows of step 3, in the first column.",
             ),

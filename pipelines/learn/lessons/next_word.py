@@ -33,14 +33,18 @@ def lesson(course: Course) -> Lesson:
             course.printed(
                 "The probability of a whole sentence",
                 _MODEL,
-                "The log-probabilities of the words are added. The surprisal of a word is -log2 of its probability.",
+                "The logarithms of the probabilities are added; <end> ends the sentence. Behind each word is its "
+                "surprisal, -log2 of its probability, in bits. The sum is in nats, with the natural logarithm log: a "
+                "nat "
+                "is 1.443 bits.",
                 texts=(f"{_TEXT} fish",),
                 score=True,
             ),
         ),
         (
             Question(
-                "A model gives the word that comes the probability 0.25. What is the loss of this prediction, in nats?",
+                "A model gives the word that comes the probability 0.25. What is the loss of this prediction, with the "
+                "natural logarithm?",
                 float(-np.log(0.25)),
                 "-log 0.25, as in the step about the loss.",
                 0.0051,
