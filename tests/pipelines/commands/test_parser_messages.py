@@ -18,7 +18,7 @@ MISTAKES = [
     ("train sentiment --preset fast", "--preset fast: choose full, quick"),
     ("train sentiment --positions x", "--positions x: choose learned, none, rotary, sinusoidal"),
     ("train nmt --attention-score concat", "--attention-score concat: choose additive, "),
-    ("learn exercise 7", "number 7: choose 1, 5, 6, 10"),
+    ("learn exercise 13", "number 13: choose 1, 2, 3, 4, 5, 6, 7"),
     ("inspect gates", "TEXT is missing: The text to look at, in quotes"),
     (
         "train sentiment extra",
