@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipelines.learn.steps import Lesson
 
 _WHAT = re.compile(r"(lesson|exercise)[- ]?(\d{1,2})")
-_NUM_EXERCISES = 12
+NUM_EXERCISES = 12
 _WIDTH = 100
 ExerciseSeed = Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="")]
 
@@ -82,7 +82,7 @@ class Check:
         if not match:
             raise UserError(f"{self.what}: write it as lesson-4 or exercise-5")
         kind, number = match[1], int(match[2])
-        last = max(LESSONS) if kind == "lesson" else _NUM_EXERCISES
+        last = max(LESSONS) if kind == "lesson" else NUM_EXERCISES
         if not 1 <= number <= last:
             raise UserError(f"{self.what}: there are {kind}-1 to {kind}-{last}")
         if kind == "lesson" and self.seed is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import tyro
 
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, join_help_lines, print_json
-from pipelines.learn.check import Check, ExerciseSeed, check_seed
+from pipelines.learn.check import NUM_EXERCISES, Check, ExerciseSeed, check_seed
 from pipelines.learn.glossary import Glossary
 from pipelines.learn.lessons.registry import LESSONS, make
 from pipelines.learn.settings import Changes, check_number, parse_changes
@@ -143,7 +143,7 @@ class Exercise(Topic):
 
     examples: ClassVar = ("5", "5 --seed 3")
 
-    number: tyro.conf.Positional[Literal[tuple(range(1, 13))]]  # type: ignore[valid-type]
+    number: tyro.conf.Positional[Literal[tuple(range(1, NUM_EXERCISES + 1))]]  # type: ignore[valid-type]
     """1: states of a small network; 2: hidden size; 3: gates at a word; 4: a forget gate over many words; 5: update of
     an LSTM's cell; 6: parameters of RNN, GRU and LSTM; 7: gradients of early steps; 8: truncation; 9: other long
     dependencies; 10: two perplexities; 11: both directions; 12: depth and width."""

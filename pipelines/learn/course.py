@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import io
 import json
 import sys
@@ -15,7 +16,7 @@ from pipelines.export.exported import Exported, versions
 from pipelines.inspect.models import Model
 from pipelines.inspect.view import View
 from pipelines.learn.steps import Step
-from pipelines.learn.texts import TEXTS
+from pipelines.learn.texts import TEXTS, Text
 from pipelines.settings.fields import flag
 from pipelines.support import console
 from pipelines.support.files import make_folders, write_text
@@ -151,9 +152,9 @@ class Course:
         settings["data"] = self.write_text(small.text)
         if "encoder" in settings:
             settings["encoder"] = self._newest(self.trained(settings["encoder"])).path
-        # What is told apart by its files' names is the same wherever the files are.
-        told = {field: value.name if isinstance(value, Path) else value for field, value in settings.items()}
-        run = f"{name}-{zlib.crc32(repr(sorted(told.items())).encode()):08x}"
+        # The run's name has a checksum of the settings. Of paths only the last part counts: folders may be moved.
+        counted = {field: value.name if isinstance(value, Path) else value for field, value in settings.items()}
+        run = f"{name}-{zlib.crc32(repr(sorted(counted.items())).encode()):08x}"
         if self._is_of(name, self.runs / small.task / run / "result.json"):
             return name
         console.say(f"training {name}, once; the next call of the lesson finds it ...")
@@ -169,11 +170,9 @@ class Course:
 
     def write_text(self, text: str) -> Path:
         """Writes a training text, unless it is there already; returns its path."""
-        made = TEXTS[text]
-        lines = made.lines(self.seed)
-        content = "".join(f"{line}\n" for line in ([made.header] if made.header else []) + lines)
-        suffix = ".jsonl" if lines[0].startswith("{") else ".tsv" if "\t" in lines[0] else ".txt"
-        # The checksum tells the text from that of another version.
+        content = _content(TEXTS[text], self.seed)
+        suffix = ".jsonl" if content.startswith("{") else ".tsv" if "\t" in content else ".txt"
+        # Another version of Unroll may generate another text: its file has another checksum in its name.
         name = f"{text}-{self.seed}-{zlib.crc32(content.encode()):08x}{suffix}"
         path = cache_folder() / "lessons" / name
         if not path.exists():
@@ -239,6 +238,13 @@ class Course:
             picture=tuple(output.getvalue().rstrip().splitlines()),
             command=command_of(["predict", task], command),
         )
+
+
+@functools.cache  # a lesson asks for the same text several times
+def _content(text: Text, seed: int) -> str:
+    """Returns a training text as it is written."""
+    header = [text.header] if text.header else []
+    return "".join(f"{line}\n" for line in header + text.lines(seed))
 
 
 def command_of(words: list[str], command) -> str:

@@ -152,7 +152,7 @@ def exercise_11(generator: random.Random | None = None) -> Lesson:
                         columns=("forward", "backward", "both directions"),
                     ),
                 ),
-                text=f'"{word}" stands {"before" if is_before else "behind"} the blank. A model that writes a text '
+                text=f'"{word}" stands {"before" if is_before else "after"} the blank. A model that writes a text '
                 "has only what stands before; one that labels or fills in a text may read both: `train tagging "
                 "--no-bidirectional` shows what that costs.",
             ),
@@ -163,7 +163,7 @@ def exercise_11(generator: random.Random | None = None) -> Lesson:
             Question(
                 f'Which direction alone reads "{word}" before the blank: `forward` or `backward`?',
                 ("forward",) if is_before else ("backward",),
-                f'"{word}" stands {"before" if is_before else "behind"} it: step 2.',
+                f'"{word}" stands {"before" if is_before else "after"} it: step 2.',
             ),
         ),
     )

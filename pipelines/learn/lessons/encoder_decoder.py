@@ -32,14 +32,14 @@ def lesson(course: Course) -> Lesson:
                 "A sentence that it has never read",
                 _MODEL,
                 "The training pairs have neither this sentence nor one that differs from it in one word. Some verbs "
-                "stand before their subject in Spanish and others behind it, so the first Spanish word depends on the "
+                "stand before their subject in Spanish and others after it, so the first Spanish word depends on the "
                 "last English one. Look at the order first, then at the words: all that the decoder knows of them had "
                 "to go through c. Lesson 8 trains equally long, without this bottleneck.",
                 texts=(_TEXT,),
                 n_best=3,
             ),
             course.printed(
-                "A verb that stands behind its subject",
+                "A verb that stands after its subject",
                 _MODEL,
                 texts=("The green witch sang.",),
                 n_best=2,

@@ -72,7 +72,7 @@ def lesson(course: Course) -> Lesson:
             Question(
                 'Which direction has already read "Bank" when it reads "Carter": `forward` or `backward`?',
                 ("backward",),
-                '"Bank" stands behind "Carter": step 2.',
+                '"Bank" stands after "Carter": step 2.',
             ),
         ),
         ("pipelines.tagging.networks:build", "pipelines.networks.recurrent:stacked_recurrent"),

@@ -34,9 +34,8 @@ def lesson(course: Course) -> Lesson:
                 "The equation",
                 "h = tanh(w . e + u h' + b)     e: vector of the word that is read, h': the h of the step before",
                 text="A unit adds up what it reads, what it remembers and a constant, and tanh squeezes the sum "
-                "between "
-                "-1 and 1: tanh(0) = 0, tanh(1) = 0.762, tanh(3) = 0.995. Nothing else is carried from word to word. A "
-                "network that has not read anything has h = 0.",
+                "between -1 and 1: tanh(0) = 0, tanh(1) = 0.762, tanh(3) = 0.995. Nothing else is carried from word to "
+                "word. A network that has not read anything has h = 0.",
             ),
             Step(
                 "What training found",
@@ -74,10 +73,9 @@ def lesson(course: Course) -> Lesson:
                     f'What comes after "{text}"',
                     _MODEL,
                     "The output multiplies h by a number for each word and adds a constant; exp of each, divided by "
-                    "their "
-                    "sum, is its probability. So the sign of h decides between sun and moon. The last column is what "
-                    "--temperature 0.8 and --top-p 0.95 make of the probabilities when a text is written: likely words "
-                    "become likelier, unlikely ones are cut.",
+                    "their sum, is its probability. So the sign of h decides between sun and moon. The last column is "
+                    "what --temperature 0.8 and --top-p 0.95 make of the probabilities when a text is written: likely "
+                    "words become likelier, unlikely ones are cut.",
                     texts=(text,),
                     next=3,
                 )

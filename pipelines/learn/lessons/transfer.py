@@ -31,7 +31,7 @@ def lesson(course: Course) -> Lesson:
                 "Filling blanks",
                 "loss = -sum over the masked places of log P(token | all other tokens)",
                 layer="layers.TransformerEncoderBlock",
-                text="Without the mask of a language model each word looks at all others, before and behind it. So the "
+                text="Without the mask of a language model each word looks at all others, before and after it. So the "
                 "network cannot be asked for the next word, but for a missing one.",
             ),
             course.printed(
