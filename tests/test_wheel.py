@@ -175,6 +175,10 @@ def test_the_command_has_help(bin_folder, program, tmp_path):
     assert "runs in the current folder" in " ".join(help_text.replace("│", " ").split())
 
 
+def test_the_glossary_finds_the_code_of_a_term(bin_folder, tmp_path):
+    assert "layers/lstm_gru.py, lines " in run(tmp_path, bin_folder / "unroll", "learn", "glossary", "LSTM")
+
+
 LOAD = """
 import json, sys, unroll
 

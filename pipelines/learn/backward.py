@@ -224,7 +224,7 @@ def backward_lesson() -> Lesson:
         "How does a loss at the last step tell the weights what to do at the first one, and why does so little arrive?",
         steps,
         _questions(found, singular),
-        ("pipelines.learn.backward:backward", "pipelines.learn.backward:real_time"),
+        ("pipelines/learn/backward.py:backward", "pipelines/learn/backward.py:real_time"),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import tyro
 
 from pipelines.command_line import print_json
+from pipelines.learn.sources import located
 from pipelines.learn.terms import TERMS, Term
 from pipelines.support.errors import UserError, suggestion
 from pipelines.support.installation import shell_command
@@ -42,7 +43,7 @@ class Glossary:
         if term.equation:
             print(f"\n{_INDENT}{term.equation}")
         if term.code:
-            print(f"\n{_INDENT}code     {_place(term.code)}")
+            print(f"\n{_INDENT}code     {located(term.code)}")
         print(f"{_INDENT}command  {shell_command()} {term.command}")
 
 
@@ -60,9 +61,3 @@ def find(given: str) -> tuple[str, Term]:
     if wanted not in names:
         raise UserError(f"no term {given!r}{suggestion(wanted, list(names)) or ': `learn glossary` lists all'}")
     return names[wanted], TERMS[names[wanted]]
-
-
-def _place(code: str) -> str:
-    """Returns `file::name` of module:name; of Keras's classes their names."""
-    module, colon, name = code.partition(":")
-    return f"{module.replace('.', '/')}.py::{name}" if colon else code

@@ -1,21 +1,26 @@
-"""Where the code is that a lesson runs."""
+"""Where the code is that a lesson runs, or that a term means."""
 
-import functools
-import importlib
-import inspect
-from pathlib import Path
+import ast
 
-from pipelines.support.installation import IMPORT_FOLDER
+from pipelines.support.installation import ROOT
 
 
-def located(source: str) -> str:
-    """Returns file and lines of `module:function`, `module:Class` or `module:Class.method`.
+def located(code: str) -> str:
+    """Returns the file and the lines of some code. The file is read, not imported.
+
+    Args:
+        code: `file.py:function`, `file.py:Class` or `file.py:Class.method`; a name without a file, such as
+            `keras.layers.GRU`, is returned as it is.
 
     Example:
         "layers/attention.py, lines 78 to 212: Attention"
     """
-    module, _, name = source.partition(":")
-    found = functools.reduce(getattr, name.split("."), importlib.import_module(module))
-    lines, first = inspect.getsourcelines(inspect.unwrap(found))
-    path = Path(inspect.getfile(inspect.unwrap(found))).resolve().relative_to(IMPORT_FOLDER)
-    return f"{path.as_posix()}, lines {first} to {first + len(lines) - 1}: {name}"
+    path, colon, name = code.partition(":")
+    if not colon:
+        return code
+    node: ast.AST = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    for part in name.split("."):
+        node = next(each for each in ast.iter_child_nodes(node) if getattr(each, "name", None) == part)
+    assert isinstance(node, ast.FunctionDef | ast.ClassDef)
+    first = min(each.lineno for each in (node, *node.decorator_list))
+    return f"{path}, lines {first} to {node.end_lineno}: {name}"

@@ -59,7 +59,7 @@ class Lesson:
     questions: tuple[Question, ...] = ()
     """For the reader: `learn check` compares the answers."""
     sources: tuple[str, ...] = ()
-    """Where the code is that computed it: module:function, or module:Class.method."""
+    """Where the code is that computed it: file.py:function, or file.py:Class.method."""
     given: int = 0
     """How many of the first steps state what the questions need, and not their answers."""
 

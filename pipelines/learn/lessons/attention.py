@@ -47,5 +47,5 @@ def lesson(course: Course) -> Lesson:
                 "One for each pair of a query and a key.",
             ),
         ),
-        ("layers.attention:Attention", "layers.attention_decoder:AttentionDecoderCell"),
+        ("layers/attention.py:Attention", "layers/attention_decoder.py:AttentionDecoderCell"),
     )

@@ -64,5 +64,5 @@ def lesson(course: Course) -> Lesson:
                 "The first translation of step 3.",
             ),
         ),
-        ("pipelines.translation.networks:encode", "pipelines.translation.networks:decode"),
+        ("pipelines/translation/networks.py:encode", "pipelines/translation/networks.py:decode"),
     )

@@ -43,5 +43,9 @@ def lesson(course: Course) -> Lesson:
             ),
         ),
         worked.questions,
-        (*worked.sources, "pipelines.inspect.sentences:training_text", "pipelines.inspect.gradients:gradient_norms"),
+        (
+            *worked.sources,
+            "pipelines/inspect/sentences.py:training_text",
+            "pipelines/inspect/gradients.py:gradient_norms",
+        ),
     )

@@ -60,5 +60,5 @@ def lesson(course: Course) -> Lesson:
                 "z and r: step 1. The candidate g is no gate.",
             ),
         ),
-        ("layers.lstm_gru:HoistedGRU", "pipelines.inspect.memory:number_of_subject"),
+        ("layers/lstm_gru.py:HoistedGRU", "pipelines/inspect/memory.py:number_of_subject"),
     )

@@ -75,5 +75,5 @@ def lesson(course: Course) -> Lesson:
                 '"Bank" stands after "Carter": step 2.',
             ),
         ),
-        ("pipelines.tagging.networks:build", "pipelines.networks.recurrent:stacked_recurrent"),
+        ("pipelines/tagging/networks.py:build", "pipelines/networks/recurrent.py:stacked_recurrent"),
     )

@@ -73,7 +73,7 @@ def lesson(course: Course) -> Lesson:
                         _VERBS,
                     ),
                 ),
-                "pipelines.inspect.models.Model.intervene",
+                "keras.layers.LSTM",
                 text="With f = 0 nothing is kept from word to word: the two verbs come closer, because the network no "
                 "longer knows the number of the subject. With f = 1 nothing is forgotten. (The words are read alone "
                 "here; above, three other sentences stand before them, as in training.) "
@@ -107,5 +107,9 @@ def lesson(course: Course) -> Lesson:
                 'The sentences below the first figure: "flights" is plural, although "airline" stands nearer.',
             ),
         ),
-        ("layers.lstm_gru:HoistedLSTM", "layers.recurrent_trace:RecurrentTrace", "pipelines.inspect.gates:figures"),
+        (
+            "layers/lstm_gru.py:HoistedLSTM",
+            "layers/recurrent_trace.py:RecurrentTrace",
+            "pipelines/inspect/gates.py:figures",
+        ),
     )

@@ -111,5 +111,5 @@ def lesson(course: Course) -> Lesson:
                 "The state is all that the network remembers: step 7.",
             ),
         ),
-        ("pipelines.networks.recurrent:stacked_recurrent", "pipelines.networks.interventions:EditedRecurrent"),
+        ("pipelines/networks/recurrent.py:stacked_recurrent", "pipelines/networks/interventions.py:EditedRecurrent"),
     )

@@ -60,5 +60,5 @@ def lesson(course: Course) -> Lesson:
                 "The first row of its table.",
             ),
         ),
-        ("pipelines.learn.worked_example:forward", "pipelines.networks.causal:causal_network"),
+        ("pipelines/learn/worked_example.py:forward", "pipelines/networks/causal.py:causal_network"),
     )

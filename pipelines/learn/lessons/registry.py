@@ -29,5 +29,5 @@ def make(number: int, course: "Course") -> "Lesson":
         number: key of `LESSONS`.
         course: where the models are.
     """
-    module = importlib.import_module(f"pipelines.learn.lessons.{LESSONS[number][0]}")
+    module = importlib.import_module(f"{__package__}.{LESSONS[number][0]}")
     return module.lesson(course)

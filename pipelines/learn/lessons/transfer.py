@@ -84,5 +84,5 @@ def lesson(course: Course) -> Lesson:
                 "The answer of the last two steps.",
             ),
         ),
-        ("pipelines.encoder.networks:build", "pipelines.transfer.networks:network"),
+        ("pipelines/encoder/networks.py:build", "pipelines/transfer/networks.py:network"),
     )

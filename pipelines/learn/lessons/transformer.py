@@ -75,5 +75,5 @@ def lesson(course: Course) -> Lesson:
                 "The first row of its table.",
             ),
         ),
-        ("layers.transformer:TransformerDecoderBlock", "layers.multi_head_attention:CachedMultiHeadAttention"),
+        ("layers/transformer.py:TransformerDecoderBlock", "layers/multi_head_attention.py:CachedMultiHeadAttention"),
     )

@@ -13,7 +13,7 @@ def course(tmp_path_factory):
         yield Course(folder / "runs", folder / "saved_models")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture  # of a test, because Playwright's event loop lets no other run in this process while it is open
 def browser():
     """Chromium; the test is skipped where there is none."""
     with chromium() as browser:

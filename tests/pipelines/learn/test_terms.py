@@ -1,5 +1,4 @@
 import functools
-import importlib
 import re
 import shlex
 
@@ -7,6 +6,7 @@ import keras
 import pytest
 
 import main
+from pipelines.learn.sources import located
 from pipelines.learn.terms import TERMS
 
 VALUES = {"TEXT": '"a text"', "MODEL": "small", "FILE": "file.txt", "RUN": "one"}
@@ -22,11 +22,11 @@ def test_the_command_of_a_term_is_accepted(name):
 
 @pytest.mark.parametrize("name", TERMS)
 def test_the_code_of_a_term_exists(name):
-    module, colon, path = TERMS[name].code.partition(":")
-    if colon:
-        assert callable(functools.reduce(getattr, path.split("."), importlib.import_module(module)))
-    elif module:
-        assert functools.reduce(getattr, module.split(".")[1:], keras)
+    code = TERMS[name].code
+    if ":" in code:
+        assert located(code).startswith(code.partition(":")[0])
+    elif code:
+        assert functools.reduce(getattr, code.split(".")[1:], keras)
 
 
 def test_no_name_has_two_terms():
