@@ -75,7 +75,8 @@ TERMS = {
     ),
     "temperature": Term(
         "The logits are divided by it before the softmax: below 1 sharper, above 1 flatter.",
-        "predict char-lm TEXT --next 5 --temperature 0.5", "pipelines/decoding/sampling.py:sample", "softmax(z / T)", (),
+        "predict char-lm TEXT --next 5 --temperature 0.5", "pipelines/decoding/sampling.py:sample",
+        "softmax(z / T)", (),
     ),
     "top-k and top-p": Term(
         "Sampling among the k likeliest tokens only, or among the fewest that have the probability p together.",
@@ -99,7 +100,8 @@ TERMS = {
     ),
     "Jordan network": Term(
         "A recurrent network that feeds back its output instead of its state.",
-        "train char-lm --model jordan", "layers/recurrent.py:JordanCell", "h = f(W x + U y' + b)     y = g(V h + c)", (),
+        "train char-lm --model jordan", "layers/recurrent.py:JordanCell",
+        "h = f(W x + U y' + b)     y = g(V h + c)", (),
     ),
     "LSTM": Term(
         "A recurrent network with a second state, the cell, and three gates: what to keep, to write and to show.",
@@ -128,7 +130,8 @@ TERMS = {
     ),
     "peephole": Term(
         "A gate of an LSTM that also reads the cell.",
-        "train char-lm --model peephole", "layers/recurrent.py:PeepholeLSTMCell", "f = sigmoid(W x + U h' + p * c' + b)",
+        "train char-lm --model peephole", "layers/recurrent.py:PeepholeLSTMCell",
+        "f = sigmoid(W x + U h' + p * c' + b)",
         ("peephole connection",),
     ),
     "GRU": Term(
@@ -191,7 +194,8 @@ TERMS = {
     ),
     "weight tying": Term(
         "The embeddings of the tokens are also the weights of the output.",
-        "train char-lm --tokenizer word --tie-weights True", "pipelines/networks/causal.py:causal_network", "z = E h", (),
+        "train char-lm --tokenizer word --tie-weights True", "pipelines/networks/causal.py:causal_network",
+        "z = E h", (),
     ),
     "teacher forcing": Term(
         "In training, the network reads the true token before each step, not the one that it would have written.",
