@@ -15,6 +15,16 @@ VALUES = np.array([[1, 0, 0], [0, 0.3, 0], [0, 1, 0.1], [0, 0, 0], [0, 0, 1]])
 _DIGITS = 2
 
 
+def self_attention() -> tuple[np.ndarray, np.ndarray]:
+    """Returns the weights [5, 5] and the results [5, 3] of self-attention without projections: y_i = sum_j a_ij x_j.
+
+    The vectors x are `KEYS`: each word is query, key and value at once, and a_i = softmax over j of x_i . x_j.
+    """
+    x = keras.ops.convert_to_tensor([KEYS], "float32")
+    results, weights = Attention("dot")(x, x, return_weights=True)
+    return tuple(keras.ops.convert_to_numpy(each)[0] for each in (weights, results))
+
+
 def attend(queries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the scores, the weights and the results of queries for the five words.
 
@@ -42,12 +52,28 @@ def attention(query: tuple[float, ...]) -> Lesson:
     factors = (0.25, 1, 4)
     sharper = attend(np.array([query]) * np.array(factors)[:, None])[1]
     together = 6 * np.eye(3)
+    own_weights, own_results = self_attention()
     return Lesson(
         "attention: a soft look-up in a dictionary",
         'A dictionary such as {"subject": "I", "verb": "hit", "object": "road"} returns the value of the one key that '
         "equals the query. How does attention look up a value if keys and queries are vectors, which are never quite "
         "equal?",
         (
+            Step(
+                "The smallest self-attention: no weights to learn",
+                "a_ij = softmax over j of x_i . x_j     y_i = sum over j of a_ij x_j",
+                (
+                    Values("x", KEYS, WORDS, ROLES, digits=1),
+                    Values("a", own_weights, WORDS, WORDS, digits=_DIGITS),
+                    Values("y", own_results, WORDS, ROLES, digits=_DIGITS),
+                ),
+                'layers.Attention("dot")',
+                text="Each word is compared with every word, and becomes a mean of all of them, to which similar words "
+                "contribute most. One vector plays three parts: it asks (query), it is compared (key), and it is what "
+                "is returned (value). The scores are symmetric: a verb cannot look for its subject unless the subject "
+                "looks for the verb as much. So a Transformer gives each part a matrix of its own: q = W_Q x, "
+                "k = W_K x, v = W_V x. The next steps begin with such keys and values.",
+            ),
             Step(
                 "The words, each with a key and a value",
                 "a row of K and V for each word",
