@@ -8,8 +8,8 @@
 an installed Chromium without a window, and prints the seconds until all figures are drawn, and the median of 40 times
 from a movement of the pointer to the second frame after it, in which the mark is painted (33 ms at 60 Hz is the
 lowest). `live` starts the server of `serve --open`, and prints for each model the milliseconds from the click on Run to
-each drawn figure (median of 5 clicks, after the first one), and per token of a completion. All need an otherwise idle
-machine.
+each drawn figure (median of 5 clicks, after the first one), and per token of a completion; then those from a movement
+of a slider of "What if" to the changed answer (median of 5). All need an otherwise idle machine.
 """
 
 import argparse
@@ -82,6 +82,16 @@ _CLICK = """async () => {
     return [...found];
 }"""
 
+# Moves the first slider; returns ms until the answer with it is there.
+_SLIDE = """async (value) => {
+    const started = performance.now();
+    const slider = document.querySelector(".slider input"), before = document.querySelector(".changes");
+    slider.value = value;
+    slider.dispatchEvent(new Event("input"));
+    while (document.querySelector(".changes") === before) await new Promise((done) => setTimeout(done, 1));
+    return performance.now() - started;
+}"""
+
 
 @contextlib.contextmanager
 def server(saved_models: str):
@@ -109,12 +119,15 @@ def live(arguments) -> None:
             tab = browser.new_page(viewport={"width": 1250, "height": 900})
             tab.goto(f"{address}/#{urllib.parse.urlencode({'model': model})}")
             tab.locator("#text").fill(arguments.text)
-            tab.wait_for_function("document.querySelector('.model:has(:checked) .kind').textContent")
+            tab.wait_for_function("document.querySelector('.model:has(:checked) .kind')?.textContent")
             clicks = [dict(tab.evaluate(_CLICK)) for _ in range(6)]
             print(f"{model}, {len(arguments.text.split())} words")
             for name, first in clicks[0].items():
                 later = statistics.median(click[name] for click in clicks[1:] if name in click)
                 print(f"  {name}: first {first:.0f} ms, then {later:.0f} ms")
+            if tab.locator(".slider input").count():
+                first, *later = (tab.evaluate(_SLIDE, value) for value in (0.5, 0, 0.7, 1, 0.2, 0.9))
+                print(f"  slider: first {first:.0f} ms, then {statistics.median(later):.0f} ms")
             tab.close()
         browser.close()
 

@@ -13,6 +13,7 @@ SCRIPTS = (
     "elements.js",
     "figures.js",
     "panels.js",
+    "intervene.js",
     "classes.js",
     "columns.js",
     "answers.js",

@@ -20,6 +20,7 @@ window.livePage = window.livePage || {};
     await addRecurrent(section, trace, sides);
     await addAttention(section, trace, sides);
     await addNext(section, trace, sides);
+    if (model.signatures.intervene) await page.intervene.show(model, sent, sides.source.tokens, section, signal);
     section.append(requestBlock(page.rest.commands(model.name, "trace", inputs)));
   }
 
@@ -163,5 +164,5 @@ window.livePage = window.livePage || {};
     await page.figures.draw(figureBox(figures, title), "next", title, { next }, {}, { marked: side.axis });
   }
 
-  page.panels = { attention, show };
+  page.panels = { attention, panel, show };
 })(window.livePage);

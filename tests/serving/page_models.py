@@ -230,12 +230,29 @@ def _trace_language_model(text):
         "lengths": _lengths(words),
         "cut": words.row_lengths() > 1000,
         "log_probabilities": tf.fill(tf.shape(tokens), -1.0),
-        "next_tokens": tf.stack([tokens, tokens], axis=2),
+        "next_tokens": tf.stack([tokens, tf.strings.upper(tokens, "utf-8")], axis=2),
         "next_probabilities": tf.tile([[[0.7, 0.3]]], [*tf.unstack(tf.shape(tokens)), 1]),
         "layer_1_forget_gate": _units(words),
         "layer_1_cell": 10 * _units(words),
         "layer_2_attention": _attention(tokens, tokens),
     }
+
+
+def _intervene(text, layer, kind, unit, step, key, value):
+    """As the trace, with the states of the transformer; an intervention is the probability of the first token."""
+    traced = _trace_language_model(text)
+    first = tf.where(layer[:, :1, None] == "", traced["next_probabilities"][..., :1], value[:, :1, None])
+    hidden = _units(_words(text))
+    return {**traced, "layer_2_hidden": hidden, "next_probabilities": tf.concat([first, 1 - first], axis=2)}
+
+
+_EDITS = [
+    tf.TensorSpec([None, None], dtype, name=name)
+    for name, dtype in (
+        *(("layer", tf.string), ("kind", tf.string), ("unit", tf.int32)),
+        *(("step", tf.int32), ("key", tf.int32), ("value", tf.float32)),
+    )
+]
 
 
 def _ids(*shape):
@@ -274,6 +291,7 @@ def signatures() -> dict[str, dict]:
             "encode": _function(_encode_one),
             "score": _function(_score),
             "trace": _function(_trace_language_model),
+            "intervene": _function(_intervene, [*_TEXT, *_EDITS]),
         },
     }
 
