@@ -10,7 +10,7 @@ import tyro
 from pipelines.command_line import join_help_lines
 from pipelines.inspect.intervention_views import Intervene, Patch
 from pipelines.inspect.language_views import Agreement, Gradients, Memory
-from pipelines.inspect.model_views import Clipping, Cost, Embeddings, Neurons, Positions, Size
+from pipelines.inspect.model_views import Clipping, Cost, Embeddings, Layers, Neurons, Positions, Size
 from pipelines.inspect.text_views import Attention, Gates, Salience, States, Training
 from pipelines.inspect.view import TextView
 
@@ -28,6 +28,7 @@ VIEWS = {
         Gradients,
         Training,
         Clipping,
+        Layers,
         Neurons,
         Embeddings,
         Positions,

@@ -47,8 +47,7 @@ def probe(inputs: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = No
     if len(inputs) < _MIN_ROWS:
         raise UserError(f"{len(inputs)} states are too few for a probe: give at least {_MIN_ROWS}")
     groups = np.arange(len(inputs)) if groups is None else np.asarray(groups)
-    names = np.random.default_rng(seed).permutation(np.unique(groups))
-    in_training = np.isin(groups, names[: max(1, int(_TRAINED_FRACTION * len(names)))])
+    in_training = training_rows(groups, seed)
     if in_training.all():
         raise UserError("all states for a probe are of one text: give states of several texts")
     inputs, labels = np.asarray(inputs, np.float64), np.asarray(labels)
@@ -64,6 +63,12 @@ def probe(inputs: np.ndarray, labels: np.ndarray, groups: np.ndarray | None = No
         correct = int((model.predict((test - mean) / deviation) == truth).sum())
     low, high = wilson_interval(correct, len(truth))
     return {"accuracy": correct / len(truth), "low": low, "high": high, "floor": floor, "rows": len(truth)}
+
+
+def training_rows(groups: np.ndarray, seed: int = 1) -> np.ndarray:
+    """Returns which rows `probe` trains on, bool [rows]: those of 70 % of the groups."""
+    names = np.random.default_rng(seed).permutation(np.unique(groups))
+    return np.isin(groups, names[: max(1, int(_TRAINED_FRACTION * len(names)))])
 
 
 def earlier_tokens(

@@ -1,6 +1,7 @@
 """The inspections that need no text. They import nothing heavy."""
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Annotated, ClassVar
 
@@ -82,6 +83,32 @@ class Embeddings(ModelsView):
 
         words, tags, _ = read_tagged(self.treebank, self.sentences)
         return contextual.look(model, words, tags, self.words, self.neighbours)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Layers(ModelsView):
+    """What each layer holds of the words of a treebank, from the word itself to its place in the sentence."""
+
+    NAME: ClassVar[str] = "layers"
+    examples: ClassVar = ("--treebank en_ewt-ud-dev.conllu --models my-encoder",)
+
+    treebank: Annotated[Path | None, PATH] = None
+    """A file with parsed sentences (.conllu)."""
+    sentences: int = 500
+    """Number of sentences to read."""
+
+    def check(self) -> None:
+        """Checks the file and the numbers."""
+        if self.treebank is None:
+            raise UserError("--treebank is missing: name a file with parsed sentences (.conllu)")
+        check_treebank(self.treebank, self.sentences)
+        super().check()
+
+    def look_at(self, model):
+        """Returns the figure of one model, and a line for each question."""
+        from pipelines.inspect import layers, treebank
+
+        return layers.look(model, list(itertools.islice(treebank.sentences_of(str(self.treebank)), self.sentences)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

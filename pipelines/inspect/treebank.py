@@ -22,7 +22,7 @@ _PAST = ("was", "were")
 
 
 @dataclasses.dataclass
-class _Word:
+class Word:
     """A word of a sentence.
 
     Attributes:
@@ -71,7 +71,7 @@ def pairs_from_conllu(path: Data | Path, spaced: bool = False) -> list[Agreement
         UserError: a file cannot be read or is not CoNLL-U, or there are no pairs.
     """
     data = str(path) if isinstance(path, Path) else path
-    sentences = list(_sentences(data))
+    sentences = list(sentences_of(data))
     lexicon = _lexicon(sentences)
     pairs = [pair for words in sentences for pair in _pairs(words, lexicon, spaced)]
     if not pairs:
@@ -79,7 +79,7 @@ def pairs_from_conllu(path: Data | Path, spaced: bool = False) -> list[Agreement
     return pairs
 
 
-def _pairs(words: list[_Word], lexicon: dict[tuple[str, str], str], spaced: bool) -> Iterator[AgreementSentence]:
+def _pairs(words: list[Word], lexicon: dict[tuple[str, str], str], spaced: bool) -> Iterator[AgreementSentence]:
     dependents = collections.defaultdict(list)
     for word in words:
         dependents[word.head].append(word)
@@ -100,7 +100,7 @@ def _pairs(words: list[_Word], lexicon: dict[tuple[str, str], str], spaced: bool
         yield AgreementSentence(_prefix(words, verb, spaced), right, wrong, len(between), attractors)
 
 
-def _agrees(verb: _Word, number: str | None) -> bool:
+def _agrees(verb: Word, number: str | None) -> bool:
     features = verb.features
     return (
         verb.upos in ("VERB", "AUX")
@@ -114,7 +114,7 @@ def _agrees(verb: _Word, number: str | None) -> bool:
     )
 
 
-def _other(verb: _Word, form: str, number: str, lexicon: dict[tuple[str, str], str]) -> str | None:
+def _other(verb: Word, form: str, number: str, lexicon: dict[tuple[str, str], str]) -> str | None:
     """Returns the form of the other number; None if it is not known."""
     plural_of, singular_of = _AUXILIARIES, {plural: singular for singular, plural in _AUXILIARIES.items()}
     if number == "Sing" and form in plural_of:
@@ -125,7 +125,7 @@ def _other(verb: _Word, form: str, number: str, lexicon: dict[tuple[str, str], s
     return None if other == form or verb.lemma.lower() in ("be", "have", "do") else other
 
 
-def _lexicon(sentences: list[list[_Word]]) -> dict[tuple[str, str], str]:
+def _lexicon(sentences: list[list[Word]]) -> dict[tuple[str, str], str]:
     """Returns (lemma, "Sing" or "Plur") -> most frequent form in the present tense, third person.
 
     The infinitive counts as a plural form: they are equal for all verbs but be.
@@ -147,17 +147,17 @@ def _lexicon(sentences: list[list[_Word]]) -> dict[tuple[str, str], str]:
     return {key: forms.most_common(1)[0][0] for key, forms in counts.items()}
 
 
-def _prefix(words: list[_Word], verb: _Word, spaced: bool) -> str:
+def _prefix(words: list[Word], verb: Word, spaced: bool) -> str:
     before = words[: verb.index - 1]
     if spaced:
         return " ".join(word.form for word in before)
     return "".join(word.shown + " " * word.space for word in before).rstrip()
 
 
-def _sentences(data: Data) -> Iterator[list[_Word]]:
+def sentences_of(data: Data) -> Iterator[list[Word]]:
     """Yields the words of each sentence, with their indexes as in the file. Empty nodes are left out."""
     for each in paths.each(data):
-        words: list[_Word] = []
+        words: list[Word] = []
         in_range, range_text = (0, 0, True), ""
         for number, line in enumerate(texts.lines(each, has_option=False), 1):
             line = line.rstrip("\r")
@@ -181,7 +181,7 @@ def _sentences(data: Data) -> Iterator[list[_Word]]:
             yield words
 
 
-def _word(path, number: int, cells: list[str], space: bool, in_range: tuple, range_text: str, expected: int) -> _Word:
+def _word(path, number: int, cells: list[str], space: bool, in_range: tuple, range_text: str, expected: int) -> Word:
     if cells[0] != str(expected) or not (cells[6].isdecimal() or cells[6] == "_"):
         raise UserError(f"{path}, line {number}: expected word {expected} with a number as its head: repair the file")
     first, last, space_after_range = in_range
@@ -191,4 +191,4 @@ def _word(path, number: int, cells: list[str], space: bool, in_range: tuple, ran
         space = space_after_range and expected == last
     features = dict(pair.split("=", 1) for pair in cells[5].split("|") if "=" in pair)
     head = int(cells[6]) if cells[6] != "_" else 0
-    return _Word(expected, cells[1], cells[2], cells[3], features, head, cells[7], shown, space)
+    return Word(expected, cells[1], cells[2], cells[3], features, head, cells[7], shown, space)
