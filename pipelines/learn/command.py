@@ -11,6 +11,7 @@ import tyro
 
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, join_help_lines, print_json
 from pipelines.learn.check import NUM_EXERCISES, Check, ExerciseSeed, check_seed
+from pipelines.learn.claim import ClaimTest
 from pipelines.learn.glossary import Glossary
 from pipelines.learn.lessons.registry import LESSONS, make
 from pipelines.learn.settings import Changes, check_number, parse_changes
@@ -250,6 +251,7 @@ TOPICS = {
     "check": Check,
     "exercise": Exercise,
     "glossary": Glossary,
+    "claim": ClaimTest,
     "so-long-and": SoLongAnd,
     "backward": Backward,
     "attention": Attention,

@@ -90,6 +90,7 @@ class TranslationConfig(TrainingConfig):
         "activation",
         "bidirectional",
         "reverse_source",
+        "context",
         "attention_score",
         "attention_style",
         "input_feeding",
@@ -189,6 +190,9 @@ class TranslationConfig(TrainingConfig):
     reverse_source: Annotated[bool, _FORWARD] = False
     """single-rnn, and rnn with --no-bidirectional: read the source from its end, which moves its first words close to
     the first words of the target (Sutskever et al. 2014)."""
+    context: Annotated[Literal["every-step", "first-step"], only("rnn")] = "every-step"
+    """Where the decoder of rnn gets the encoder's last state: every-step, in its initial state and at each step;
+    first-step, in its initial state alone (Sutskever et al. 2014)."""
     attention_score: Annotated[Literal[ATTENTION_SCORES], only("attention")] = "additive"
     """Score of a query and a state of the encoder."""
     attention_style: Annotated[Literal["bahdanau", "luong"], only("attention")] = "bahdanau"

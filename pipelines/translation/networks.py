@@ -114,14 +114,29 @@ def decode(config: TranslationConfig, parts: dict, encoded: dict, target, return
 
 
 def _decode_rnn(config, parts, encoded, embedded):
-    """The outputs of the decoder of rnn, float [batch, Tt, 2 hidden_size]: every step sees the encoder's last state."""
+    """The outputs of the decoder of rnn, float [batch, Tt, size]; see `append_encoded`."""
     # Not a sum with zeros: Keras's `add` takes [1, n, 1] for a bias of size n where the other is [1, 1, n] (since
     # keras#20386).
     context = ops.expand_dims(encoded["last"], 1) * ops.ones_like(embedded[:, :, :1])  # [batch, Tt, hidden_size]
     states = initial_states(config, parts, encoded["last"])
-    x = ops.concatenate([parts["dropout"](embedded), context], axis=-1)  # [batch, Tt, embedding_size + hidden_size]
+    x = append_encoded(config, parts["dropout"](embedded), context)
     x = _decode_upper(config, parts, encoded, parts["decoder"](x, initial_state=states)[0])
-    return ops.concatenate([x, context], axis=-1)
+    return append_encoded(config, x, context)
+
+
+def append_encoded(config: TranslationConfig, x, last):
+    """Appends the encoder's last state to what a step of the decoder of rnn reads, and to its output.
+
+    With `context` "first-step" the step gets it through the initial state of the decoder alone.
+
+    Args:
+        x: float [..., size].
+        last: float [..., hidden_size].
+
+    Returns:
+        Float [..., size + hidden_size], or x.
+    """
+    return ops.concatenate([x, last], axis=-1) if config.context == "every-step" else x
 
 
 def _decode_upper(config, parts, encoded, x):

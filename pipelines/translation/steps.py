@@ -10,7 +10,6 @@ values.
 """
 
 import tensorflow as tf
-from keras import ops
 
 from pipelines.decoding.loop import STAGE_STEPS
 from pipelines.translation import networks
@@ -133,9 +132,9 @@ def step(config: TranslationConfig, parts: dict, ids, state: dict, kernel=None, 
         state = state | {"states": states}
     elif config.model == "rnn":
         memory = state["memory"]  # [rows, hidden_size]
-        x, states = parts["decoder"].cell(ops.concatenate([embedded, memory], axis=-1), state["states"])
+        x, states = parts["decoder"].cell(networks.append_encoded(config, embedded, memory), state["states"])
         x, upper = _step_layers(parts, x, state["upper"], first=2)
-        x, state = ops.concatenate([x, memory], axis=-1), state | {"states": list(states), "upper": upper}
+        x, state = networks.append_encoded(config, x, memory), state | {"states": list(states), "upper": upper}
     else:
         memory = state["memory"]
         x, states, weights = parts["decoder"].cell(embedded, [*state["states"], *memory], return_weights=True)

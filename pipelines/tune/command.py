@@ -37,7 +37,8 @@ class TuneCommand:
         tyro.conf.arg(metavar="FIELD=A,B", help_behavior_hint="(repeatable)"),
     ] = ()
     """Do not search: train with each of these values, such as num_layers=1,2,4, and compare them in one report. Of
-    several fields, all combinations are trained. No model is exported."""
+    several fields, all combinations are trained; those joined by + change together, such as
+    window+batch_size=16+64,64+16. No model is exported."""
     equal_parameters: bool = False
     """Grid: choose --hidden-size so that all networks have about as many parameters as the first one."""
     seeds: Annotated[int | None, tyro.conf.arg(metavar="N", help_behavior_hint="(default: 1)")] = None
@@ -64,13 +65,10 @@ class TuneCommand:
         """Searches, or trains the grid, and prints the result."""
         if () in self.grid:
             raise UserError("--grid needs a field and its values, such as --grid num_layers=1,2,4")
-        texts = list(itertools.chain.from_iterable(self.grid))
-        self._check(bool(texts))
-        if texts:
-            from pipelines.tune import grid
-
-            result, text = grid.run(self, values.parse_grid(texts, self.config))
+        if self.grid:
+            result, text = self.compare()
         else:
+            self._check(False)
             space = values.searched(self.config, tuple(field.replace("-", "_") for field in self.fields))
             from pipelines.tune import run_search
 
@@ -79,6 +77,14 @@ class TuneCommand:
             print_json(result)
         else:
             print(text)
+
+    def compare(self) -> tuple[dict, str]:
+        """Trains the points of --grid; returns the result for --json, and the lines for the terminal."""
+        self._check(True)
+        found = values.parse_grid(itertools.chain.from_iterable(self.grid), self.config)
+        from pipelines.tune import grid
+
+        return grid.run(self, found)
 
     @property
     def seconds(self) -> float | None:

@@ -40,7 +40,7 @@ def run(command: "TuneCommand", grid: dict[str, tuple]) -> tuple[dict, str]:
     nearly equally many seeds.
 
     Args:
-        grid: field -> values.
+        grid: field -> values; fields that change together are one key, see `values.fields_of`.
 
     Returns:
         (the result for --json, the lines for the terminal).
@@ -89,7 +89,7 @@ def checked_points(command: "TuneCommand", grid: dict[str, tuple]) -> list[Setti
     if command.equal_parameters:
         size = parameters.SIZE
         for given in (size, "feedforward_size"):
-            if given in grid:
+            if given in values.fields_of(grid):
                 raise UserError(f"--equal-parameters chooses {flag(size)}: leave {given} out of --grid")
     for settings in points:
         try:
@@ -169,6 +169,7 @@ def as_dict(point: Point) -> dict[str, Any]:
                 "best_epoch": outcome.best_epoch,
                 "epoch_seconds": outcome.epoch_seconds,
                 "parameters": outcome.parameters,
+                "layers": parameters.of_layers(outcome.weights),
                 "training_seconds": outcome.training_seconds,
             }
             for seed, outcome in point.outcomes.items()

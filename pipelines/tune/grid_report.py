@@ -176,7 +176,7 @@ def _notes(
     lines.append("- Seconds per epoch are medians on this machine; with --parallel 1 no other training disturbs them.")
     if measure in _LOWER_IS_BETTER:
         lines.append(f"- A lower {measure} is better.")
-    if set(grid) & set(_PER_TOKEN) and measure in ("loss", "perplexity"):
+    if set(values.fields_of(grid)) & set(_PER_TOKEN) and measure in ("loss", "perplexity"):
         lines.append(
             f"- The points have different tokens, so that their {measure} per token cannot be compared: compare bits "
             "per character."
@@ -200,7 +200,7 @@ def _picture(grid: dict[str, tuple], points: list[dict], measure: str) -> Figure
     """Draws the mean of each point with its interval, and the seeds as dots."""
     figure = Figure(figsize=(max(5.0, 1.1 * len(points)), 4.0), layout="constrained")
     axes = figure.subplots()
-    names = ["\n".join(f"{field} {point['settings'][field]}" for field in grid) for point in points]
+    names = ["\n".join(f"{field} {point['settings'][field]}" for field in values.fields_of(grid)) for point in points]
     for x, point in enumerate(points):
         if point["mean"] is None:
             continue

@@ -4,8 +4,10 @@ It is a process of its own, `python -m pipelines.tune.parameters FOLDER`, so tha
 does not import TensorFlow.
 """
 
+import collections
 import dataclasses
 import json
+import math
 import os
 import subprocess
 import sys
@@ -73,6 +75,14 @@ def nearest_size(count: Callable[[int], int], target: int, step: int, start: int
             high = middle
     candidates = [size * step for size in (low - 1, low) if size > 0]
     return min(candidates, key=lambda size: abs(count(size) - target))
+
+
+def of_layers(weights: dict[str, list[int]]) -> dict[str, int]:
+    """Returns the number of parameters of each layer, from the shapes of the weights by their paths."""
+    counts: dict[str, int] = collections.Counter()
+    for path, shape in weights.items():
+        counts[path.partition("/")[0]] += math.prod(shape)
+    return dict(counts)
 
 
 def size_step(config: TrainingConfig) -> int:

@@ -79,7 +79,7 @@ class Outcome:
         state: FINISHED, PRUNED, FAILED or UNFINISHED; the last one is in no file.
         reason: why it failed.
         value: the lowest monitored value.
-        epochs, epoch_seconds, best_epoch, training_seconds, scores, parameters: as in `RunResult`.
+        epochs, epoch_seconds, best_epoch, training_seconds, scores, parameters, weights: as in `RunResult`.
     """
 
     state: str
@@ -91,6 +91,7 @@ class Outcome:
     training_seconds: float = 0.0
     scores: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     parameters: int | None = None
+    weights: dict[str, list[int]] = dataclasses.field(default_factory=dict)
 
 
 class Clock:

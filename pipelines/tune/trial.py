@@ -124,6 +124,7 @@ def _train(spec: Spec, folder: Path) -> Outcome:
         training_seconds=round(position.seconds, 1),
         scores=trained.scores,
         parameters=trained.parameters,
+        weights=trained.weights,
     )
 
 

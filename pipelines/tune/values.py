@@ -77,36 +77,46 @@ def parse_grid(texts: Iterable[str], config: TrainingConfig) -> dict[str, tuple]
     """Reads the values of --grid: field -> its values.
 
     Args:
-        texts: each FIELD=A,B.
+        texts: each FIELD=A,B, or FIELD+FIELD=A+B,C+D for fields that change together.
         config: not resolved.
 
     Raises:
         UserError: a field does not exist, is given twice, or cannot be compared; or a value has the wrong type.
     """
-    defaults = {field.name: field.default for field in dataclasses.fields(config)}
-    known = list(defaults)
-    comparable = [field for field in known if field not in _NOT_COMPARABLE]
     found: dict[str, tuple] = {}
     for text in texts:
-        name, separator, listed = text.partition("=")
-        field = name.strip().removeprefix("--").replace("-", "_")
+        names, separator, listed = text.partition("=")
         if not separator or not listed.strip():
             raise UserError(f"--grid {text}: give a field and its values, such as --grid num_layers=1,2,4")
-        if field not in known:
-            raise UserError(f"--grid {text}: there is no field {field}{suggestion(field, comparable)}")
-        if field == "seed":
-            raise UserError(f"--grid {text}: --seeds N trains every point with N seeds")
-        if field in _NOT_COMPARABLE:
-            raise UserError(f"--grid {text}: scores with different {flag(field)} cannot be compared")
-        if getattr(config, field) != defaults[field]:
-            raise UserError(f"--grid {text}: {flag(field)} gives its value: leave out one of them")
-        if field in found:
-            raise UserError(f"--grid {text}: {field} is given twice")
-        values = tuple(parse_value(type(config), field, value.strip()) for value in listed.split(","))
-        if len(set(values)) < len(values):
+        fields = [name.strip().removeprefix("--").replace("-", "_") for name in names.split("+")]
+        for i, field in enumerate(fields):
+            _check_field(text, field, config)
+            if field in [*fields_of(found), *fields[:i]]:
+                raise UserError(f"--grid {text}: {field} is given twice")
+        rows = [each.split("+") if len(fields) > 1 else [each] for each in listed.split(",")]
+        if any(len(row) != len(fields) for row in rows):
+            raise UserError(f"--grid {text}: {names} needs {len(fields)} values joined by + at each point")
+        parsed = [
+            tuple(parse_value(type(config), field, value.strip()) for field, value in zip(fields, row, strict=True))
+            for row in rows
+        ]
+        if len(set(parsed)) < len(parsed):
             raise UserError(f"--grid {text}: a value is given twice")
-        found[field] = values
+        found["+".join(fields)] = tuple(parsed) if len(fields) > 1 else tuple(row[0] for row in parsed)
     return found
+
+
+def _check_field(text: str, field: str, config: TrainingConfig) -> None:
+    defaults = {each.name: each.default for each in dataclasses.fields(config)}
+    if field not in defaults:
+        comparable = [each for each in defaults if each not in _NOT_COMPARABLE]
+        raise UserError(f"--grid {text}: there is no field {field}{suggestion(field, comparable)}")
+    if field == "seed":
+        raise UserError(f"--grid {text}: --seeds N trains every point with N seeds")
+    if field in _NOT_COMPARABLE:
+        raise UserError(f"--grid {text}: scores with different {flag(field)} cannot be compared")
+    if getattr(config, field) != defaults[field]:
+        raise UserError(f"--grid {text}: {flag(field)} gives its value: leave out one of them")
 
 
 def parse_value(config_class: type, field: str, text: str) -> Any:
@@ -147,7 +157,14 @@ def _kinds(hint) -> Iterable:
 
 def points(grid: dict[str, tuple]) -> list[Settings]:
     """Returns the points of a grid: the product of its values, the last field varying fastest."""
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+    listed = [[values if "+" in names else (values,) for values in grid[names]] for names in grid]
+    fields = fields_of(grid)
+    return [dict(zip(fields, itertools.chain(*values), strict=True)) for values in itertools.product(*listed)]
+
+
+def fields_of(grid: dict[str, tuple]) -> list[str]:
+    """Returns the fields of a grid, each by itself; those that change together are one key, joined by +."""
+    return [field for names in grid for field in names.split("+")]
 
 
 def shown(settings: Settings) -> str:

@@ -125,6 +125,7 @@ def test_a_value_that_no_training_can_use_is_an_error_that_names_the_flag(flags)
         ({"model": "attention", "reverse_source": True}, "--model rnn --no-bidirectional"),
         ({"model": "rnn", "reverse_source": True}, "--model rnn --no-bidirectional"),
         ({"reverse_source": True}, "--model single-rnn"),
+        ({"model": "attention", "context": "first-step"}, "--model rnn"),
     ],
     ids=str,
 )

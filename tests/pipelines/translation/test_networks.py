@@ -90,3 +90,17 @@ def test_reversing_the_source_is_the_same_as_a_reversed_text():
         for model, ids in zip(models, ([3, 6, 5], [5, 6, 3]), strict=True)
     ]
     np.testing.assert_allclose(*outputs, atol=1e-6)
+
+
+def test_without_the_context_at_each_step_only_the_first_states_know_the_source():
+    flags = {"model": "rnn", "hidden_size": 8, "embedding_size": 4}
+    every, first = (TranslationConfig(**flags, context=value).resolve() for value in ("every-step", "first-step"))
+    models = [networks.build(config, 20, 20) for config in (every, first)]
+    # The decoder's GRU and the output read 8 numbers less: 3 gates of 8 units, and the output's embedding of 4.
+    assert models[0].count_params() - models[1].count_params() == 8 * 3 * 8 + 8 * 4
+    for model, knows in zip(models, (True, False), strict=True):
+        for layer in ("first_1",):  # the initial state is zero, whatever the source is
+            model.get_layer(layer).set_weights([np.zeros_like(w) for w in model.get_layer(layer).get_weights()])
+        target = np.array([[2, 7]])
+        outputs = [model({"source": np.array([ids]), "target": target}).numpy() for ids in ([5, 6, 3], [9, 8, 3])]
+        assert (np.abs(outputs[0] - outputs[1]).max() > 1e-6) == knows

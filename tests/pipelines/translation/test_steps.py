@@ -10,6 +10,7 @@ RECURRENT = {"hidden_size": 8, "embedding_size": 6}
 VARIANTS = {
     "single-rnn of Elman cells": {"model": "single-rnn", "cell": "simple", "activation": "relu"},
     "stacked decoder of peephole cells": {"model": "rnn", "cell": "peephole", "decoder_layers": 3},
+    "decoder with the context at the first step": {"model": "rnn", "context": "first-step", "decoder_layers": 2},
     "stacked decoder with attention": {"model": "attention", "decoder_layers": 2, "cell": "gru-reset-before"},
     "stacked decoder in Luong's style": {
         "model": "attention",

@@ -110,11 +110,12 @@ def test_a_documented_command_can_be_run(line):
         "tune char-lm --grid model=lstm,gru",  # 198, 199: GRU against LSTM, size, speed and quality
         "tune char-lm --grid num_layers=1,2,3,4",  # 200: the number of layers
         "inspect memory --models layers-3",  # 201: a hierarchy of layers
-        "tune char-lm --grid window=",  # 202: K of truncated backpropagation
+        "tune char-lm --grid window+batch_size=8",  # 191, 202: K, with equally many updates
         "tune char-lm --grid clip_norm=",  # 203: the threshold for clipping
         "tune char-lm --grid dropout=0,0.2,0.5 --grid weight_decay=",  # 204: against overfitting
         "tune char-lm --model transformer --grid positions=",  # 205: learned positions against sines
         "tune char-lm --model transformer --grid num_heads=",  # 206: the number of heads
+        "tune nmt --model rnn --grid context=",  # 214: the context at each step of the decoder
     ],
 )
 def test_the_documentation_has_a_command_for_every_claim(claim):

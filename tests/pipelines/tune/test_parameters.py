@@ -37,6 +37,12 @@ def test_hidden_sizes_are_multiples_that_the_config_accepts(task, changes, step)
     dataclasses.replace(config, hidden_size=11 * step).check()
 
 
+def test_the_parameters_of_a_layer_are_those_of_all_its_weights():
+    weights = {"output/kernel": [4, 3], "output/bias": [3], "recurrent_1/cell/kernel": [2, 5]}
+    assert parameters.of_layers(weights) == {"output": 15, "recurrent_1": 10}
+    assert parameters.of_layers({}) == {}
+
+
 def test_a_model_without_a_hidden_size_is_refused():
     with pytest.raises(UserError, match=r"--equal-parameters: --hidden-size has no effect here"):
         parameters.size_step(config_of(model="bag").resolve())

@@ -157,6 +157,12 @@ def test_a_grid_is_read_with_the_types_of_the_fields(text, expected):
         (["hidden_size=8,8"], "given twice"),
         (["hidden_size=8,16", "hidden-size=32,64"], "given twice"),
         (["epochs=1,2"], "--epochs gives its value"),
+        (["hidden_size+nonsense=8+1,16+2"], "there is no field nonsense$"),
+        (["hidden_size+hidden_size=8+1,16+2"], "hidden_size is given twice"),
+        (["hidden_size=8,16", "hidden_size+num_layers=8+1,16+2"], "hidden_size is given twice"),
+        (["hidden_size+num_layers=8+1,16"], "hidden_size\\+num_layers needs 2 values joined by \\+ at each point"),
+        (["hidden_size+num_layers=8+1,8+1"], "a value is given twice"),
+        (["hidden_size=8+1,16"], "8\\+1 is no number"),
     ],
 )
 def test_a_grid_that_cannot_be_read_is_refused(texts, message):
@@ -170,6 +176,15 @@ def test_the_points_of_a_grid_are_the_product_of_its_values():
         {"a": 1, "b": "y"},
         {"a": 2, "b": "x"},
         {"a": 2, "b": "y"},
+    ]
+
+
+def test_fields_that_are_joined_change_together():
+    found = values.parse_grid(["hidden-size+dropout=8+0.1,16+0.2", "num_layers=1,2"], config_of("sentiment"))
+    assert found == {"hidden_size+dropout": ((8, 0.1), (16, 0.2)), "num_layers": (1, 2)}
+    assert values.fields_of(found) == ["hidden_size", "dropout", "num_layers"]
+    assert values.points(found) == [
+        {"hidden_size": size, "dropout": rate, "num_layers": n} for size, rate in ((8, 0.1), (16, 0.2)) for n in (1, 2)
     ]
 
 
