@@ -14,7 +14,15 @@ from pipelines.learn.check import NUM_EXERCISES, Check, ExerciseSeed, check_seed
 from pipelines.learn.claim import ClaimTest
 from pipelines.learn.glossary import Glossary
 from pipelines.learn.lessons.registry import LESSONS, make
-from pipelines.learn.settings import Changes, check_number, parse_changes
+from pipelines.learn.settings import (
+    EVERY,
+    NETWORKS,
+    Changes,
+    check_number,
+    parse_changes,
+    parse_distances,
+    parse_networks,
+)
 from pipelines.settings.fields import PATH
 from pipelines.support.errors import UserError
 from pipelines.support.files import check_output, shown, write_text
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from pipelines.learn.steps import Lesson
 
 _SIZES, _LENGTHS = (4, 40), (4, 100)  # so that the heat map fits into a terminal
+_MOST_SEEDS = 100
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,8 +43,10 @@ class Topic:
     """Print the steps and their numbers, not rounded, as one JSON object."""
 
     def __call__(self) -> None:
-        """Prints the steps."""
+        """Prints the steps, or writes them where the topic has an `output`."""
         self.check()
+        output = getattr(self, "output", None)
+        check_output(output, suffixes=(".html", ".ipynb"))
         from pipelines.support.quiet import import_tensorflow
 
         import_tensorflow()
@@ -43,7 +54,13 @@ class Topic:
         from pipelines.learn.steps import as_json
 
         lesson = self.lesson()
-        if self.json:
+        if output is not None:
+            from pipelines.learn import notebook, page
+
+            kind, render = ("page", page.render) if output.suffix == ".html" else ("notebook", notebook.render)
+            write_text(output, render(lesson))
+            print(f"{kind}: {shown(output)}")
+        elif self.json:
             print_json(as_json(lesson))
         else:
             print("\n".join(format_lesson(lesson)))
@@ -58,6 +75,16 @@ class Topic:
     def lesson(self) -> "Lesson":
         """Returns the steps of the topic."""
         raise NotImplementedError
+
+
+OutputFlag = Annotated[
+    Path | None,
+    PATH,
+    tyro.conf.arg(
+        help="File to write instead of printing: .html, a page with the figures that works without a network, or "
+        ".ipynb, a notebook."
+    ),
+]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,28 +124,11 @@ class LessonOf(Topic):
 
     number: tyro.conf.Positional[Literal[tuple(LESSONS)]]  # type: ignore[valid-type]
     """1 to 10, in this order."""
-    output: Annotated[Path | None, PATH] = None
-    """File to write instead of printing: .html, a page with the figures that works without a network, or .ipynb, a
-    notebook."""
+    output: OutputFlag = None
     runs: RunsFlag = RUNS
     """Folder of the runs."""
     saved_models: SavedModelsFlag = SAVED_MODELS
     """Folder of the exported models."""
-
-    def __call__(self) -> None:
-        """Prints or writes the lesson."""
-        check_output(self.output, suffixes=(".html", ".ipynb"))
-        if self.output is None:
-            super().__call__()
-            return
-        from pipelines.support.quiet import import_tensorflow
-
-        import_tensorflow()
-        from pipelines.learn import notebook, page
-
-        render = page.render if self.output.suffix == ".html" else notebook.render
-        write_text(self.output, render(self.lesson()))
-        print(f"{'page' if self.output.suffix == '.html' else 'notebook'}: {shown(self.output)}")
 
     def lesson(self) -> "Lesson":
         """Returns the steps, after training the models that do not exist."""
@@ -223,6 +233,42 @@ class Positions(Topic):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Memory(Topic):
+    """How many steps of training RNN, LSTM, GRU and attention need to remember over a distance."""
+
+    examples: ClassVar = ("", "--task adding --distances 10,50 --networks simple,lstm --output memory.html")
+
+    task: Literal["copy", "recall", "adding"] = "recall"
+    """copy: give back symbols after n blanks; recall: the value of a key that was read n steps before; adding: the sum
+    of two marked ones of n numbers."""
+    distances: Annotated[str, tyro.conf.arg(metavar="N,N,...")] = "5,10,20,40"
+    """Distances n between the information and its use, 2 to 500."""
+    networks: Annotated[str, tyro.conf.arg(metavar="NAME,NAME,...")] = ",".join(NETWORKS)
+    """Which networks: simple, lstm, gru, attention (an LSTM with attention), transformer."""
+    seeds: int = 3
+    """How many trainings of each network at each distance, from seeds 1, 2, ...; the table has their median."""
+    max_steps: int = 1500
+    """After so many steps a training ends, solved or not: a multiple of 25."""
+    output: OutputFlag = None
+
+    def check(self) -> None:
+        """Checks the distances, the names and the numbers."""
+        parse_distances(self.distances)
+        parse_networks(self.networks)
+        if not 1 <= self.seeds <= _MOST_SEEDS:
+            raise UserError(f"--seeds {self.seeds}: it must be from 1 to {_MOST_SEEDS}")
+        if self.max_steps < 1 or self.max_steps % EVERY:
+            raise UserError(f"--max-steps {self.max_steps}: it must be a multiple of {EVERY}, {EVERY} or more")
+
+    def lesson(self) -> "Lesson":
+        """Returns the measurements, after the trainings."""
+        from pipelines.learn.memory import measure, memory
+
+        distances, networks = parse_distances(self.distances), parse_networks(self.networks)
+        return memory(measure(self.task, distances, networks, self.seeds, self.max_steps))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Topics:
     """List the lessons and the topics."""
 
@@ -257,6 +303,7 @@ TOPICS = {
     "attention": Attention,
     "scaling": Scaling,
     "positions": Positions,
+    "memory": Memory,
     "topics": Topics,
 }
 """Topic -> class."""

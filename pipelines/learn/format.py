@@ -63,7 +63,10 @@ def format_values(values: Values) -> list[str]:
     """
     numbers = np.asarray(values.numbers)
     rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(1, 1)
-    cells = [[format_number(number, values.digits) for number in row] for row in rows]
+    cells = [
+        [values.infinite if np.isposinf(number) else format_number(number, values.digits) for number in row]
+        for row in rows
+    ]
     former = None
     if values.before is not None:
         former = [

@@ -51,11 +51,11 @@ def render(lesson: Lesson) -> str:
     ]
     for number, step in enumerate(lesson.steps, 1):
         cells += _cells(number, step)
-    questions = "\n".join(f"{number}. {each.text}" for number, each in enumerate(lesson.questions, 1))
-    name = "-".join(lesson.title.partition(":")[0].split())
-    cells.append(
-        _markdown(f"## Questions\n\n{questions}\n\nAnswers: `{shell_command()} learn check {name} ANSWER ...`")
-    )
+    if lesson.questions:
+        questions = "\n".join(f"{number}. {each.text}" for number, each in enumerate(lesson.questions, 1))
+        name = "-".join(lesson.title.partition(":")[0].split())
+        answers = f"Answers: `{shell_command()} learn check {name} ANSWER ...`"
+        cells.append(_markdown(f"## Questions\n\n{questions}\n\n{answers}"))
     if lesson.sources:
         places = "\n".join(f"- `{located(each)}`" for each in lesson.sources)
         cells.append(_markdown(f"## Source\n\n{places}"))
@@ -73,11 +73,15 @@ def _cells(number: int, step: Step) -> list[dict]:
     numbers = [] if step.command else numbers_of(step)
     parts = [f"## {number}. {step.title}", f"*{step.layer}*" if step.layer else ""]
     parts += [f"```\n{text}\n```" for text in (step.equation, "\n".join(numbers)) if text]
+    figures = figures_of(number, step)
+    png = smaller(stacked([each.png() for each in figures])) if figures else b""
+    if png and not step.command:
+        parts.append(f"![{figures[0].title}](data:image/png;base64,{base64.b64encode(png).decode()})")
     cells = [_markdown("\n\n".join(part for part in (*parts, step.text) if part))]
     if step.command:
         outputs = [_stream("\n".join(step.picture))] if step.picture else []
-        if figures := figures_of(number, step):
-            outputs.append(_picture(smaller(stacked([each.png() for each in figures]))))
+        if png:
+            outputs.append(_picture(png))
         cells.append(_code(f"run({step.command.removeprefix(shell_command()).strip()!r})", outputs))
     return cells
 

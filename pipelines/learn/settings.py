@@ -15,6 +15,9 @@ WORKED_EXAMPLE = {
     "U": [[0.156, 0.156], [0.058, 0.866]],
     "V": [[0.601, 0.683], [0.021, 0.970], [0.832, 0.212], [0.182, 0.183], [0.304, 0.525]],
 }
+NETWORKS = ("simple", "lstm", "gru", "attention", "transformer")  # of `learn memory`
+EVERY = 25  # steps of training between two checks of `learn memory`
+_DISTANCES = (2, 500)  # two numbers are needed for a sum of two
 _SETTING = re.compile(r"\s*(\w+)\s*\[\s*(\w+)\s*,\s*(\w+)\s*\]\s*=(.*)", re.DOTALL)
 
 Changes = dict[tuple[str, int, int], float]  # (matrix, row, column) -> number
@@ -77,3 +80,42 @@ def _index(setting: str, what: str, text: str, count: int) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) >= count:
         raise UserError(f"--set {setting}: no {what} {text!r}: choose a number from 0 to {count - 1}")
     return int(text)
+
+
+def parse_distances(text: str) -> tuple[int, ...]:
+    """Reads distances such as "5,10,20" and returns them from small to large.
+
+    Raises:
+        UserError: one is no integer, out of range, or given twice.
+    """
+    distances, (low, high) = _parts(text), _DISTANCES
+    for each in distances:
+        if not (each.isdecimal() and low <= int(each) <= high):
+            raise UserError(f"--distances {text}: {each!r} is no integer from {low} to {high}")
+    numbers = tuple(map(int, distances))
+    _refuse_twice("--distances", text, numbers)
+    return tuple(sorted(numbers))
+
+
+def parse_networks(text: str) -> tuple[str, ...]:
+    """Reads names of networks such as "simple,lstm".
+
+    Raises:
+        UserError: one does not exist, or is given twice.
+    """
+    networks = _parts(text)
+    for each in networks:
+        if each not in NETWORKS:
+            raise UserError(f"--networks {text}: no network {each!r}: choose {', '.join(NETWORKS)}")
+    _refuse_twice("--networks", text, networks)
+    return networks
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(each.strip() for each in text.split(","))
+
+
+def _refuse_twice(flag: str, text: str, values: tuple) -> None:
+    for each in values:
+        if values.count(each) > 1:
+            raise UserError(f"{flag} {text}: {each} is there twice")

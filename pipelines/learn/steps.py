@@ -28,6 +28,8 @@ class Values:
     digits: int = 3
     before: np.ndarray | float | None = None
     """The same numbers before the reader changed something; differences are printed."""
+    infinite: str = "infinite"
+    """What is printed for a number that is infinite."""
 
 
 @dataclasses.dataclass(frozen=True)

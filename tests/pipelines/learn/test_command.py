@@ -20,6 +20,7 @@ COMMANDS = [
     "attention --query 1 -0.5 3",
     "scaling --seed 3",
     "positions --length 8 --size 8",
+    "memory --networks gru --distances 3 --seeds 1 --max-steps 25",
 ]
 MISTAKES = [
     ("atention", "no topic 'atention'; did you mean attention?"),
@@ -36,6 +37,15 @@ MISTAKES = [
     ("scaling --seed -1", "--seed -1: it must be from 0"),
     ("positions --size 5", "--size 5: it must be an even number from 4 to 40"),
     ("positions --length 101", "--length 101: it must be from 4 to 100"),
+    ("memory --distances 0", "--distances 0: '0' is no integer from 2 to 500"),
+    ("memory --distances 5,,10", "--distances 5,,10: '' is no integer from 2 to 500"),
+    ("memory --distances 5,10,5", "--distances 5,10,5: 5 is there twice"),
+    ("memory --networks lstm,rnn", "no network 'rnn': choose simple, lstm, gru, attention, transformer"),
+    ("memory --networks gru,gru", "--networks gru,gru: gru is there twice"),
+    ("memory --seeds 0", "--seeds 0: it must be from 1 to 100"),
+    ("memory --max-steps 0", "--max-steps 0: it must be a multiple of 25, 25 or more"),
+    ("memory --max-steps 30", "--max-steps 30: it must be a multiple of 25"),
+    ("memory --output a.pdf", "the name must end in .html or .ipynb"),
     ("attention --query 1 2 nan", "--query 1 2 nan: each number must be between -10 and 10"),
     ("so-long-and --set", "--set needs a number to change"),
     ("so-long-and --set W[0,9]=1", "no column of W '9'"),

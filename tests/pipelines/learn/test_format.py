@@ -18,6 +18,7 @@ def test_vectors_and_numbers_are_one_line():
     assert format_values(Values("v", np.array([1, 20]))) == ["v = [1  20]"]
     assert format_values(Values("n", 98560)) == ["n = 98,560"]
     assert format_values(Values("x", 1.29049)) == ["x = 1.290"]
+    assert format_values(Values("x", np.array([np.inf, 1.0]), digits=0, infinite=">9")) == ["x = [>9  1]"]
 
 
 def test_only_rows_that_differ_show_what_they_were():

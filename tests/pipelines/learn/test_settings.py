@@ -1,6 +1,13 @@
 import pytest
 
-from pipelines.learn.settings import WORKED_EXAMPLE, changed, check_number, parse_changes
+from pipelines.learn.settings import (
+    WORKED_EXAMPLE,
+    changed,
+    check_number,
+    parse_changes,
+    parse_distances,
+    parse_networks,
+)
 from pipelines.support.errors import UserError
 
 
@@ -46,3 +53,20 @@ def test_numbers_out_of_range_are_refused(number):
     with pytest.raises(UserError):
         check_number("--query", number)
     check_number("--query", -10.0)
+
+
+def test_distances_and_networks_are_separated_by_commas():
+    assert parse_distances("20, 5,100") == (5, 20, 100)
+    assert parse_networks("lstm, simple") == ("lstm", "simple")
+
+
+@pytest.mark.parametrize("text", ["", "1", "501", "5.5", "-5", "5,05", "\N{SUPERSCRIPT TWO}", "a", "5,5"])
+def test_what_is_no_distance_is_refused(text):
+    with pytest.raises(UserError, match="^--distances "):
+        parse_distances(text)
+
+
+@pytest.mark.parametrize("text", ["", "LSTM", "lstm,", "lstm,lstm"])
+def test_what_is_no_network_is_refused(text):
+    with pytest.raises(UserError, match="^--networks "):
+        parse_networks(text)
