@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import itertools
 import operator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
@@ -12,6 +11,7 @@ import tyro
 from pipelines.command_line import RUNS, SAVED_MODELS, RunsFlag, SavedModelsFlag, join_help_lines, print_json
 from pipelines.learn.check import NUM_EXERCISES, Check, ExerciseSeed, check_seed
 from pipelines.learn.claim import ClaimTest
+from pipelines.learn.figures.topic import FigureOf
 from pipelines.learn.glossary import Glossary
 from pipelines.learn.lessons.registry import LESSONS, make
 from pipelines.learn.settings import (
@@ -23,9 +23,8 @@ from pipelines.learn.settings import (
     parse_distances,
     parse_networks,
 )
-from pipelines.settings.fields import PATH
+from pipelines.learn.topic import OutputFlag, Topic
 from pipelines.support.errors import UserError
-from pipelines.support.files import check_output, shown, write_text
 from pipelines.support.installation import shell_command
 
 if TYPE_CHECKING:
@@ -33,58 +32,6 @@ if TYPE_CHECKING:
 
 _SIZES, _LENGTHS = (4, 40), (4, 100)  # so that the heat map fits into a terminal
 _MOST_SEEDS = 100
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Topic:
-    """What all topics share. The first line of a topic's docstring is its line in the list."""
-
-    json: bool = False
-    """Print the steps and their numbers, not rounded, as one JSON object."""
-
-    def __call__(self) -> None:
-        """Prints the steps, or writes them where the topic has an `output`."""
-        self.check()
-        output = getattr(self, "output", None)
-        check_output(output, suffixes=(".html", ".ipynb"))
-        from pipelines.support.quiet import import_tensorflow
-
-        import_tensorflow()
-        from pipelines.learn.format import format_lesson
-        from pipelines.learn.steps import as_json
-
-        lesson = self.lesson()
-        if output is not None:
-            from pipelines.learn import notebook, page
-
-            kind, render = ("page", page.render) if output.suffix == ".html" else ("notebook", notebook.render)
-            write_text(output, render(lesson))
-            print(f"{kind}: {shown(output)}")
-        elif self.json:
-            print_json(as_json(lesson))
-        else:
-            print("\n".join(format_lesson(lesson)))
-
-    def check(self) -> None:
-        """Checks the flags, before TensorFlow is imported.
-
-        Raises:
-            UserError: a flag has a wrong value.
-        """
-
-    def lesson(self) -> "Lesson":
-        """Returns the steps of the topic."""
-        raise NotImplementedError
-
-
-OutputFlag = Annotated[
-    Path | None,
-    PATH,
-    tyro.conf.arg(
-        help="File to write instead of printing: .html, a page with the figures that works without a network, or "
-        ".ipynb, a notebook."
-    ),
-]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -299,6 +246,7 @@ TOPICS = {
     "glossary": Glossary,
     "claim": ClaimTest,
     "so-long-and": SoLongAnd,
+    "figures": FigureOf,
     "backward": Backward,
     "attention": Attention,
     "scaling": Scaling,

@@ -8,6 +8,7 @@ import tyro
 
 from pipelines.inspect.command import VIEWS
 from pipelines.inspect.figure import smaller, stacked
+from pipelines.learn.figures import svg
 from pipelines.learn.format import numbers_of
 from pipelines.learn.page import figures_of
 from pipelines.learn.sources import located
@@ -73,6 +74,9 @@ def _cells(number: int, step: Step) -> list[dict]:
     numbers = [] if step.command else numbers_of(step)
     parts = [f"## {number}. {step.title}", f"*{step.layer}*" if step.layer else ""]
     parts += [f"```\n{text}\n```" for text in (step.equation, "\n".join(numbers)) if text]
+    if step.drawing:
+        image = base64.b64encode(svg.on_paper(step.drawing).encode()).decode()
+        parts.append(f"![{step.title}](data:image/svg+xml;base64,{image})")
     figures = figures_of(number, step)
     png = smaller(stacked([each.png() for each in figures])) if figures else b""
     if png and not step.command:

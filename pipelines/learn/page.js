@@ -1,7 +1,9 @@
 "use strict";
 // Checks the answers on the page by the rules of pipelines/learn/questions.py.
 (() => {
-  const expected = JSON.parse(document.getElementById("expected").textContent);
+  const questions = document.getElementById("expected");
+  if (!questions) return;
+  const expected = JSON.parse(questions.textContent);
   const word = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}_\s]/gu, " ").trim().split(/\s+/).join(" ");
 
   // The numbers that an answer may mean: 0.25 of .25, 0,25, 25 % and 1/4, both of 1,234.

@@ -43,6 +43,7 @@ def _step(number: int, step: Step) -> str:
         f'<section id="step-{number}"><h2>{number}. {html.escape(step.title)}</h2>{layer}',
         f'<pre class="equation">{html.escape(step.equation)}</pre>' if step.equation else "",
         f"<pre>{html.escape(numbers)}</pre>" if numbers else "",
+        f'<div class="drawing">{step.drawing}</div>' if step.drawing else "",
         f"<p>{html.escape(step.text)}</p>" if step.text else "",
         f'<pre class="command">{html.escape(step.command)}</pre>' if step.command else "",
         "</section>",

@@ -48,7 +48,9 @@ class Step:
     command: str = ""
     """The command that shows the same, after `python main.py`."""
     figures: "tuple[Figure, ...]" = ()
-    """What the command draws."""
+    """What the command draws, or what belongs to the values if there is no command."""
+    drawing: str = ""
+    """An SVG image (figures/svg.py); in text it is left out."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,18 +34,21 @@ class Forward(NamedTuple):
     perplexity: float
 
 
-def forward(matrices: dict[str, list[list[float]]]) -> Forward:
+def forward(matrices: dict, read: tuple[int, ...] = _INPUTS, targets: tuple[int, ...] = _TARGETS) -> Forward:
     """Computes the network of the worked example with Keras's layers.
 
     Args:
-        matrices: E, W, U and V, as in `WORKED_EXAMPLE`. The material writes W x with a column x, Keras x W with a row
-            x: therefore Keras gets the transposed matrices.
+        matrices: E, W, U and V, as in `WORKED_EXAMPLE`, also with more words. The material writes W x with a column x,
+            Keras x W with a row x: therefore Keras gets the transposed matrices.
+        read: rows of E, one at each time.
+        targets: rows of V, whose probabilities the loss takes at the first times.
     """
     weights = {name: np.array(rows, "float32") for name, rows in matrices.items()}
-    embedding = keras.layers.Embedding(len(WORDS), 2)
+    num_words = len(weights["E"])
+    embedding = keras.layers.Embedding(num_words, 2)
     recurrent = keras.layers.SimpleRNN(2, activation="relu", use_bias=False, return_sequences=True)
-    output = keras.layers.Dense(len(WORDS), use_bias=False)
-    inputs = keras.Input((len(_INPUTS),), dtype="int32")
+    output = keras.layers.Dense(num_words, use_bias=False)
+    inputs = keras.Input((len(read),), dtype="int32")
     embedded = embedding(inputs)
     states = recurrent(embedded)
     logits = output(states)
@@ -54,11 +57,11 @@ def forward(matrices: dict[str, list[list[float]]]) -> Forward:
     recurrent.set_weights([weights["W"].T, weights["U"].T])
     output.set_weights([weights["V"].T])
 
-    embedded, states, logits, probabilities = (keras.ops.convert_to_numpy(x)[0] for x in model(np.array([_INPUTS])))
+    embedded, states, logits, probabilities = (keras.ops.convert_to_numpy(x)[0] for x in model(np.array([read])))
     products = keras.ops.convert_to_numpy(keras.ops.matmul(embedded, recurrent.cell.kernel))
     before = np.vstack([np.zeros(2, "float32"), states[:-1]])
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, reduction=None)
-    losses = keras.ops.convert_to_numpy(loss(np.array(_TARGETS), logits))
+    losses = keras.ops.convert_to_numpy(loss(np.array(targets), logits[: len(targets)]))
     mean = float(losses.mean())
     with np.errstate(over="ignore"):
         perplexity = float(np.exp(mean))
