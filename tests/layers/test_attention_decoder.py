@@ -294,6 +294,7 @@ def test_keys_are_projected_once_for_all_steps(monkeypatch):
     assert len(calls) == 2
 
 
+@pytest.mark.long
 @needs_tensorflow
 def test_trains_under_xla_with_dynamic_batch_and_time():
     """XLA cannot differentiate every matrix product in a loop whose sizes are unknown."""

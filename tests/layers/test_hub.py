@@ -56,6 +56,7 @@ def values(variables):
     return [np.array(v) for v in variables]
 
 
+@pytest.mark.long
 def test_shapes_and_structures_are_those_of_the_module(modules):
     text = keras.Input((), dtype="string")
     ids = HubEncoder(modules["preprocess"])(text)
@@ -69,6 +70,7 @@ def test_shapes_and_structures_are_those_of_the_module(modules):
     assert HubEncoder(modules["sentences"])(text).shape == (None, hub_modules.SIZE)
 
 
+@pytest.mark.long
 def test_the_weights_share_the_storage_of_the_module(modules):
     encoder = HubEncoder(modules["bert"], trainable=True)
     assert len(encoder.trainable_weights) == 2 + 2 * hub_modules.DEPTH and len(encoder.non_trainable_weights) == 1
@@ -76,6 +78,7 @@ def test_the_weights_share_the_storage_of_the_module(modules):
         assert weight.value is variable
 
 
+@pytest.mark.long
 @pytest.mark.any_backend
 def test_training_changes_unfrozen_weights_and_no_bit_of_frozen_ones(modules):
     model, encoder = classifier(modules, trainable=False)
@@ -223,6 +226,7 @@ def test_safe_mode_refuses_a_serialized_layer(modules):
     assert isinstance(keras.saving.deserialize_keras_object(config, safe_mode=False), HubEncoder)
 
 
+@pytest.mark.long
 def test_an_export_contains_the_vocabulary(modules, tmp_path):
     here = {name: shutil.copytree(folder, tmp_path / name) for name, folder in modules.items()}
     model, _ = classifier(here)

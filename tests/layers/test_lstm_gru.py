@@ -207,6 +207,7 @@ def test_a_stateful_layer_continues_at_its_last_state(ours, keras_own):
     close(layer(x), expected)
 
 
+@pytest.mark.long
 @needs_tensorflow
 @hoisted
 def test_an_unrolled_layer_trains_in_a_compiled_model(ours, keras_own):
@@ -229,6 +230,7 @@ def test_passes_the_layer_test_of_keras(ours, keras_own, keras_layer_test):
     )
 
 
+@pytest.mark.long
 @hoisted
 def test_bidirectional_is_saved_with_dynamic_batch_and_time(ours, keras_own, survives_saving):
     inputs, mask = keras.Input((None, 3)), keras.Input((None,), dtype="bool")

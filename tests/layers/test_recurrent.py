@@ -123,6 +123,7 @@ def test_step_by_step_equals_the_whole_sequence(make, reference):
         close(output, outputs[:, t])
 
 
+@pytest.mark.long
 @cells
 def test_bidirectional_and_stacked_is_saved_with_dynamic_batch_and_time(make, reference, survives_saving):
     inputs, mask = keras.Input((None, 3)), keras.Input((None,), dtype="bool")

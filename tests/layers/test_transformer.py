@@ -141,6 +141,7 @@ def test_dropout_acts_in_training_only():
         assert np.abs(call(block, x, training=True) - plain).max() > 1e-2
 
 
+@pytest.mark.long
 def test_passes_the_layer_test_of_keras(keras_layer_test):
     style = {"dropout": 0.1, "activation": "swiglu", "norm": "pre", "rotary": True, "norm_epsilon": 1e-3}
     keras_layer_test(
@@ -182,6 +183,7 @@ def test_parameter_counts():
     assert decoder(True).count_params() == plain + 2 * d * (d + 1) + 2 * d * (dz + 1) + 2 * d
 
 
+@pytest.mark.long
 def test_a_model_with_encoder_blocks_survives_saving(survives_saving):
     x, mask = keras.Input((None, 8)), keras.Input((None,), dtype="bool")
     y, weights = TransformerEncoderBlock(2, 16)(x, mask=mask, return_weights=True)
@@ -190,6 +192,7 @@ def test_a_model_with_encoder_blocks_survives_saving(survives_saving):
     survives_saving(keras.Model([x, mask], [y, weights]), [normal(3, 7, 8), MASK])
 
 
+@pytest.mark.long
 def test_a_model_with_decoder_blocks_survives_saving(survives_saving):
     x, z = keras.Input((None, 8)), keras.Input((None, 6))
     mask = keras.Input((None,), dtype="bool")

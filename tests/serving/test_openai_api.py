@@ -59,6 +59,7 @@ def events(client, **fields):
     return [json.loads(line) for line in lines]
 
 
+@pytest.mark.long
 def test_a_completion_continues_the_prompt_with_the_defaults_of_the_card(client):
     answer = complete(client, prompt="c")
     (choice,) = answer["choices"]
@@ -264,13 +265,14 @@ def test_a_client_that_goes_away_frees_its_place_and_disturbs_nobody(root, steps
         wait_until(lambda: client.server._admission.requests.num_taken == 0)
 
 
+@pytest.mark.long
 def test_a_deadline_in_the_middle_of_a_stream_is_an_event(root, steps, open_stream):
-    with serving(root, timeout=1.0) as client:
+    with serving(root, timeout=3.0) as client:
         steps.allowed.release()
         response = open_stream(client).getresponse()
         assert response.status == 200 and b'"text": "b"' in response.readline()
         wait_until(lambda: len(steps.sizes) == 2)
-        threading.Timer(1.5, steps.allowed.release, [10_000]).start()
+        threading.Timer(3.5, steps.allowed.release, [10_000]).start()
         last = response.read().decode().strip().split("\n\n")[-1]
         assert json.loads(last.removeprefix("data: "))["error"]["message"] == "Deadline Exceeded"
 

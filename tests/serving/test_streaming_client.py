@@ -22,6 +22,7 @@ def address(request, tmp_path_factory):
         yield Address(ports[request.param])
 
 
+@pytest.mark.long
 def test_the_pieces_of_a_text(address):
     found = list(stream(address, "alphabet", "c", {"max_length": 9, "temperature": 0.0, "seed": 3}))
     assert "".join(found) == "defghijkl" and len(found) > 1

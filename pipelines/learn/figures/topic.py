@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FigureOf(Topic):
-    """The figures of the books, drawn with numbers step by step: cells, unrolled networks, gradients, shapes."""
+    """The figures of the books: cells, unrolled networks and shapes, drawn with their numbers."""
 
     SUFFIXES: ClassVar = (".html", ".ipynb", ".svg")
     examples: ClassVar = ("", "cell-lstm --output cell.html", 'unrolled --text "so long and thanks"')

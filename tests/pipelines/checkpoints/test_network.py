@@ -59,6 +59,7 @@ def test_outputs_and_logits_are_those_of_transformers(make_checkpoint, kind):
     assert checkpoint.model_type == kind.removesuffix("-one-size")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["bert", "xlm-roberta"])
 def test_padding_changes_nothing(make_checkpoint, kind):
     checkpoint = load(make_checkpoint(kind, with_head=False)[0])
@@ -73,6 +74,7 @@ def test_padding_changes_nothing(make_checkpoint, kind):
         np.testing.assert_allclose(outputs["pooled_output"][1], alone["pooled_output"][0], atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_halves_are_read_exactly(make_checkpoint, dtype):
     folder, model = make_checkpoint(with_head=False, dtype=dtype)

@@ -20,6 +20,7 @@ def data(tmp_path):
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("max_characters", [0, 1000])
 def test_it_counts_the_ngrams_that_the_model_counts(max_characters):
     small = make(model="linear", max_characters=max_characters)

@@ -13,6 +13,7 @@ def small():
     return make(model="best", max_ngrams=300)
 
 
+@pytest.mark.long
 def test_the_network_of_columns_computes_what_the_model_does(small, tmp_path):
     encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
     texts = encoded.train | {networks.COLUMNS: encoded.columns}
@@ -23,6 +24,7 @@ def test_the_network_of_columns_computes_what_the_model_does(small, tmp_path):
     np.testing.assert_allclose(model(inputs, training=False), usual, atol=1e-5)
 
 
+@pytest.mark.long
 def test_the_validator_scores_both_members_together(small, tmp_path):
     encoded = task.encode(small.config, small.splits, small.tokenizer, tmp_path)
     hashed = ngrams.hash_texts(encoded.valid, **small.config.ngram_lengths(2))

@@ -97,6 +97,7 @@ def test_the_servable_returns_the_calibrated_probabilities_of_the_model(small, i
     assert labels == [small.splits.classes[i] for i in expected.argmax(axis=1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text", ["", " ", "\U0001f600\U0001f600", "word " * 2_000_000, "\x00", "<br />", "a" * 100_000]
 )

@@ -32,6 +32,7 @@ def results(exported):
     return explain_texts(exported, TEXTS)
 
 
+@pytest.mark.long
 def test_each_text_has_its_own_tokens_and_weights(small, results):
     assert [[token for token, _ in result["weights"]] for result in results] == [
         ["the", "plot", "was", "dull", "!"],
@@ -46,6 +47,7 @@ def test_each_text_has_its_own_tokens_and_weights(small, results):
     assert any(weight for _, weight in results[0]["weights"])
 
 
+@pytest.mark.long
 def test_an_explanation_changes_nothing_else(exported, results):
     plain = [{name: value for name, value in result.items() if name != "weights"} for result in results]
     assert plain == predict_texts(exported, TEXTS)

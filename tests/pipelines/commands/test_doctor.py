@@ -138,6 +138,7 @@ def test_data_that_is_a_pipe_is_one_line(tmp_path, run_main):
     assert_one_line(run_main(tmp_path, "doctor", "pipe", *WHERE), "pipe is a pipe or a device")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_tensorflow_is_not_imported(data):
     script = (

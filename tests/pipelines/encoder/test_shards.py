@@ -91,6 +91,7 @@ def test_the_ids_and_batches_are_those_of_the_texts(place, tmp_path, name):
     assert_equal_batches(task.batches(of_texts, expected, 1, 2), task.batches(of_shards, found, 1, 2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("direction", ["causal", "bidirectional"])
 def test_each_of_several_workers_reads_its_windows(made, tmp_path, direction):
     config = EncoderConfig(data=str(made), direction=direction, **TRAINING).resolve()

@@ -26,6 +26,13 @@ CLASSIFIERS = {
 _CHECKED: set[str] = set()  # specifications of the figures that were rendered
 
 
+def pytest_collection_modifyitems(items):
+    """Marks the tests of the exports as long: the first one waits half a minute for them."""
+    for item in items:
+        if "exports" in item.fixturenames and "inspect" in item.path.parts:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def exports(tmp_path_factory):
     """A folder with small language models: "small" (LSTM), "attentive" (transformer), and "counts" without a trace."""

@@ -14,6 +14,7 @@ def test_the_nearest_neighbours():
     assert picture(figure).width > 300
 
 
+@pytest.mark.long
 def test_white_space_is_shown(exports, capsys, tmp_path):
     vectors = np.array([[9.0, 0]] * 4 + [[1, 0], [2, 0.1], [0, 1]])
     names = ["<pad>", "<unknown>", "<start>", "<end>", "a", "\n", "\u00a0"]

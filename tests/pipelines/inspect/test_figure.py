@@ -4,6 +4,7 @@ import math
 
 import altair as alt
 import pandas as pd
+import pytest
 from PIL import Image
 
 from pipelines.inspect import gates, page
@@ -13,6 +14,7 @@ from tests.pipelines.inspect.exports import data_of, make_trace, picture
 from tests.pipelines.inspect.marks import empty_panels, marks_of
 
 
+@pytest.mark.long
 def test_pictures_are_stacked():
     (figure,) = gates.figures(make_trace(), top=2)
     one = figure.png()

@@ -19,6 +19,7 @@ def test_each_writes_a_page(exports, tmp_path, capsys, arguments):
     assert_page(capsys, tmp_path / "page.html", *arguments, "--saved-models", exports)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

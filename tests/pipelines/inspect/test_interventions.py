@@ -30,6 +30,7 @@ def test_clamps_name_layers_kinds_steps_and_units(exports):
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "clamp", "message"),
     [
@@ -50,6 +51,7 @@ def test_what_cannot_be_set_is_one_line(exports, name, clamp, message):
         interventions.parse([clamp], trace)
 
 
+@pytest.mark.long
 def test_each_row_has_its_own_interventions(exports):
     model, plain = model_of(exports, "small")
     edits = [[], [Edit("layer_1", "hidden", 0, ALL, ALL, 0.5)], []]
@@ -87,6 +89,7 @@ def test_how_far_an_answer_goes_from_one_text_to_the_other():
     assert interventions.restored(a, b, {"x": 0.5, "y": 0.5}) == 0.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["small", "attentive"])
 def test_every_unit_head_and_sublayer_is_taken_out(exports, name):
     model, trace = model_of(exports, name)
@@ -96,6 +99,7 @@ def test_every_unit_head_and_sublayer_is_taken_out(exports, name):
     assert interventions.ranking_figure(model.title, found).table is found
 
 
+@pytest.mark.long
 def test_the_last_state_of_a_recurrent_network_is_all_that_its_answer_rests_on(exports):
     model, trace = model_of(exports, "small")
     (other,) = model.intervene(OTHER, [[]])

@@ -18,6 +18,7 @@ def test_each_writes_a_page(exports, tmp_path, capsys, arguments):
     assert_page(capsys, tmp_path / "page.html", *arguments, "--saved-models", exports)
 
 
+@pytest.mark.long
 def test_gates_by_part_of_speech(exports, tmp_path, capsys):
     treebank = tmp_path / "small.conllu"
     rows = (("1", "to", "PART"), ("2", "be", "VERB"))
@@ -29,6 +30,7 @@ def test_gates_by_part_of_speech(exports, tmp_path, capsys):
     assert "by part of speech" in path.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -66,6 +68,7 @@ def test_several_models_are_on_one_page(exports, tmp_path, capsys):
     assert 'id="gates-1"' in path.read_text() and 'id="gates-2"' in path.read_text()
 
 
+@pytest.mark.long
 def test_a_model_without_attention_stands_beside_others(exports, tmp_path, capsys):
     path = tmp_path / "page.html"
     flags = ("--models", "small", "attentive", "--saved-models", exports)

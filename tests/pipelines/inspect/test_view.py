@@ -7,6 +7,7 @@ from tests.pipelines.inspect.exports import assert_refused, run
 TEXT = "to be or not"
 
 
+@pytest.mark.long
 def test_a_picture(exports, tmp_path, capsys):
     path = tmp_path / "out.png"
     arguments = ("gates", TEXT, "--models", "small", "--saved-models", exports, "--output", path)

@@ -59,6 +59,7 @@ def test_the_losses_are_those_of_the_logits_whatever_the_chunks(made):
     np.testing.assert_allclose(generator.token_losses(targets)["losses"], expected, atol=1e-4)
 
 
+@pytest.mark.long
 def test_the_ngram_model_writes_the_text_that_it_has_read():
     generator = make_ngram(6)[-1]
     outputs = generator.continue_text(tf.constant(["To be, or n"]))

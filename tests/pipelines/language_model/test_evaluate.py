@@ -20,6 +20,7 @@ def test_a_text_is_measured_as_one_stream_although_it_is_read_in_chunks(lstm, tm
     assert (measures["model"], measures["data"]) == ("char-lm/1", "a")
 
 
+@pytest.mark.long
 def test_texts_that_cannot_be_measured(lstm, tmp_path):
     (tmp_path / "empty.txt").write_text("")
     with pytest.raises(UserError, match="is empty"):

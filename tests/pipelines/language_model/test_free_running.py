@@ -44,6 +44,7 @@ def test_with_teacher_forcing_the_model_is_an_ordinary_one():
     assert not isinstance(networks.build(make_config("lstm", teacher_forcing=0.0), 30), FreeRunningModel)
 
 
+@pytest.mark.long
 def test_a_step_trains_on_the_own_inputs():
     config, trained = build(0.0, dropout=0.0, schedule="constant")
     compile_model(config, trained, 10)

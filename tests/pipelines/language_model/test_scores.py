@@ -36,6 +36,7 @@ def test_the_surprisals_of_the_tokens_sum_to_the_score_of_the_text(generator):
     assert "".join(token for token, _ in results[2]["surprisal"]) == TEXTS[2]
 
 
+@pytest.mark.long
 def test_the_order_and_the_size_of_the_batches_change_nothing(lstm, monkeypatch):
     texts = [TEXTS[i % 5][: i % 7] for i in range(20)]
     expected = score_texts(FakeExport(lstm[-1]), texts)
@@ -59,6 +60,7 @@ def test_a_server_gives_the_same(documents):
     assert score_texts_on_server(server, "mine", [""])[0]["tokens"] == (1 if documents else 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_file_has_a_row_per_text(lstm, tmp_path, suffix):
     (tmp_path / "in.txt").write_text('To be\nnot, "or"\n')

@@ -55,17 +55,20 @@ def test_greedy_text_equals_choosing_the_most_likely_token_step_by_step(made):
     assert outputs["tokens"].numpy().tolist() == [20] * 3
 
 
+@pytest.mark.long
 def test_a_prompt_alone_gets_the_same_text(made):
     generator = made[-1]
     together = texts_of(generate(generator, ["To be", "", "Whether 'tis nobler in the mind"], max_length=30))
     assert texts_of(generate(generator, ["To be"], max_length=30))[0] == together[0]
 
 
+@pytest.mark.long
 def test_nothing_is_generated_where_the_maximum_length_is_0(made):
     generator = made[3]
     assert texts_of(generate(generator, ["To be", "or"], max_length=0)) == ["", ""]
 
 
+@pytest.mark.long
 def test_serving_default_generates_with_the_defaults(lstm):
     generator = lstm[-1]
     outputs = generator.continue_text(tf.constant(["To be"]))
@@ -176,6 +179,7 @@ def test_texts_that_join_a_batch_later_get_what_generate_gives_each(model, token
         assert [piece.end for piece in of_text if piece.end] == (["length"] if is_cut else ["stop"])
 
 
+@pytest.mark.long
 def test_search_with_beam_width_1_is_greedy_and_a_wider_beam_is_not_worse(made):
     generator, prompts = made[-1], ["To be", "that"]
     greedy = generate(generator, prompts, max_length=6, temperature=0.0)

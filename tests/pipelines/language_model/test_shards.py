@@ -43,6 +43,7 @@ def encoded(config, folder):
     return splits, task.encode(config, splits, task.load_tokenizer(folder / "tokenizer"), folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("values", SETTINGS, ids=str)
 def test_the_ids_and_batches_are_those_of_the_text(source, tmp_path, values):
     configs = made(source, tmp_path / "made", **values)

@@ -74,6 +74,7 @@ def test_a_recurrent_network_reads_any_number_of_tokens_after_a_prompt(lstm):
     np.testing.assert_allclose(logits, network(ids)[:, 4:], atol=1e-5)
 
 
+@pytest.mark.long
 def test_a_transformer_continues_after_its_window_is_full():
     config, tokenizer, network, _ = make("transformer")
     steps = make_steps(config, network)

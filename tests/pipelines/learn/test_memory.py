@@ -60,6 +60,7 @@ def test_the_figure_marks_what_was_not_learned_above_the_limit():
     assert figure.png().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_it_is_written_as_a_page_and_as_a_notebook_with_the_figure():
     lesson = memory(MEASURED)
     assert "step-3-memory" in page.render(lesson) and "not within 400" in page.render(lesson)
@@ -78,6 +79,7 @@ def test_one_seed_and_one_distance_are_enough():
     )
 
 
+@pytest.mark.long
 def test_a_measurement_has_a_place_for_each_training():
     measured = measure("adding", (2, 4), ("simple",), 3, 25)
     assert measured.steps.shape == (1, 2, 3) and set(measured.steps.flat) <= {25.0, INF}

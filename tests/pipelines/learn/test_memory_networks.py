@@ -22,6 +22,7 @@ def test_only_attention_has_a_path_of_one_step():
     assert tuple(NETWORKS) == settings.NETWORKS
 
 
+@pytest.mark.long
 def test_a_network_learns_and_each_seed_begins_anew():
     trainer = Trainer(NETWORKS["transformer"], TASKS["recall"], 4)
     first = trainer.steps(seed=1, max_steps=300)

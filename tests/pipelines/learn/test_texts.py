@@ -46,6 +46,7 @@ def test_no_text_has_a_sentence_that_is_asked_or_one_that_differs_in_one_word(na
                         assert distance(window, asked) > 1, (window, asked)
 
 
+@pytest.mark.long
 def test_the_words_that_are_asked_are_in_the_text():
     for name, text in TEXTS.items():
         known = {word for line in text.lines(1) for word in words_of(line)}

@@ -22,6 +22,7 @@ def pieces(loaded, text, **options):
     return list(streamed.pieces(loaded, text, SAMPLING, defaults(SAMPLING) | {"temperature": 0.0} | options))
 
 
+@pytest.mark.long
 def test_the_pieces_are_the_text(loaded):
     found = pieces(loaded, "c", max_length=9)
     assert "".join(found) == "defghijkl" and len(found) > 1

@@ -238,6 +238,7 @@ def test_a_model_of_another_form_is_refused(handle, kaggle):
     assert not kaggle.requests
 
 
+@pytest.mark.long
 def test_a_model_of_kaggle(kaggle, capsys):
     folder = handles.module_folder(MODEL)
     assert folder.name == "3"
@@ -271,6 +272,7 @@ def test_a_model_that_does_not_arrive_whole(kaggle):
     assert (folder / "saved_model.pb").read_bytes() == (kaggle.folder / "saved_model.pb").read_bytes()
 
 
+@pytest.mark.long
 def test_kaggle_cannot_be_reached(kaggle, monkeypatch):
     from kagglesdk import kaggle_env
 

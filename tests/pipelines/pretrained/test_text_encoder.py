@@ -9,6 +9,7 @@ from pipelines.text.wordpiece import WordPieceTokenizer
 from tests.pipelines.pretrained.conftest import TEXTS
 
 
+@pytest.mark.long
 def test_the_signature_returns_the_pooled_output(encoder):
     outputs = encoder.__call__(tf.constant(TEXTS), training=False)
     signature = encoder.signatures()["serving_default"](text=tf.constant(TEXTS))

@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from tests.pipelines.pretrained.conftest import TEXTS
 
 
+@pytest.mark.long
 def test_the_trace_has_the_states_of_every_layer(encoder):
     values = encoder.signatures()["trace"](text=tf.constant(TEXTS))
     assert values["tokens"][1].numpy().tolist() == [b"<start>", b"a", b"dog", b"<end>", b"", b""]

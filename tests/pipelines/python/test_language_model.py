@@ -39,6 +39,7 @@ def untrained(tmp_path_factory):
     return unroll.load(root / "small" / "1")
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_trace_is_what_the_signature_returns_and_changes_with_interventions(untrained):
     trace, other = untrained.trace(["ab a", "b"])
@@ -53,6 +54,7 @@ def test_a_trace_is_what_the_signature_returns_and_changes_with_interventions(un
     assert untrained.trace([]) == []
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("X", "intervene", "message"),

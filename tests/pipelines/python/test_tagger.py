@@ -15,12 +15,14 @@ def fitted():
     return tagger.fit(SENTENCES, TAGS, validation_data=(SENTENCES[:3], TAGS[:3]))
 
 
+@pytest.mark.long
 def test_predicts_the_tags_of_tokens(fitted):
     tags = fitted.predict([("Anna", "is", "cold"), [], np.array(["Oslo"], object)])
     assert [len(each) for each in tags] == [3, 0, 1]
     assert fitted.predict([]) == []
 
 
+@pytest.mark.long
 def test_tags_texts(fitted):
     text = "Anna lives in Oslo."
     result = fitted.tag(text)
@@ -29,6 +31,7 @@ def test_tags_texts(fitted):
     assert fitted.tag([]) == []
 
 
+@pytest.mark.long
 def test_finds_the_entities_of_texts(fitted):
     text = "Anna lives in Oslo."
     found = fitted.entities(text)
@@ -37,6 +40,7 @@ def test_finds_the_entities_of_texts(fitted):
     assert fitted.entities([text, ""]) == [found, []] and fitted.entities([]) == []
 
 
+@pytest.mark.long
 def test_learns_and_scores_spans(fitted):
     assert fitted.score(SENTENCES, TAGS) == fitted.scores_["validation"]["span_f1"] > 0.5
 

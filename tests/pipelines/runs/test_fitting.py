@@ -6,6 +6,7 @@ from pipelines.training.fit import FitOptions
 from tests.pipelines.runs.conftest import Config, train
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_weights_and_another_one_does_not(small, tmp_path):
     results = [train(tmp_path / str(i), Config(seed=seed)) for i, seed in enumerate((1, 1, 2))]
     assert results[0].epochs == results[1].epochs != results[2].epochs

@@ -106,6 +106,7 @@ def config(data, **values):
     return ClassificationConfig(data=data, model="gru", **values).resolve()
 
 
+@pytest.mark.long
 def test_the_same_data_and_settings_give_the_same_bytes(source, made, tmp_path):
     prepare("sentiment", ClassificationConfig(data=source, **PREPARE).resolve(), tmp_path / "again")
     assert files(tmp_path / "again") == files(made)

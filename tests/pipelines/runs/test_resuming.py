@@ -84,6 +84,7 @@ def test_a_run_that_is_killed_before_its_result_is_written_makes_one_version(sma
     assert result.export_files == files_of(tmp_path / "saved" / "small-sample" / "1")
 
 
+@pytest.mark.long
 def test_an_interrupted_run_continues_and_ends_with_the_same_weights(small, tmp_path):
     expected = train(tmp_path / "whole")
     small.interrupt_at = 1

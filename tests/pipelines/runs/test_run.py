@@ -110,6 +110,7 @@ def test_folders_that_cannot_be_written_to_are_noticed_before_training(small, tm
         train(tmp_path / "other")
 
 
+@pytest.mark.long
 def test_names_of_run_and_export(small, tmp_path):
     data = tmp_path / "text.txt"
     data.write_text("1 22 333")

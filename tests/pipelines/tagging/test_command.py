@@ -40,12 +40,14 @@ def test_a_text_is_printed_with_tags_underneath(place, run_main):
     assert len(tags.split()) == len(tokens.split())
 
 
+@pytest.mark.long
 def test_json_has_positions_in_the_text(place, run_main):
     (result,) = json.loads(predict(run_main, place, "--json", TEXT).stdout)["predictions"]
     assert [TEXT[a:b] for a, b in zip(result["start"], result["end"], strict=True)] == result["tokens"]
     assert result["sentence"][-1] == 1 and len(result["scores"]) == len(result["tags"])
 
 
+@pytest.mark.long
 def test_files_of_entities(linear, run_main, tmp_path):
     (tmp_path / "in.csv").write_text("id,body\n7,Anna lives in New York\n8,She left\n")
     flags = ["--name", "linear", "--saved-models", linear / "saved", "--text-column", "body"]
@@ -65,12 +67,14 @@ def test_files_of_entities(linear, run_main, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_tokens_can_be_given(place, run_main):
     process = predict(run_main, place, "--json", "--pretokenized", "Anna lives in New York")
     (result,) = json.loads(process.stdout)["predictions"]
     assert result["tokens"] == ["Anna", "lives", "in", "New", "York"] and len(result["tags"]) == 5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["conllu", "jsonl", "csv"])
 def test_a_file_is_tagged_line_by_line(place, run_main, tmp_path, suffix):
     source, target = tmp_path / "lines.txt", tmp_path / f"tagged.{suffix}"
@@ -83,6 +87,7 @@ def test_a_file_is_tagged_line_by_line(place, run_main, tmp_path, suffix):
     assert_one_line(predict(run_main, place, "--input", source, "--output", target), f"{target} exists already")
 
 
+@pytest.mark.long
 def test_conllu_is_printed(place, run_main, tmp_path):
     (tmp_path / "lines.txt").write_text("Two ships.\n")
     process = predict(run_main, place, "--input", tmp_path / "lines.txt")
@@ -90,6 +95,7 @@ def test_conllu_is_printed(place, run_main, tmp_path):
     assert [row[1] for row in rows] == ["Two", "ships", "."] and {len(row) for row in rows} == {10}
 
 
+@pytest.mark.long
 def test_the_evaluation_of_a_file(place, run_main, tmp_path):
     mistakes = tmp_path / "mistakes.csv"
     flags = ["--name", "ner", "--data", place / "ner.tsv", "--mistakes", mistakes, "--saved-models", place / "saved"]
@@ -107,6 +113,7 @@ def test_the_evaluation_of_the_sample(tmp_path, run_main, monkeypatch):
     assert scores["accuracy"] > 0.5 and not scores["trained_on"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -142,6 +149,7 @@ def test_a_server_answers_as_the_model_itself(place, run_main, tmp_path):
                     assert result | same == expected
 
 
+@pytest.mark.long
 def test_a_model_of_real_sentences_is_not_measured_on_the_sample(place, run_main):
     process = run_main(place, "evaluate", "tagging", "--name", "ner", "--saved-models", place / "saved")
     assert_one_line(process, "give sentences to measure it on with --data")
@@ -168,6 +176,7 @@ def linear(place):
     return place
 
 
+@pytest.mark.long
 def test_a_linear_model_tags_and_is_evaluated(linear, run_main):
     flags = ["--name", "linear", "--saved-models", linear / "saved"]
     texts = ["Anna lives in New York", "She left ."]
@@ -192,6 +201,7 @@ def test_a_server_answers_as_the_linear_model_itself(linear, run_main, tmp_path)
         assert [each["tags"] for each in json.loads(asked.stdout)["predictions"]] == [each["tags"] for each in own]
 
 
+@pytest.mark.long
 def test_settings_of_networks_have_no_effect_on_a_linear_model(place, run_main):
     for flags in (["--hidden-size", "8"], ["--epochs", "3"], ["--no-crf"], ["--characters", "none"]):
         arguments = ["--data", place / "ner.tsv", "--model", "linear", *flags, *where(place)]

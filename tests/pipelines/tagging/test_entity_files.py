@@ -129,6 +129,7 @@ def test_the_examples_of_spacy(folder):
     ]
 
 
+@pytest.mark.long
 def test_spacy_trains_on_its_examples(folder):
     spacy = pytest.importorskip("spacy")
     from spacy.training import Example

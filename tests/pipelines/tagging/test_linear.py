@@ -33,6 +33,7 @@ def fitted():
     return model, tokenizer, encoded, counted
 
 
+@pytest.mark.long
 def test_the_tagger_tags_as_the_solver_does(fitted):
     model, tokenizer, _, _ = fitted
     tagger = Tagger(model, model.get_layer("crf"), tokenizer, SPAN_TAGS, 100)
@@ -75,6 +76,7 @@ def test_too_little_memory_is_one_line(fitted, monkeypatch):
     assert linear.fit_and_tag(TOKENS, TAGS, [["Rain"]]) == [["O"]]
 
 
+@pytest.mark.long
 def test_a_fit_continues_with_new_features(fitted):
     """The rows of the known features are those of the first fit; what has no new weight stays."""
     _, tokenizer, encoded, counted = fitted

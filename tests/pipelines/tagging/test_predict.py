@@ -74,6 +74,7 @@ def write(export, source, target, pretokenized=False, **options):
     return engine.predict_files(export, str(source), target, steps)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pretokenized", [False, True])
 def test_the_least_sure_texts_come_first(names, pool, tmp_path, pretokenized):
     results = predict.predict_texts(names, [TEXTS[0], TEXTS[2], TEXTS[4]], pretokenized)
@@ -102,6 +103,7 @@ def test_the_least_sure_texts_come_first(names, pool, tmp_path, pretokenized):
     assert comments == [f"# uncertainty = {each['uncertainty']}" for each in found]
 
 
+@pytest.mark.long
 def test_entities_of_the_least_sure_texts_come_first(names, pool, tmp_path):
     order = []
     for sort in (True, False):

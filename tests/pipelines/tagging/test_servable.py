@@ -19,6 +19,7 @@ def small(make_small, kind="lstm", **options):
     return make_small(kind, **options).tagger
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_every_token_has_a_tag_and_its_probability(make_small, kind):
     tagger = small(make_small, kind)
@@ -29,6 +30,7 @@ def test_every_token_has_a_tag_and_its_probability(make_small, kind):
         assert "".join(result["tokens"]) == "".join(text.split())
 
 
+@pytest.mark.long
 def test_tags_of_texts_are_those_of_their_sentences(make_small):
     tagger = small(make_small)
     (result,) = tag_texts(tagger.tag_text, TEXTS[:1])

@@ -70,6 +70,7 @@ def counted(rows):
     return collections.Counter(str(sorted(row.items())) for row in rows)
 
 
+@pytest.mark.long
 def test_an_epoch_has_the_rows_of_a_training_in_memory(source, made, encoded):
     in_memory, from_shards = encoded
     expected = rows_of(task.batches(config_of(source, max_tokens=MAX_TOKENS), in_memory, 0, 0))
@@ -80,6 +81,7 @@ def test_an_epoch_has_the_rows_of_a_training_in_memory(source, made, encoded):
     assert task.steps_per_epoch(config_of(made), from_shards) == -(-task.items_per_epoch(in_memory) // 16)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", ["join_rate", "final_stop_dropout"])
 def test_the_changed_rows_are_those_of_a_training_in_memory(source, made, encoded, change):
     in_memory, from_shards = encoded

@@ -39,6 +39,7 @@ def trained(splits, tmp_path_factory):
     return fitting.fit_and_measure(task, config, splits, folder)
 
 
+@pytest.mark.long
 def test_a_training_scores_validation_and_test_with_baselines(trained, splits):
     assert list(trained.scores) == ["validation", "test"]
     assert trained.scores["validation"]["tokens"] == sum(map(len, splits.valid.tokens))
@@ -48,6 +49,7 @@ def test_a_training_scores_validation_and_test_with_baselines(trained, splits):
     assert trained.details.tokenizer == "whitespace" and trained.details.tokenizers["whitespace"] == 1.0
 
 
+@pytest.mark.long
 def test_the_scores_are_those_of_the_servable(trained, splits):
     tags = tag_sentences(trained.servable.tag_tokens, splits.valid.tokens).tags
     right = sum(a == b for pair in zip(tags, splits.valid.tags, strict=True) for a, b in zip(*pair, strict=True))

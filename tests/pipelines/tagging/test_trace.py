@@ -27,12 +27,14 @@ def test_the_first_sentence_has_the_tags_of_serving_default(make_small, kind):
     assert all(not values[name][1].any() for name in layers)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", EACH_KIND)
 def test_without_an_intervention_it_is_the_trace(make_small, kind):
     tagger = make_small(kind).tagger
     assert_same(intervened(tagger, texts=TEXTS), traced_values(tagger, TEXTS), atol=1e-5)
 
 
+@pytest.mark.long
 def test_the_tags_follow_from_a_state_that_is_set(make_small):
     tagger = make_small("lstm").tagger
     edit = ("layer_1_forward", "hidden", -1, 2, -1, 5.0)

@@ -120,6 +120,7 @@ def test_words_have_the_positions_of_the_users_text(kind):
     assert tokens[1] == [] and tokens[2] == [b"ok"] and start[2] == [0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(texts_and_changed())

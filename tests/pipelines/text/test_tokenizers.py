@@ -170,6 +170,7 @@ def test_keep_ends(max_tokens):
         assert result == (row if len(row) <= max_tokens else long)
 
 
+@pytest.mark.long
 def test_a_saved_model_with_two_subword_tokenizers_keeps_them_apart(tmp_path):
     texts = ["the cat sat on the mat and the dog ran away"], ["el gato negro come pescado y el perro duerme"]
     pair = [train_tokenizer("cased", each * 20, 60, 1000) for each in texts]

@@ -56,6 +56,7 @@ def test_the_rate_is_that_of_the_schedule_and_falls_at_the_end_of_the_time(monke
     np.testing.assert_allclose(np.diff(falling), -1 / (pacing.FALLING * len(found)), rtol=0.05)
 
 
+@pytest.mark.long
 def test_with_time_enough_the_schedule_stays_as_it_is(monkeypatch):
     found, position = simulate(monkeypatch, 0.05, steps=1000)
     np.testing.assert_allclose(found, rates(schedule(), range(1000)), atol=1e-5)

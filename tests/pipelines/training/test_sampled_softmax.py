@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 from keras import ops
 
 from pipelines.training import sampled_softmax
@@ -43,6 +44,7 @@ def test_with_many_samples_the_loss_is_the_cross_entropy_over_all_tokens():
     np.testing.assert_allclose(got, expected, atol=0.03)
 
 
+@pytest.mark.long
 def test_a_model_learns_and_is_evaluated_over_all_tokens():
     keras.utils.set_random_seed(1)
     ids = keras.Input((None,), dtype="int32")

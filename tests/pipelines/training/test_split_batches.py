@@ -36,6 +36,7 @@ def train_sequences(rows, split, kind):
     return history["loss"], model.get_weights()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["rnn", "attention"])
 @pytest.mark.parametrize("rows", [1, 5])
 def test_the_loss_and_the_step_are_those_of_the_whole_batch(kind, rows):

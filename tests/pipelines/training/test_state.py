@@ -76,6 +76,7 @@ def test_one_worker_restores_what_it_saved(tmp_path):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.long
 def test_two_workers_continue_the_checkpoint_of_one(tmp_path):
     saved, sent = saved_by_one(tmp_path / "last.npz"), []
     chief, other = make_model(2), make_model(3)
@@ -94,6 +95,7 @@ def test_two_workers_continue_the_checkpoint_of_one(tmp_path):
     assert seeds[0][0] != seeds[2][0] and seeds[0][1] == seeds[2][1]  # other dropout, at the same position
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_another_number_of_streams_is_refused(tmp_path):
     saved_by_one(tmp_path / "last.npz")
     with pytest.raises(UserError, match="belongs to another model"):

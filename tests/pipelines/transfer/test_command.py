@@ -59,6 +59,7 @@ def trained(place):
     return process
 
 
+@pytest.mark.long
 def test_stages_train_their_weights_and_are_reported(trained, place):
     result = json.loads(trained.stdout)
     assert "Traceback" not in trained.stderr and "Warning" not in trained.stderr
@@ -77,6 +78,7 @@ def test_stages_train_their_weights_and_are_reported(trained, place):
     assert str(place) not in json.dumps(card)
 
 
+@pytest.mark.long
 def test_predict_and_evaluate(trained, place, run_main):
     flags = ["--saved-models", place / "saved", "--json"]
     process = run_main(place, "predict", "transfer", "a gripping film", "the dull story", *flags)

@@ -47,6 +47,7 @@ def network(num_classes: int, run=None, **settings) -> head.Network:
     return head.Network(config, splits, Cutter(1000), keras.Model(text, logits), run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_classes", [2, 3])
 def test_the_head_is_logistic_regression_on_the_encoders_vectors(num_classes):
     solved = network(num_classes)
@@ -80,6 +81,7 @@ def test_vectors_are_computed_once_and_kept(tmp_path, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("vectors-*.npy")} == files
 
 
+@pytest.mark.long
 def test_a_head_that_is_solved_for_all_texts_differs():
     solved = network(3)
     head.solve(solved)

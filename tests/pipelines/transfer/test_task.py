@@ -36,6 +36,7 @@ def compiled(modules, splits, tmp_path):
     return config, encoded, model
 
 
+@pytest.mark.long
 def test_the_learning_rate_falls_from_group_to_group(compiled):
     config, _, model = compiled
     model.optimizer.build(model.trainable_variables)

@@ -69,6 +69,7 @@ def test_the_export_is_named_after_the_task_and_the_languages(monkeypatch, task,
     assert calls == [(task, TranslationConfig(**flags).resolve(), name)]
 
 
+@pytest.mark.long
 @slow
 def test_train_prints_one_json_object_and_writes_a_run(trained, folder):
     result = json.loads(trained.stdout)
@@ -93,6 +94,7 @@ def test_train_prints_one_json_object_and_writes_a_run(trained, folder):
     assert "What to do next:" in text_of_page(run)
 
 
+@pytest.mark.long
 @slow
 def test_the_model_card_has_no_paths_of_the_machine(trained, folder):
     card = json.loads((folder / "saved" / "nmt-en-es" / "1" / "model_card.json").read_text())
@@ -100,6 +102,7 @@ def test_the_model_card_has_no_paths_of_the_machine(trained, folder):
     assert str(folder) not in json.dumps(card) and "train.en" not in json.dumps(card["config"])
 
 
+@pytest.mark.long
 @slow
 def test_the_same_command_does_not_train_again(trained, folder, run_main):
     again = run_main(folder, "train", "nmt", *DATA, *SMALL_FLAGS, *where(folder))
@@ -138,6 +141,7 @@ def test_predict_prints_the_n_best(trained, folder, run_main):
     ]
 
 
+@pytest.mark.long
 @slow
 def test_predict_translates_a_file_line_by_line(trained, folder, tmp_path, run_main):
     (tmp_path / "in.txt").write_text("The dog.\n\nA cow sees the man.\n" + "The dog sees a house. " * 100 + "\n")
@@ -150,6 +154,7 @@ def test_predict_translates_a_file_line_by_line(trained, folder, tmp_path, run_m
     assert json.loads(process.stdout) == {"model": "nmt-en-es/1", **counts}
 
 
+@pytest.mark.long
 @slow
 def test_evaluate_measures_pairs(trained, folder, tmp_path, run_main):
     english, spanish = sample_pairs.generate(60, seed=5)
@@ -255,6 +260,7 @@ def test_flags_that_do_not_go_together_are_an_error_in_one_line(folder, run_main
     assert_one_line(run_main(folder, *arguments.split(), *saved(folder)), message)
 
 
+@pytest.mark.long
 @slow
 @pytest.mark.parametrize(
     ("arguments", "message"),

@@ -14,6 +14,7 @@ class Export:
         return self
 
 
+@pytest.mark.long
 def test_the_surprisals_sum_to_the_log_probability(small_decoder, pairs):
     texts, translations = pairs.source[:3].tolist(), [*pairs.target[:2].tolist(), ""]
     results = score_pairs(Export(small_decoder.translator), texts, translations)

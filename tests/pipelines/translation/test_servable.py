@@ -80,6 +80,7 @@ def test_a_sample_at_temperature_0_is_greedy(small_decoder, pairs, encode):
     np.testing.assert_allclose(sampled["log_probability"], log_probabilities.sum(axis=1), rtol=1e-4)
 
 
+@pytest.mark.long
 def test_a_sample_follows_its_seed_and_not_the_other_texts(small_decoder, pairs):
     texts = [*pairs.source[:3], ""]
     together = samples(small_decoder.translator, texts)["translation"].tolist()
@@ -107,6 +108,7 @@ def test_sources_that_join_a_batch_later_get_what_sample_gives_each(small, pairs
         assert "".join(piece.text for piece in of_text) == whole["translation"][0].decode()
 
 
+@pytest.mark.long
 def test_a_translation_does_not_depend_on_the_other_texts_in_the_batch(small_decoder, pairs):
     texts = [pairs.source[0], " ".join(pairs.source[:30]), "", pairs.source[1]]
     together = translate(small_decoder.translator, texts, beam_width=3)
@@ -186,6 +188,7 @@ def test_score_is_the_log_probability_of_the_network(small_decoder, pairs, encod
     assert scored["tokens"].numpy().tolist() == [target.shape[1] - 1]
 
 
+@pytest.mark.long
 def test_unusual_texts_have_a_translation(small_decoder):
     texts = ["", "   ", "\U0001f600", "\x00", "word " * 5000, "\u4f60\u597d"]
     outputs = translate(small_decoder.translator, texts, beam_width=2, max_length=30)
@@ -214,6 +217,7 @@ def test_a_beam_width_above_the_maximum_is_set_to_the_maximum(small_decoder):
     assert outputs["translations"].shape == (1, MAX_BEAM_WIDTH)
 
 
+@pytest.mark.long
 def test_serving_default_has_the_options_of_the_config(make_small, pairs):
     config, *_, translator = make_small("transformer, post")
     texts = pairs.source[:2].tolist()

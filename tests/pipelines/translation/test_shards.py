@@ -62,6 +62,7 @@ def rows_of(batches):
     return found
 
 
+@pytest.mark.long
 def test_an_epoch_has_the_pairs_of_a_training_in_memory(both, tmp_path):
     (expected, in_memory), (splits, sharded) = (encoded(config, tmp_path / str(i)) for i, config in enumerate(both))
     for epoch in (0, 1):

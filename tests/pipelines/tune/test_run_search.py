@@ -71,6 +71,7 @@ def test_a_search_without_a_finished_trial_exports_nothing(run):
     assert len(report["trials"]) == 3 and exported
 
 
+@pytest.mark.long
 def test_a_finished_search_that_gets_more_trials_and_is_interrupted_is_unfinished(run, tmp_path):
     run(Pool(), 3)
     assert read_search(tmp_path / "runs" / "tune" / "a").state == "finished"

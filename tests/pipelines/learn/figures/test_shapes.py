@@ -1,6 +1,9 @@
+import pytest
+
 from pipelines.learn.figures.shapes import NUM_LAYERS, compute, transformer_shapes
 
 
+@pytest.mark.long
 def test_the_counts_are_those_of_the_paper_and_the_shapes_those_of_the_network():
     found, lesson = compute(), transformer_shapes()
     # Vaswani et al. 2017, figure 1: two sublayers in a block of the encoder, three in one of the decoder.
