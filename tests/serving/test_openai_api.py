@@ -309,13 +309,13 @@ def test_a_server_that_stops_ends_its_streams(root, steps, open_stream):
 
 def test_the_package_openai(client):
     openai = pytest.importorskip("openai")
-    api = openai.OpenAI(base_url=f"http://127.0.0.1:{client.server.rest_port}/v1", api_key="none", max_retries=0)
-    assert {model.id for model in api.models.list()} == {"alphabet", "upper", "encoder"}
-    whole = api.completions.create(model="alphabet", prompt="c", max_tokens=9, logprobs=1, stop="j")
-    assert whole.choices[0].text == "defghi" and whole.usage.completion_tokens == 9
-    stream = api.completions.create(model="alphabet", prompt="c", max_tokens=9, stream=True, seed=1)
-    assert "".join(event.choices[0].text for event in stream) == "defghijkl"
-    vectors = api.embeddings.create(model="encoder", input=["abc"])  # asks for base64
-    assert vectors.data[0].embedding == [3, 1, -3]
-    with pytest.raises(openai.BadRequestError, match="logprobs is 99: it must be from 0 to 5"):
-        api.completions.create(model="alphabet", prompt="c", logprobs=99)
+    with openai.OpenAI(base_url=f"http://127.0.0.1:{client.server.rest_port}/v1", api_key="none", max_retries=0) as api:
+        assert {model.id for model in api.models.list()} == {"alphabet", "upper", "encoder"}
+        whole = api.completions.create(model="alphabet", prompt="c", max_tokens=9, logprobs=1, stop="j")
+        assert whole.choices[0].text == "defghi" and whole.usage.completion_tokens == 9
+        stream = api.completions.create(model="alphabet", prompt="c", max_tokens=9, stream=True, seed=1)
+        assert "".join(event.choices[0].text for event in stream) == "defghijkl"
+        vectors = api.embeddings.create(model="encoder", input=["abc"])  # asks for base64
+        assert vectors.data[0].embedding == [3, 1, -3]
+        with pytest.raises(openai.BadRequestError, match="logprobs is 99: it must be from 0 to 5"):
+            api.completions.create(model="alphabet", prompt="c", logprobs=99)
