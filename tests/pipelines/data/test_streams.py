@@ -55,6 +55,7 @@ def test_epochs_start_at_different_positions():
     assert len({int(read(epoch=epoch)[0][1][0, 0]) for epoch in range(20)}) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", range(0, 40))
 def test_every_epoch_has_the_same_number_of_steps(tokens):
     ids = np.arange(tokens, dtype=np.int32)

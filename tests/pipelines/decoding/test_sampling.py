@@ -19,6 +19,8 @@ from tests.pipelines.decoding.table_model import (
     step,
 )
 
+pytestmark = pytest.mark.slow  # each compiles graphs
+
 
 def test_greedy_takes_the_most_likely_token_each_time():
     tokens, lengths, log_probabilities = greedy([2, 3], [6, 6])
