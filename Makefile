@@ -1,5 +1,5 @@
 # make demo: trains a sentiment classifier on the embedded sample.
-# make check: lint and quick tests (about one minute).   make test: the tests (8 minutes).   make test-all: all tests (an hour).
+# make check: lint and quick tests (1:30 minutes).   make test: the tests (8 minutes).   make test-all: all tests (an hour).
 # make course: trains the models of all ten lessons of `learn`, and tests what the lessons say (15 minutes).
 # make docs: makes a site of all pages and docstrings, with a search: build/site/index.html.
 # make pictures: makes the pictures of docs/images again, those whose models are there or train in a minute.
